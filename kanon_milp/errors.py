@@ -1,0 +1,43 @@
+"""What can go wrong, as types. Messages name file, column, row number and kind of a value, never a cell of a user's table."""
+
+from __future__ import annotations
+
+
+class KanonError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(KanonError):
+    """Bad input: a table, mask, hierarchy, model file or option that cannot be used. The message says how to mend it."""
+
+
+class SolverError(KanonError):
+    """A solver is missing, unusable, or ended in a way from which nothing can be concluded."""
+
+
+class NotProvenError(KanonError):
+    """A result was required to be optimal and is not proven to be."""
+
+
+def kind_of(value: object) -> str:
+    """Describe a value without printing it: 'missing', 'empty text', 'text of 7 characters', 'number', ..."""
+    if value is None:
+        return "missing"
+    if isinstance(value, bool):
+        return "true/false"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        if not value:
+            return "empty text"
+        plural = "" if len(value) == 1 else "s"
+        return f"text of {len(value)} character{plural}"
+    return type(value).__name__
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """Return ' (did you mean "x"?)' for the known word nearest to `word`, or an empty text."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1)
+    return f' (did you mean "{close[0]}"?)' if close else ""

@@ -1,0 +1,185 @@
+"""The contract between this package and a MILP solver: arrays in, arrays out.
+
+A solver adapter is one file with one class. It declares what it can do as class data, and every adapter runs the same
+conformance suite (`tests/test_solvers.py`).
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """A mixed-integer linear program: minimize offset + c·x, row_lower ≤ A·x ≤ row_upper, lower ≤ x ≤ upper.
+
+    Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column a variable;
+    `integer` is a boolean array over the columns. Names are legal in MPS and LP files, unique, in column/row order.
+    """
+
+    name: str
+    c: Floats
+    offset: float
+    A: sp.csr_array
+    row_lower: Floats
+    row_upper: Floats
+    lower: Floats
+    upper: Floats
+    integer: NDArray[np.bool_]
+    variable_names: tuple[str, ...]
+    constraint_names: tuple[str, ...]
+
+    @property
+    def variables(self) -> int:
+        """Number of columns."""
+        return len(self.c)
+
+    @property
+    def constraints(self) -> int:
+        """Number of rows."""
+        return len(self.row_lower)
+
+    def violation(self, x: Floats) -> float:
+        """Largest violation of a bound, a row or an integrality by the point x (absolute)."""
+        rows = self.A @ x
+        worst = 0.0
+        for low, value, high in ((self.lower, x, self.upper), (self.row_lower, rows, self.row_upper)):
+            if len(value):
+                worst = max(worst, float(np.max(low - value)), float(np.max(value - high)))
+        if self.integer.any():
+            ints = x[self.integer]
+            worst = max(worst, float(np.max(np.abs(ints - np.round(ints)))))
+        return worst
+
+    def value(self, x: Floats) -> float:
+        """Objective value of the point x."""
+        return self.offset + float(self.c @ x)
+
+
+class Availability(enum.Enum):
+    """Whether a solver can be used here; true in a boolean context only if it can."""
+
+    AVAILABLE = "available"
+    NOT_FOUND = "not found"
+    TOO_OLD = "too old"
+    BROKEN = "found, but it does not run"
+
+    def __bool__(self) -> bool:
+        return self is Availability.AVAILABLE
+
+
+class Capability(enum.Enum):
+    """What an adapter can do; the conformance suite tests exactly what is declared."""
+
+    START = "takes a complete starting point"
+    PARTIAL_START = "takes a partial starting point"
+    BOUND = "reports a dual bound when it stops early"
+    TRAJECTORY = "reports incumbents and bounds over time"
+    THREADS = "runs on a chosen number of threads"
+    SEED = "takes a random seed"
+    LOG_FILE = "writes its log to a file"
+    INTERRUPT = "keeps the incumbent when it is interrupted"
+
+
+class StopReason(enum.Enum):
+    """Why the solver stopped, in its own words; no proof by itself."""
+
+    OPTIMAL = "optimal"
+    GAP_LIMIT = "gap_limit"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Options that every solver understands; `extra` goes to the solver as it is.
+
+    time_limit in seconds of wall clock, None for no limit. `gap` is relative. `absolute_gap` is in objective units: with
+    an integral objective, 0.999 still ends in a proof. Default gaps of solvers are no proof, so both default to 0.
+    """
+
+    time_limit: float | None = None
+    threads: int = 1
+    seed: int = 0
+    gap: float = 0.0
+    absolute_gap: float = 0.0
+    log_file: Path | None = None
+    extra: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One point of the trajectory: wall-clock seconds since the solver started, incumbent and bound (None: none yet)."""
+
+    seconds: float
+    incumbent: float | None
+    bound: float | None
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class SolverResult:
+    """What a solver claims. `x` is its best point (over all columns) or None; `bound` its dual (lower) bound or None."""
+
+    stop_reason: StopReason
+    x: Floats | None
+    objective: float | None
+    bound: float | None
+    solver: str
+    version: str
+    options: SolverOptions
+    seconds: float
+    trajectory: tuple[Progress, ...] = ()
+    message: str = ""
+
+
+class SolverAdapter(ABC):
+    """One solver. Stateless: every `solve` is independent of those before it."""
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+
+    @abstractmethod
+    def availability(self) -> Availability:
+        """Say whether it can be used here; never raises."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """Version of the solver itself, or an empty text if it is not available."""
+
+    @abstractmethod
+    def location(self) -> str:
+        """Where it was found (module or executable), or an empty text."""
+
+    @abstractmethod
+    def solve(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        start: Mapping[int, float] | Floats | None = None,
+        on_progress: OnProgress | None = None,
+        interrupt: threading.Event | None = None,
+    ) -> SolverResult:
+        """Solve the model.
+
+        `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is ignored,
+        never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops the solver and gives the
+        incumbent with StopReason.INTERRUPTED. Raises SolverError where the solver is not available or fails.
+        """
