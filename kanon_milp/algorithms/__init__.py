@@ -1,0 +1,1 @@
+"""Algorithms over instances: one file each."""

@@ -1,0 +1,94 @@
+"""From a Pyomo model to the arrays that solvers take, and from a solver's point back to the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import scipy.sparse as sp
+from pyomo.common.gc_manager import PauseGC
+from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+from kanon_milp.errors import InputError
+from kanon_milp.solvers.base import Floats, LinearModel
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A Pyomo model as arrays.
+
+    linear: the minimization that solvers see. variables: the Pyomo variable of each of its columns.
+    sign: 1, or -1 where the model maximizes and `linear` minimizes the negative.
+    """
+
+    linear: LinearModel
+    variables: list[Any]
+    sign: int
+
+    def columns_of(self, variables: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Column of each of these Pyomo variables, -1 for one that occurs in no row and not in the objective."""
+        at = {id(variable): j for j, variable in enumerate(self.variables)}
+        return np.array([at.get(id(v), -1) for v in variables], dtype=np.int64)
+
+    def load(self, x: Floats) -> None:
+        """Write a point into the Pyomo variables, integers as whole numbers."""
+        x = np.where(self.linear.integer, np.round(x), x)
+        for variable, value in zip(self.variables, x.tolist(), strict=True):
+            variable.set_value(value, skip_validation=True)
+
+
+def compile_model(model: pyo.ConcreteModel, *, names: bool = False) -> Compiled:
+    """Compile a linear Pyomo model; `names` carries its own names through (slower), else columns are x0, x1, ...
+
+    Raises InputError if the model has no single active objective or is not linear.
+    """
+    objectives = list(model.component_data_objects(pyo.Objective, active=True))
+    if len(objectives) != 1:
+        raise InputError(f"a model to solve needs exactly one active objective, this one has {len(objectives)}")
+    sign = 1 if objectives[0].sense == pyo.minimize else -1
+    try:
+        with PauseGC():
+            form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
+    except ValueError as error:  # Pyomo's errors about non-linear or constant rows name components, no data
+        raise InputError(f"the model cannot be compiled: {error}") from None
+    columns = form.columns
+    lower, upper = _bounds(columns)
+    matrix, row_lower, row_upper = _rows(form)
+    if names:
+        variable_names = tuple(v.name for v in columns)
+        constraint_names = tuple(c.name for c, _ in form.rows)
+    else:
+        variable_names = tuple(f"x{j}" for j in range(len(columns)))
+        constraint_names = tuple(f"r{r}" for r in range(len(row_lower)))
+    linear = LinearModel(
+        name=str(model.name),
+        c=np.asarray(form.c.todense(), dtype=float).ravel(),
+        offset=float(form.c_offset[0]),
+        A=matrix,
+        row_lower=row_lower,
+        row_upper=row_upper,
+        lower=lower,
+        upper=upper,
+        integer=np.array([not v.is_continuous() for v in columns], dtype=bool),
+        variable_names=variable_names,
+        constraint_names=constraint_names,
+    )
+    return Compiled(linear, columns, sign)
+
+
+def _bounds(columns: list[Any]) -> tuple[Floats, Floats]:
+    pairs = [variable.bounds for variable in columns]
+    lower = np.array([-np.inf if low is None else low for low, _ in pairs], dtype=float)
+    upper = np.array([np.inf if high is None else high for _, high in pairs], dtype=float)
+    return lower, upper
+
+
+def _rows(form: Any) -> tuple[sp.csr_array, Floats, Floats]:
+    """Rows of the compiler are ≤ (1), ≥ (-1) or = (0) their right-hand side."""
+    kind = np.array([entry.bound_type for entry in form.rows], dtype=np.int8)
+    rhs = np.asarray(form.rhs, dtype=float)
+    row_lower = np.where(kind <= 0, rhs, -np.inf)
+    row_upper = np.where(kind >= 0, rhs, np.inf)
+    return sp.csr_array(form.A), row_lower, row_upper

@@ -1,0 +1,36 @@
+"""Formulations: declarative Pyomo builders over an instance; one file each, one line each in `FORMULATIONS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyomo.environ as pyo
+
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.formulations.strong import build_strong
+from kanon_milp.formulations.textbook import build_textbook
+from kanon_milp.instance import Instance
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A builder, and whether it is declared over the reduced instance."""
+
+    name: str
+    build: Callable[[Instance], pyo.ConcreteModel]
+    reduced: bool
+
+
+FORMULATIONS: dict[str, Formulation] = {
+    "strong": Formulation("strong", build_strong, reduced=True),
+    "textbook": Formulation("textbook", build_textbook, reduced=False),
+}
+
+
+def get_formulation(name: str) -> Formulation:
+    """Look a formulation up by name."""
+    if name not in FORMULATIONS:
+        known = list(FORMULATIONS)
+        raise InputError(f'unknown formulation "{name}"{nearest(name, known)}; known: {", ".join(known)}')
+    return FORMULATIONS[name]

@@ -1,0 +1,47 @@
+"""The strong formulation: lower-bounded assignment of row types to candidates, each pair linked on its own."""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+
+from kanon_milp.expressions import weighted_sum
+from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
+from kanon_milp.instance import Instance
+
+
+def build_strong(instance: Instance) -> pyo.ConcreteModel:
+    """Assignment of row types to candidates with strong links.
+
+    The link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤ n}, so the LP bound
+    is that of the Lagrangian dual of the assignment rows. Only `open` is binary where every requirement leaves a network.
+    """
+    m = pyo.ConcreteModel(name=instance.problem.name)
+    add_sets(m, instance)
+    n = instance.types.counts.tolist()
+    integral = all(requirement.integral for requirement in instance.problem.privacy)
+    domain = pyo.NonNegativeReals if integral else pyo.NonNegativeIntegers
+
+    # x[i,g]: how many rows of type i candidate g receives;  y[g]: whether candidate g is used
+    m.assign = pyo.Var(m.PAIRS, domain=domain, bounds=lambda _, i, g: (0, n[i]))
+    m.open = pyo.Var(m.CANDIDATES, domain=pyo.Binary)
+
+    # every row goes somewhere: Σ_g x[i,g] = n_i
+    candidates_of = candidates_of_types(instance)
+
+    @m.Constraint(m.ROW_TYPES)
+    def placed(m: pyo.ConcreteModel, i: int) -> object:
+        gs = candidates_of[i]
+        return weighted_sum([1] * len(gs), [m.assign[i, g] for g in gs]) == n[i]
+
+    # and only to an open candidate: x[i,g] ≤ n_i · y[g]
+    @m.Constraint(m.PAIRS)
+    def linked(m: pyo.ConcreteModel, i: int, g: int) -> object:
+        return (None, weighted_sum([1, -n[i]], [m.assign[i, g], m.open[g]]), 0)
+
+    # what each open group must have
+    for requirement in instance.problem.privacy:
+        m.add_component(requirement.name, pyo.Block())
+        requirement.declare(m.component(requirement.name), m, instance)
+
+    add_objective_and_sides(m, instance)
+    return m

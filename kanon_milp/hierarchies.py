@@ -1,0 +1,163 @@
+"""Generalization hierarchies of single columns: reading, checking, and the two-level one that suppression is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.table import SYMBOL, CsvFormat, read_frame
+
+Label = str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
+
+    paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top (`*`).
+    source: what error messages call it.
+    """
+
+    paths: Mapping[Label, tuple[Label, ...]]
+    source: str = "hierarchy"
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[Label]], source: str = "hierarchy") -> Hierarchy:
+        """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header."""
+        paths: dict[Label, tuple[Label, ...]] = {}
+        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+        height = -1
+        for number, row in enumerate(rows, 1):
+            path = tuple(row)
+            height = len(path) if height < 0 else height
+            _check_path(path, height, paths, parent, number, source)
+            paths[path[0]] = path
+            for level in range(1, len(path) - 1):
+                parent.setdefault((level, path[level]), (path[level + 1], number))
+        if not paths:
+            raise InputError(f"{source}: the hierarchy has no rows")
+        _refuse_ambiguous(paths, source)
+        return cls(paths, source)
+
+    @classmethod
+    def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
+        """Build from a data frame with the columns level0, level1, ..."""
+        wrapped = nw.from_native(frame, eager_only=True)
+        names = list(wrapped.columns)
+        expected = [f"level{i}" for i in range(len(names))]
+        if names != expected or len(names) < 2:
+            raise InputError(
+                f'{source}: the header must be level0,level1,... (at least two levels), found "{",".join(names)}"'
+            )
+        columns = [wrapped[name].to_polars().cast(pl.String) for name in names]
+        return cls.from_rows(zip(*columns, strict=True), source)
+
+    @classmethod
+    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> Hierarchy:
+        """Read a CSV file with the header level0,level1,...; an empty level0 stands for missing values."""
+        path = Path(path)
+        return cls.from_frame(read_frame(path, fmt), str(path))
+
+    @property
+    def height(self) -> int:
+        """Highest level; level 0 is the original value."""
+        return len(next(iter(self.paths.values()))) - 1
+
+
+def _check_path(
+    path: tuple[Label, ...],
+    height: int,
+    paths: Mapping[Label, tuple[Label, ...]],
+    parent: Mapping[tuple[int, Label], tuple[Label, int]],
+    number: int,
+    source: str,
+) -> None:
+    if len(path) < 2 or len(path) != height:
+        raise InputError(f"{source}: row {number} has {len(path)} levels, expected {max(height, 2)}")
+    if path[0] in paths:
+        raise InputError(f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique')
+    if path[-1] != SYMBOL:
+        raise InputError(f'{source}: row {number}: the last level of value "{path[0]}" must be "{SYMBOL}"')
+    for level, label in enumerate(path[:-1]):
+        if label == SYMBOL:
+            raise InputError(f'{source}: row {number}: "{SYMBOL}" may stand in the last level only, found in level{level}')
+        if level and label is None:
+            raise InputError(f'{source}: row {number}: level{level} of value "{path[0]}" is empty')
+        if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
+            raise InputError(
+                f'{source}: row {number}: levels are not nested: "{label}" of level{level} lies in "{path[level + 1]}" '
+                f'here and in "{parent[level, label][0]}" in row {parent[level, label][1]}'
+            )
+
+
+def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> None:
+    """A label used at two levels must name the same values in both, or a released table could not be read."""
+    named: dict[Label, dict[int, set[Label]]] = {}
+    for leaf, path in paths.items():
+        for level, label in enumerate(path):
+            named.setdefault(label, {}).setdefault(level, set()).add(leaf)
+    for label, by_level in named.items():
+        sets = list(by_level.items())
+        for level, leaves in sets[1:]:
+            if leaves != sets[0][1]:
+                raise InputError(
+                    f'{source}: "{label}" names different values in level{sets[0][0]} and level{level}; rename one of them'
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnLevels:
+    """One column's hierarchy over the values that occur in the table.
+
+    labels: all labels that can be released, the original values (in domain order) first.
+    label_of: int32 (height+1, domain size): label id that a value gets at a level.
+    costs: unit cost of each level, per cell.
+    """
+
+    name: str
+    labels: tuple[Label, ...]
+    label_of: NDArray[np.int32]
+    costs: tuple[Fraction, ...]
+
+    @property
+    def height(self) -> int:
+        """Highest level."""
+        return len(self.label_of) - 1
+
+
+def column_levels(
+    name: str,
+    domain: Sequence[Label],
+    hierarchy: Hierarchy | None,
+    costs: Sequence[Fraction] | None,
+    weight: Fraction,
+    symbol: str,
+) -> ColumnLevels:
+    """Apply a hierarchy (None: keep or suppress) to the domain of a column; default unit cost level/height, times weight."""
+    if hierarchy is None:
+        labels: tuple[Label, ...] = (*domain, symbol)
+        label_of = np.array([range(len(domain)), [len(domain)] * len(domain)], dtype=np.int32)
+    else:
+        ids: dict[Label, int] = {value: i for i, value in enumerate(domain)}
+        label_of = np.empty((hierarchy.height + 1, len(domain)), dtype=np.int32)
+        for position, value in enumerate(domain):
+            for level, label in enumerate((*hierarchy.paths[value][:-1], symbol)):
+                label_of[level, position] = ids.setdefault(label, len(ids))
+        labels = tuple(ids)
+    height = len(label_of) - 1
+    if costs is None:
+        costs = [Fraction(level, height) for level in range(height + 1)]
+    elif len(costs) != height + 1:
+        raise InputError(f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given')
+    if costs[0] != 0 or any(a > b for a, b in zip(costs, costs[1:], strict=False)):
+        raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
+    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs))

@@ -1,0 +1,279 @@
+"""Recodings: which generalizations a released row may have, and what each costs.
+
+A *level vector* has one generalization level per quasi-identifier. Suppression is the hierarchy with two levels, so a
+pattern of the pattern-guided paper (□ keep, ⋆ suppress) is a level vector, and a pattern mask a set of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
+from kanon_milp.table import CsvFormat, Table, read_frame
+
+Cell = str | int
+Pattern = Sequence[Cell] | Mapping[str, Cell]
+Number = int | str | float | Fraction
+MAX_LEVEL_VECTORS = 1 << 20
+
+KEEP = ("keep", "□")
+SUPPRESS = ("*", "⋆")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Any cell may be suppressed: all 2^m patterns. weights: cost of suppressing a cell of a column (default 1)."""
+
+    weights: Mapping[str, Number] = field(default_factory=dict)
+
+    mask: PatternMask | None = field(default=None, init=False, repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    kind = "suppression"
+
+
+@dataclass(frozen=True)
+class PatternMask:
+    """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
+
+    patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping column → cell.
+    A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
+    """
+
+    patterns: Sequence[Pattern]
+    weights: Mapping[str, Number] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+    source: str = "pattern mask"
+
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    kind = "pattern_mask"
+
+    @classmethod
+    def read(
+        cls, path: str | Path, weights: Mapping[str, Number] | None = None, fmt: CsvFormat | None = None
+    ) -> PatternMask:
+        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells."""
+        frame = read_frame(Path(path), fmt)
+        rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
+        return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
+
+    @classmethod
+    def random(
+        cls, columns: Sequence[str], count: int, seed: int = 0, weights: Mapping[str, Number] | None = None
+    ) -> PatternMask:
+        """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
+        everything: list[tuple[Cell, ...]] = list(itertools.product(("keep", "*"), repeat=len(columns)))
+        if not 1 <= count <= len(everything):
+            raise InputError(f"a random mask over {len(columns)} columns has 1 to {len(everything)} patterns, not {count}")
+        drawn = random.Random(seed).sample(everything[:-1], count - 1)
+        return cls([*drawn, everything[-1]], dict(weights or {}), tuple(columns))
+
+    @property
+    def mask(self) -> PatternMask:
+        """This mask itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class Hierarchies:
+    """Cells may be generalized along hierarchies; columns without one can be kept or suppressed.
+
+    hierarchies: column → Hierarchy. mask: allowed level vectors (default: all combinations of levels).
+    level_costs: column → unit cost of each level, starting at 0 (default level/height). weights multiply them.
+    """
+
+    hierarchies: Mapping[str, Hierarchy]
+    weights: Mapping[str, Number] = field(default_factory=dict)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict)
+    mask: PatternMask | None = None
+    kind = "hierarchies"
+
+    @classmethod
+    def read(
+        cls,
+        folder: str | Path,
+        columns: Sequence[str],
+        *,
+        weights: Mapping[str, Number] | None = None,
+        level_costs: Mapping[str, Sequence[Number]] | None = None,
+        mask: PatternMask | None = None,
+        fmt: CsvFormat | None = None,
+    ) -> Hierarchies:
+        """Read COLUMN.csv for each of the columns that has such a file in the folder."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder with hierarchies")
+        found = {name: folder / f"{name}.csv" for name in columns if (folder / f"{name}.csv").is_file()}
+        if not found:
+            raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
+        read = {name: Hierarchy.read(path, fmt) for name, path in found.items()}
+        return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
+
+
+Recoding = Suppression | PatternMask | Hierarchies
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A recoding applied to a table.
+
+    columns: per quasi-identifier its levels over the table's domain.
+    vectors: int16 (p, m), the allowed level vectors. costs: int64 (p,), loss of one row, in units of `unit`.
+    """
+
+    columns: tuple[ColumnLevels, ...]
+    vectors: NDArray[np.int16]
+    costs: NDArray[np.int64]
+    unit: Fraction
+
+    @property
+    def count(self) -> int:
+        """Number p of level vectors."""
+        return len(self.vectors)
+
+    @property
+    def top(self) -> NDArray[np.int16]:
+        """The fully suppressed level vector."""
+        return np.array([c.height for c in self.columns], dtype=np.int16)
+
+
+def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
+    """Check a recoding against a table and turn it into level vectors with integer costs.
+
+    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad weights,
+    a value that a hierarchy does not cover, a bad or repeated pattern.
+    """
+    names = table.quasi_identifiers
+    for what, given in (
+        ("weights", recoding.weights),
+        ("hierarchies", recoding.hierarchies),
+        ("level costs", recoding.level_costs),
+    ):
+        for name in given:
+            if name not in names:
+                raise InputError(f'{what}: "{name}" is no quasi-identifier{nearest(name, list(names))}')
+    columns = []
+    for name, domain in zip(names, domains, strict=True):
+        hierarchy = recoding.hierarchies.get(name)
+        if hierarchy is not None:
+            _check_cover(hierarchy, name, domain, table)
+        costs = recoding.level_costs.get(name)
+        exact = None if costs is None else [exact_number(c, f'level cost of "{name}"') for c in costs]
+        weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
+        columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
+    if recoding.mask is None:
+        vectors = _all_vectors(columns)
+    else:
+        vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
+    per_row = [sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0)) for vector in vectors.tolist()]
+    costs, unit = _as_integers(per_row)
+    if costs.size and int(costs.max()) * table.n > 2**50:
+        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
+    return Levels(tuple(columns), vectors, costs, unit)
+
+
+def exact_number(value: Number, what: str) -> Fraction:
+    """Read a non-negative number exactly; a float means its shortest decimal form."""
+    try:
+        number = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{what}: a non-negative number is expected, found {kind_of(value)}") from None
+    if number < 0:
+        raise InputError(f"{what}: must not be negative")
+    return number
+
+
+def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
+    """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
+    header = list(mask.columns if mask.columns is not None else names)
+    for name in header:
+        if name not in names:
+            raise InputError(f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}')
+    for name in names:
+        if header.count(name) != 1:
+            raise InputError(f'{mask.source}: quasi-identifier "{name}" occurs {header.count(name)} times in the header')
+    if not mask.patterns:
+        raise InputError(f"{mask.source}: the mask has no patterns")
+    seen: dict[tuple[int, ...], int] = {}
+    for number, pattern in enumerate(mask.patterns, 1):
+        if isinstance(pattern, Mapping):
+            cells = {name: pattern[name] for name in names if name in pattern}
+            if set(pattern) != set(names):
+                raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
+        elif len(pattern) != len(header):
+            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
+        else:
+            cells = dict(zip(header, pattern, strict=True))
+        vector = tuple(
+            _level(cells[name], height, symbol, f'{mask.source}: pattern {number}, column "{name}"')
+            for name, height in zip(names, heights, strict=True)
+        )
+        if vector in seen:
+            raise InputError(f"{mask.source}: pattern {number} repeats pattern {seen[vector]}")
+        seen[vector] = number
+    return np.array(list(seen), dtype=np.int16)
+
+
+def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
+    text = str(cell)
+    if text in KEEP:
+        return 0
+    if text in SUPPRESS or text == symbol:
+        return height
+    if text.isascii() and text.isdigit() and int(text) <= height:
+        return int(text)
+    raise InputError(f'{where}: "{text}" is neither keep nor * nor a level from 0 to {height}')
+
+
+def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+    count = math.prod(c.height + 1 for c in columns)
+    if count > MAX_LEVEL_VECTORS:
+        raise InputError(f"{count} level vectors are possible; name the allowed ones in a pattern mask")
+    return np.array(list(itertools.product(*(range(c.height + 1) for c in columns))), dtype=np.int16)
+
+
+def _as_integers(values: Sequence[Fraction]) -> tuple[NDArray[np.int64], Fraction]:
+    """Write fractions as whole multiples of their largest common unit."""
+    denominator = math.lcm(*(v.denominator for v in values))
+    whole = [int(v * denominator) for v in values]
+    divisor = math.gcd(*whole) or 1
+    if max(whole, default=0) // divisor > 2**50:
+        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
+    return np.array([w // divisor for w in whole], dtype=np.int64), Fraction(divisor, denominator)
+
+
+def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
+    missing = [value for value in domain if value not in hierarchy.paths]
+    if not missing:
+        return
+    hits = table.keys[name].is_null() if missing[0] is None else table.keys[name] == missing[0]
+    row = int((hits.fill_null(value=False)).arg_max() or 0) + 1
+    way_out = "add a row with an empty level0" if missing[0] is None else "add this value to level0"
+    raise InputError(
+        f'{table.source}: column "{name}", row {row}: the value ({kind_of(missing[0])}) is not covered by {hierarchy.source}; '
+        f"{way_out} ({len(missing)} values are not covered)"
+    )
+
+
+def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> str:
+    """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
+    cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
+    return ",".join(cells)
+
+
+def mask_frame(levels: Levels) -> pl.DataFrame:
+    """Level vectors as the frame of a mask file."""
+    rows = [describe_vector(v, levels.columns).split(",") for v in levels.vectors.tolist()]
+    return pl.DataFrame(rows, schema=[c.name for c in levels.columns], orient="row")

@@ -1,0 +1,203 @@
+"""What `solve` returns: why it stopped, what the point is, and what is proven, as three separate fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import NotProvenError
+from kanon_milp.problem import Problem
+from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.verify import Report
+
+Proof = Literal["optimal", "bound", "none", "infeasible"]
+Numeric = int | float
+
+# exit codes of the command line
+OPTIMAL, INFEASIBLE, UNPROVEN, NO_TABLE, UNVERIFIED = 0, 3, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of an instance and its model: numbers of row types, candidates, pairs, variables and constraints."""
+
+    row_types: int
+    candidates: int
+    pairs: int
+    variables: int
+    constraints: int
+
+
+@dataclass(frozen=True)
+class SolverRun:
+    """Which solver ran, and how."""
+
+    name: str
+    version: str
+    formulation: str
+    options: SolverOptions
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The outcome of solving a problem.
+
+    stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, interrupted, error).
+    proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or "none".
+    exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
+    table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row from 1.
+    report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) as the solver went.
+    """
+
+    problem: Problem
+    stop_reason: str
+    proof: Proof
+    exact_objective: Fraction | None
+    exact_bound: Fraction | None
+    table: Any | None
+    groups: NDArray[np.int64] | None
+    report: Report | None
+    solver: SolverRun
+    before: Size
+    after: Size
+    row_types: tuple[int, int]
+    seconds: dict[str, float]
+    trajectory: tuple[tuple[float, float | None, float | None], ...] = ()
+    message: str = ""
+    reductions: tuple[dict[str, object], ...] = field(default=())
+
+    @property
+    def objective(self) -> Numeric | None:
+        """Objective of the released table: its loss, or its number of groups."""
+        return plain(self.exact_objective)
+
+    @property
+    def bound(self) -> Numeric | None:
+        """Proven bound on the optimum: no table that satisfies the problem is better."""
+        return plain(self.exact_bound)
+
+    @property
+    def gap(self) -> float | None:
+        """|objective - bound| / |objective|, None where one of them is missing."""
+        if self.exact_objective is None or self.exact_bound is None:
+            return None
+        distance = abs(self.exact_objective - self.exact_bound)
+        if distance == 0:
+            return 0.0
+        return float(distance / abs(self.exact_objective)) if self.exact_objective else None
+
+    @property
+    def verified(self) -> bool:
+        """Whether there is a table and the independent verifier agrees with it."""
+        return self.report is not None and self.report.ok
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the table is proven optimal and verified."""
+        return self.proof == "optimal" and self.verified
+
+    def require_optimal(self) -> Result:
+        """Return the result itself if it is proven optimal and verified; raise NotProvenError if not."""
+        if not self.is_optimal:
+            raise NotProvenError(f"no proven optimum: {self.summary()}")
+        return self
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this result."""
+        if self.report is not None and not self.report.ok:
+            return UNVERIFIED
+        if self.is_optimal:
+            return OPTIMAL
+        if self.proof == "infeasible":
+            return INFEASIBLE
+        return UNPROVEN if self.verified else NO_TABLE
+
+    def summary(self) -> str:
+        """One sentence: what came out and what is proven."""
+        if self.report is not None and not self.report.ok:
+            return f"verification failed: {self.report.violations[0]}"
+        if self.proof == "infeasible":
+            return f"infeasible: {self.message}"
+        if self.proof == "optimal":
+            return f"proven optimum {self.objective}, verified"
+        reason = self.stop_reason.replace("_", " ")
+        if self.exact_objective is None:
+            known = "" if self.bound is None else f"; the optimum is not better than {self.bound}"
+            return f"no table found ({reason}){known}{'; ' if self.message else ''}{self.message}"
+        if self.bound is None:
+            return f"verified table with objective {self.objective}, nothing proven ({reason})"
+        gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
+        return f"verified table with objective {self.objective}, bound {self.bound}{gap} ({reason})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object of `result.json`."""
+        options = self.solver.options
+        report = self.report
+        return {
+            "problem": describe_problem(self.problem, self.row_types),
+            "stop_reason": self.stop_reason,
+            "proof": self.proof,
+            "objective": self.objective,
+            "suppressed_cells": report.suppressed_cells if report is not None else None,
+            "bound": self.bound,
+            "gap": self.gap,
+            "solver": {
+                "name": self.solver.name,
+                "version": self.solver.version,
+                "formulation": self.solver.formulation,
+                "options": {
+                    "time_limit": options.time_limit,
+                    "gap": options.gap,
+                    "absolute_gap": options.absolute_gap,
+                    **{key: value if isinstance(value, int | float | str) else str(value) for key, value in options.extra.items()},
+                },
+                "seed": options.seed,
+                "threads": options.threads,
+            },
+            "sizes": {"before": vars(self.before), "after": vars(self.after), "reductions": list(self.reductions)},
+            "seconds": {key: round(value, 6) for key, value in self.seconds.items()},
+            "groups": None
+            if report is None
+            else {"count": report.groups, "mean": report.mean_group, "max": report.largest_group},
+            "verified": None if report is None else True if report.ok else list(report.violations),
+            "trajectory": [list(point) for point in self.trajectory],
+            "message": self.message,
+        }
+
+
+def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
+    """The entry `problem` of `result.json`."""
+    parameters: dict[str, object] = {"k": None, "p": None, "l": None, "t": None}
+    for requirement in problem.privacy:
+        parameters.update(requirement.describe())
+    table = problem.table
+    return {
+        "name": problem.name,
+        "kind": "+".join(requirement.name for requirement in problem.privacy),
+        "n": table.n,
+        "m": table.m,
+        "t_in": row_types[0],
+        "t_in_star": row_types[1],
+        **parameters,
+        "quasi_identifiers": list(table.quasi_identifiers),
+        "sensitive": list(table.sensitive),
+        "recoding": problem.recoding.kind,
+        "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
+        "suppressed_rows": problem.suppressed_rows,
+        "objective": problem.objective,
+        "cost_bound": None if problem.cost_bound is None else str(problem.exact_cost_bound),
+        "min_groups": problem.min_groups,
+        "max_groups": problem.max_groups,
+    }
+
+
+def plain(value: Fraction | None) -> Numeric | None:
+    """A fraction as int where it is whole, else as float."""
+    if value is None:
+        return None
+    return int(value) if value.denominator == 1 else float(value)

@@ -1,0 +1,148 @@
+"""The row-type compressor: distinct rows with their multiplicities, and the way back to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.hierarchies import Label
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class RowTypes:
+    """Row types of a table (Homogeneity paper, section 2), ordered by their codes, so independent of the row order.
+
+    names, sensitive: the quasi-identifiers and sensitive attributes.
+    domains: per quasi-identifier, then per sensitive attribute, its sorted distinct values, None (missing) last.
+    codes: int32 (t_in, m), positions in the domains. counts: int64 (t_in,), multiplicities n_i.
+    star_type: int32 (t_in*,), row type of each distinct (quasi-identifier, sensitive) tuple, ascending;
+    star_codes: int32 (t_in*, number of sensitive attributes); star_counts: int64 (t_in*,), multiplicities n_iσ.
+    """
+
+    names: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    domains: tuple[tuple[Label, ...], ...]
+    codes: Codes
+    counts: Ints
+    star_type: Codes
+    star_codes: Codes
+    star_counts: Ints
+
+    @property
+    def count(self) -> int:
+        """Number t_in of row types."""
+        return len(self.counts)
+
+    @property
+    def star_count(self) -> int:
+        """Number t_in* of distinct (quasi-identifier, sensitive) tuples."""
+        return len(self.star_counts)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    def frame(self) -> pl.DataFrame:
+        """The row types as text, one row each, in order."""
+        columns = []
+        for j, (name, domain) in enumerate(zip(self.names, self.domains, strict=False)):
+            columns.append(pl.Series(name, domain, dtype=pl.String).gather(self.codes[:, j]))
+        return pl.DataFrame(columns)
+
+    def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
+        """Row type of each row of the table that was compressed, int32 (n,), in row order."""
+        types = self.frame().with_row_index("row type ").lazy()
+        rows = frame.lazy().select(pl.col(name).cast(pl.String) for name in self.names)
+        joined = rows.join(types, on=list(self.names), how="left", nulls_equal=True, maintain_order="left")
+        found = joined.select("row type ").collect(engine="streaming").to_series()
+        return found.to_numpy().astype(np.int32)
+
+
+def compress(
+    frame: pl.DataFrame | pl.LazyFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str] = ()
+) -> RowTypes:
+    """Count the distinct rows of a table; a lazy frame may be larger than memory."""
+    by = [*quasi_identifiers, *sensitive]
+    schema = frame.collect_schema()
+    groups = frame.lazy().group_by(by).agg(pl.len().alias("rows ")).collect(engine="streaming")
+    # floats are cast after the grouping: values that look alike as text are one value
+    as_text = [pl.col(name).fill_nan(None) if schema[name].is_float() else pl.col(name) for name in by]
+    groups = groups.with_columns(column.cast(pl.String) for column in as_text)
+    domains, encoded = zip(*(_encode(groups[name]) for name in by), strict=True)
+    codes = np.column_stack(encoded)
+    counts = groups["rows "].to_numpy().astype(np.int64)
+    order, new_star = _sorted_groups(codes, [len(d) for d in domains])
+    codes, counts = codes[order], np.add.reduceat(counts[order], new_star)
+    codes = codes[new_star]
+    m = len(quasi_identifiers)
+    changed = (codes[1:, :m] != codes[:-1, :m]).any(axis=1)
+    first = np.flatnonzero(np.concatenate([[True], changed]))
+    return RowTypes(
+        names=tuple(quasi_identifiers),
+        sensitive=tuple(sensitive),
+        domains=domains,
+        codes=np.ascontiguousarray(codes[first, :m]),
+        counts=np.add.reduceat(counts, first),
+        star_type=np.cumsum(np.concatenate([[False], changed])).astype(np.int32),
+        star_codes=np.ascontiguousarray(codes[:, m:]),
+        star_counts=counts,
+    )
+
+
+def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:
+    """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]], ascending."""
+    order = np.argsort(type_of_row, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(type_of_row, minlength=types))])
+    return indptr.astype(np.int64), order.astype(np.int64)
+
+
+def mixed_key(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> Ints:
+    """One int64 per row that orders and tells apart rows as the tuple of their codes does."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    span = 1
+    for column, size in zip(columns, sizes, strict=True):
+        if span * size > 2**62:  # make room: renumber the keys seen so far
+            seen, inverse = np.unique(key, return_inverse=True)
+            key, span = inverse.astype(np.int64), len(seen)
+        key *= size
+        key += column
+        span *= size
+    return key
+
+
+def _sorted_groups(codes: Codes, sizes: Sequence[int]) -> tuple[Ints, Ints]:
+    """Return the order that sorts the rows of `codes`, and where in it a new tuple begins."""
+    key = mixed_key(list(codes.T), [max(s, 1) for s in sizes])
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    return order, begins
+
+
+def _encode(column: pl.Series) -> tuple[tuple[Label, ...], Codes]:
+    values = column.drop_nulls().unique().sort()
+    codes = column.cast(pl.Enum(values)).to_physical().cast(pl.Int32)
+    domain: tuple[Label, ...] = tuple(values.to_list())
+    if column.null_count():
+        codes = codes.fill_null(len(domain))
+        domain = (*domain, None)
+    return domain, codes.to_numpy().astype(np.int32, copy=False)
+
+
+def class_sizes(counts: Ints) -> dict[str, float]:
+    """Smallest, mean and largest multiplicity, and how many row types occur once."""
+    return {
+        "min": int(counts.min()),
+        "mean": float(counts.mean()),
+        "max": int(counts.max()),
+        "unique": int((counts == 1).sum()),
+    }
+

@@ -1,0 +1,298 @@
+"""Write a LinearModel as a free MPS or a CPLEX LP file that every solver reads, with the same bytes on every run.
+
+Names in a model may contain anything; names in a file are letters, digits and `_` only. A map beside the file leads back.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from kanon_milp.errors import InputError
+from kanon_milp.solvers.base import Floats, LinearModel
+
+_LEGAL = re.compile(r"[A-DF-Za-df-z_][A-Za-z0-9_]{0,254}")
+_RESERVED = frozenset(
+    "obj rhs rng bnd constant_one free inf infinity st such subject to bound bounds gen general generals int integer integers "
+    "bin binary binaries sos sos1 sos2 semi semis sec secs semi_continuous end min max minimize maximize minimise maximise "
+    "minimum maximum range ranges rows columns name endata objsense nan lazy user cuts constraints pwlobj".split()
+)
+_ONE = "constant_one"
+_TERMS_PER_LINE = 8  # a CPLEX LP line may have 510 characters, and names up to 255
+
+
+def write_model(model: LinearModel, path: Path | str) -> Path:
+    """Write the model to `path` (.mps, .mps.gz, .lp or .lp.gz) and its names to `<path>.names.csv`; returns the latter.
+
+    Both files appear whole or not at all, and a repeated call writes the same bytes. Rows without a finite side say
+    nothing and are left out. The names map has the columns kind (`variable` or `constraint`), name_in_file and
+    name_in_model.
+
+    Raises InputError for another suffix, a folder that cannot be written, or bounds that no file format can state.
+    """
+    path = Path(path)
+    name = path.name.lower()
+    writer: Callable[[LinearModel, Sequence[str], Sequence[str]], Iterator[str]]
+    if name.endswith((".mps", ".mps.gz")):
+        writer = mps_lines
+    elif name.endswith((".lp", ".lp.gz")):
+        writer = lp_lines
+    else:
+        raise InputError(f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz")
+    refuse_contradictions(model)
+
+    taken = set(_RESERVED)
+    variables = file_names(model.variable_names, "x", taken)
+    rows = file_names(model.constraint_names, "c", taken)
+    text = "".join(writer(model, variables, rows)).encode("ascii")
+    if name.endswith(".gz"):
+        # no time and no file name in the header, else two runs differ
+        text = gzip.compress(text, compresslevel=6, mtime=0)
+
+    names_path = path.with_name(path.name + ".names.csv")
+    try:
+        _replace(names_path, _names_map(model, variables, rows))
+        _replace(path, text)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+    return names_path
+
+
+def file_names(names: Sequence[str], letter: str, taken: set[str]) -> list[str]:
+    """Legal and unique names for a file: the given ones with other characters as `_` where that works, else letter + number.
+
+    `taken` holds names in lower case that are used already (some readers ignore the case) and is extended.
+    """
+    found: list[str | None] = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")
+        legal = _LEGAL.fullmatch(plain) is not None and plain.lower() not in taken
+        if legal:
+            taken.add(plain.lower())
+        found.append(plain if legal else None)
+    result: list[str] = []
+    for number, plain_name in enumerate(found, start=1):
+        new = plain_name
+        if new is None:
+            new = f"{letter}{number}"
+            while new in taken:
+                new += "_"
+            taken.add(new)
+        result.append(new)
+    return result
+
+
+def refuse_contradictions(model: LinearModel) -> None:
+    """Raise InputError where a lower bound is above its upper bound: MPS ranges and LP bounds cannot state that."""
+    for kind, low, high in (
+        ("variable", model.lower, model.upper),
+        ("constraint", model.row_lower, model.row_upper),
+    ):
+        bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+        if len(bad):
+            raise InputError(
+                f"{kind} number {bad[0] + 1} has contradicting bounds ({low[bad[0]]:g} and {high[bad[0]]:g}): "
+                "the model is infeasible and cannot be written"
+            )
+
+
+def mps_lines(
+    model: LinearModel, variables: Sequence[str], rows: Sequence[str], offset: bool = True
+) -> Iterator[str]:
+    """Pieces of a free-format MPS file; `offset=False` leaves out the constant of the objective."""
+    low, high = model.row_lower, model.row_upper
+    kinds = _row_kinds(low, high)
+    # without FREE, CBC guesses the format and misreads bounds of columns with short names
+    yield f"NAME {_title(model.name)} FREE\nROWS\n N obj\n"
+    yield from (f" {kind} {row}\n" for kind, row in zip(kinds, rows, strict=True) if kind)
+
+    yield "COLUMNS\n"
+    A = _clean(model.A).tocsc()
+    values, cost = _texts(A.data), _texts(model.c)
+    row_names = [rows[i] if kinds[i] else "" for i in range(len(rows))]
+    indptr, indices = A.indptr.tolist(), A.indices.tolist()
+    markers, inside = 0, False
+    for j, (name, is_integer) in enumerate(zip(variables, model.integer.tolist(), strict=True)):
+        if is_integer != inside:
+            yield f" M{markers} 'MARKER' '{'INTORG' if is_integer else 'INTEND'}'\n"
+            markers, inside = markers + 1, is_integer
+        entries = [(row_names[indices[e]], values[e]) for e in range(indptr[j], indptr[j + 1])]
+        lines = [f" {name} {row} {value}\n" for row, value in entries if row]
+        # a column must appear somewhere to exist
+        if cost[j] != "0" or not lines:
+            lines.insert(0, f" {name} obj {cost[j]}\n")
+        yield "".join(lines)
+    if inside:
+        yield f" M{markers} 'MARKER' 'INTEND'\n"
+
+    yield "RHS\n"
+    if offset and model.offset != 0:
+        yield f" rhs obj {_text(-model.offset)}\n"
+    sides = np.where(np.array(kinds) == "G", low, high) if len(rows) else high
+    for row, kind, side in zip(rows, kinds, sides.tolist(), strict=True):
+        if kind and side != 0:
+            yield f" rhs {row} {_text(side)}\n"
+
+    ranged = np.flatnonzero(_is_range(low, high))
+    if len(ranged):
+        yield "RANGES\n"
+        yield from (f" rng {rows[i]} {_text(high[i] - low[i])}\n" for i in ranged.tolist())
+
+    yield "BOUNDS\n"
+    for name, lower, upper, is_integer in zip(
+        variables, model.lower.tolist(), model.upper.tolist(), model.integer.tolist(), strict=True
+    ):
+        yield _mps_bound(name, lower, upper, is_integer)
+    yield "ENDATA\n"
+
+
+def _mps_bound(name: str, lower: float, upper: float, is_integer: bool) -> str:
+    if lower == upper:
+        return f" FX bnd {name} {_text(lower)}\n"
+    if lower == -np.inf:
+        return f" FR bnd {name}\n" if upper == np.inf else f" MI bnd {name}\n UP bnd {name} {_text(upper)}\n"
+    # readers differ in the default bounds of integer columns, and in what a non-positive UP does to the lower bound
+    text = f" LO bnd {name} {_text(lower)}\n" if lower != 0 or is_integer or upper <= 0 else ""
+    if upper < np.inf:
+        return text + f" UP bnd {name} {_text(upper)}\n"
+    return text + (f" PL bnd {name}\n" if is_integer else "")
+
+
+def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) -> Iterator[str]:
+    """Pieces of a CPLEX LP file.
+
+    A range is two rows (`_lo` and `_up` behind its name), as not every reader knows ranges; a constant in the objective
+    is the cost of a variable `constant_one`.
+    """
+    yield f"\\ {_title(model.name)}\nMinimize\n"
+    A = _clean(model.A)
+    absent = np.ones(model.variables, dtype=bool)
+    absent[A.indices] = False
+    used = np.flatnonzero((model.c != 0) | absent)
+    cost = _texts(model.c[used])
+    terms = [_term(value, variables[j]) for j, value in zip(used.tolist(), cost, strict=True)]
+    # CBC's reader drops a constant in the objective, so it is the cost of a variable that is fixed to one
+    needs_one = model.offset != 0 or not model.variables
+    if needs_one:
+        terms.append(_term(_text(model.offset), _ONE))
+    yield f" obj:{_wrapped(terms)}\n"
+
+    yield "Subject To\n"
+    values = _texts(A.data)
+    indptr, indices = A.indptr.tolist(), A.indices.tolist()
+    low, high = model.row_lower, model.row_upper
+    for i, (row, kind) in enumerate(zip(rows, _row_kinds(low, high), strict=True)):
+        if not kind:
+            continue
+        terms = [_term(values[e], variables[indices[e]]) for e in range(indptr[i], indptr[i + 1])]
+        left = _wrapped(terms or [_term("0", variables[0] if variables else _ONE)])
+        if kind == "E":
+            yield f" {row}:{left} = {_text(low[i])}\n"
+        elif np.isfinite(low[i]) and np.isfinite(high[i]):
+            yield f" {row}_lo:{left} >= {_text(low[i])}\n {row}_up:{left} <= {_text(high[i])}\n"
+        elif kind == "G":
+            yield f" {row}:{left} >= {_text(low[i])}\n"
+        else:
+            yield f" {row}:{left} <= {_text(high[i])}\n"
+
+    yield "Bounds\n"
+    if needs_one:
+        yield f" {_ONE} = 1\n"
+    for name, lower, upper in zip(variables, model.lower.tolist(), model.upper.tolist(), strict=True):
+        if lower == upper:
+            yield f" {name} = {_text(lower)}\n"
+        elif lower == -np.inf and upper == np.inf:
+            yield f" {name} free\n"
+        elif upper < np.inf:
+            yield f" {'-inf' if lower == -np.inf else _text(lower)} <= {name} <= {_text(upper)}\n"
+        elif lower != 0:
+            yield f" {name} >= {_text(lower)}\n"
+    integers = [f" {variables[j]}\n" for j in np.flatnonzero(model.integer).tolist()]
+    if integers:
+        yield "Generals\n"
+        yield from integers
+    yield "End\n"
+
+
+def _is_range(low: Floats, high: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    return np.asarray(np.isfinite(low) & np.isfinite(high) & (low != high), dtype=np.bool_)
+
+
+def _row_kinds(low: Floats, high: Floats) -> list[str]:
+    """E, L (also ranges), G, or an empty text for a row without a finite side."""
+    kinds = np.where(low == high, "E", np.where(high < np.inf, "L", np.where(low > -np.inf, "G", "")))
+    return [str(kind) for kind in kinds]
+
+
+def _clean(A: sp.csr_array) -> sp.csr_array:
+    """A copy with neither zeros nor repeated entries, columns in order."""
+    A = A.copy()
+    A.sum_duplicates()
+    A.eliminate_zeros()
+    return A
+
+
+def _text(value: float) -> str:
+    """Shortest text that reads back as the same number."""
+    value = float(value)
+    if value == int(value) and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value)
+
+
+def _texts(values: Floats) -> list[str]:
+    """Texts of an array; a model has few different coefficients, so each is formatted once."""
+    distinct, which = np.unique(values, return_inverse=True)
+    texts = [_text(value) for value in distinct.tolist()]
+    return [texts[k] for k in which.tolist()]
+
+
+def _signed(text: str) -> str:
+    return f" - {text[1:]}" if text.startswith("-") else f" + {text}"
+
+
+def _term(value: str, name: str) -> str:
+    if value in ("1", "-1"):
+        return f" {'-' if value == '-1' else '+'} {name}"
+    return f"{_signed(value)} {name}"
+
+
+def _wrapped(terms: list[str]) -> str:
+    step = _TERMS_PER_LINE if max(map(len, terms)) < 50 else 1
+    return "\n ".join("".join(terms[i : i + step]) for i in range(0, len(terms), step))
+
+
+def _title(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:60] or "model"
+
+
+def _names_map(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) -> bytes:
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(("kind", "name_in_file", "name_in_model"))
+    table.writerows(("variable", *pair) for pair in zip(variables, model.variable_names, strict=True))
+    kept = zip(rows, model.constraint_names, _row_kinds(model.row_lower, model.row_upper), strict=True)
+    table.writerows(("constraint", row, name) for row, name, kind in kept if kind)
+    return out.getvalue().encode("utf-8")
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the target, then rename, so that no reader ever sees half a file."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,181 @@
+"""What each released cell may be, at which level it stands, and what the table's cells cost together.
+
+A label can stand at more than one level of a path when it names the same values there. A row is then read at
+the cheapest level vector that the mask allows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.recoding import Number, Recoding
+from kanon_milp.table import Table
+from kanon_milp.verify.frames import classes, list_rows
+
+Value = str | None
+Levels = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ColumnRule:
+    """What a cell of one column may become.
+
+    paths: original value → its labels by level, the symbol last; None where cells are kept or suppressed.
+    costs: loss of a cell at each level.
+    """
+
+    name: str
+    symbol: str
+    paths: Mapping[Value, tuple[Value, ...]] | None
+    costs: tuple[Fraction, ...]
+
+    @property
+    def height(self) -> int:
+        """Highest level."""
+        return len(self.costs) - 1
+
+    def levels(self, original: Value, released: Value) -> Levels:
+        """All levels at which the original value reads as the released one; none if that is not legal."""
+        path = (original, self.symbol) if self.paths is None else self.paths[original]
+        return tuple(level for level, label in enumerate(path) if label == released)
+
+
+def check_cells(
+    table: Table, recoding: Recoding, released: pl.DataFrame
+) -> tuple[Fraction | None, list[str]]:
+    """Check each released cell and each row's level vector.
+
+    released: the quasi-identifiers as text, row by row as in the table.
+    Returns the loss, Σ over cells of weight · level cost (None where a cell has no legal reading), and the
+    violations.
+    """
+    rules = [_rule(table, recoding, name) for name in table.quasi_identifiers]
+    allowed = _allowed_vectors(recoding, rules)
+    violations: list[str] = []
+    option_of_row: dict[str, NDArray[np.int64]] = {}
+    options: list[list[Levels]] = []
+    for rule in rules:
+        row_option, levels = _options(rule, table.keys[rule.name], released[rule.name])
+        option_of_row[rule.name] = row_option
+        options.append(levels)
+        if () in levels:
+            rows = np.flatnonzero(row_option == levels.index(()))
+            legal = "the symbol" if rule.paths is None else "a label of its hierarchy"
+            violations.append(f'column "{rule.name}": not the original value, not {legal}: {list_rows(rows)}')
+    kind_of_row, kinds = classes(pl.DataFrame(option_of_row))
+    rows_of_kind = np.bincount(kind_of_row)
+    loss: Fraction | None = Fraction(0)
+    outside: list[int] = []
+    for kind, choice in enumerate(kinds.rows()):
+        readings = [levels[option] for levels, option in zip(options, choice, strict=True)]
+        cost, matches = _cheapest(readings, rules, allowed)
+        if cost is None or loss is None:
+            loss = None
+        else:
+            loss += int(rows_of_kind[kind]) * cost
+        if cost is not None and not matches:
+            outside.append(kind)
+    if outside:
+        rows = np.flatnonzero(np.isin(kind_of_row, outside))
+        violations.append(f"a released row matches no pattern of the mask: {list_rows(rows)}")
+    return loss, violations
+
+
+def _options(
+    rule: ColumnRule, original: pl.Series, released: pl.Series
+) -> tuple[NDArray[np.int64], list[Levels]]:
+    """Per row the number of its reading, and the distinct readings (sets of levels) in that order."""
+    pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
+    number: dict[Levels, int] = {}
+    of_pair = [
+        number.setdefault(rule.levels(before, after), len(number)) for before, after in pairs.iter_rows()
+    ]
+    return np.array(of_pair, dtype=np.int64)[pair_of_row], list(number)
+
+
+def _cheapest(
+    readings: Sequence[Levels], rules: Sequence[ColumnRule], allowed: frozenset[Levels] | None
+) -> tuple[Fraction | None, bool]:
+    """Cost of the cheapest level vector that reads so (None: there is none); whether the mask allows it."""
+
+    def cost(vector: Levels) -> Fraction:
+        return sum((rule.costs[level] for rule, level in zip(rules, vector, strict=True)), Fraction(0))
+
+    vectors = list(itertools.product(*readings))
+    matching = vectors if allowed is None else [vector for vector in vectors if vector in allowed]
+    return min((cost(vector) for vector in matching or vectors), default=None), bool(matching)
+
+
+def _rule(table: Table, recoding: Recoding, name: str) -> ColumnRule:
+    hierarchy = recoding.hierarchies.get(name)
+    paths: dict[Value, tuple[Value, ...]] | None = None
+    height = 1
+    if hierarchy is not None:
+        # the top label of a hierarchy stands for the table's symbol
+        paths = {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
+        height = len(next(iter(paths.values()))) - 1
+        number, distinct = classes(table.keys.select(name))
+        for position, value in enumerate(distinct[name]):
+            if value not in paths:
+                row = list_rows(np.flatnonzero(number == position)[:1])
+                raise InputError(
+                    f'{table.source}: column "{name}", {row}: the value is not covered by {hierarchy.source}'
+                )
+    given = recoding.level_costs.get(name)
+    costs = (
+        [Fraction(level, height) for level in range(height + 1)]
+        if given is None
+        else [_exact(cost, f'level cost of column "{name}"') for cost in given]
+    )
+    if len(costs) != height + 1:
+        raise InputError(
+            f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
+        )
+    weight = _exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
+    return ColumnRule(name, table.symbol, paths, tuple(weight * cost for cost in costs))
+
+
+def _exact(number: Number, what: str) -> Fraction:
+    """A float stands for its shortest decimal form."""
+    try:
+        return Fraction(str(number))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{what}: a number is expected") from None
+
+
+def _allowed_vectors(recoding: Recoding, rules: Sequence[ColumnRule]) -> frozenset[Levels] | None:
+    """The level vectors of the mask in the order of the quasi-identifiers; None if all are allowed."""
+    mask = recoding.mask
+    if mask is None:
+        return None
+    header = [rule.name for rule in rules] if mask.columns is None else list(mask.columns)
+    vectors = set()
+    for number, pattern in enumerate(mask.patterns, 1):
+        if not isinstance(pattern, Mapping) and len(pattern) != len(header):
+            raise InputError(
+                f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}"
+            )
+        cells = pattern if isinstance(pattern, Mapping) else dict(zip(header, pattern, strict=True))
+        if set(cells) != {rule.name for rule in rules}:
+            raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
+        vectors.add(tuple(_mask_level(str(cells[rule.name]), rule, mask.source, number) for rule in rules))
+    return frozenset(vectors)
+
+
+def _mask_level(cell: str, rule: ColumnRule, source: str, number: int) -> int:
+    if cell in ("keep", "□"):
+        return 0
+    if cell in ("*", "⋆", rule.symbol):
+        return rule.height
+    if cell.isascii() and cell.isdigit() and int(cell) <= rule.height:
+        return int(cell)
+    where = f'{source}: pattern {number}, column "{rule.name}"'
+    raise InputError(f"{where}: neither keep nor * nor a level from 0 to {rule.height}")

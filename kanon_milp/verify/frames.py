@@ -1,0 +1,122 @@
+"""A released data frame of any kind as text columns, compared with the original row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.table import Table
+
+SHOWN = 5
+
+
+def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
+    """Take a released data frame of any kind that narwhals knows; every column with a role must be there."""
+    try:
+        wrapped = nw.from_native(anonymized)
+        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        names = [str(name) for name in eager.columns]
+    except TypeError:
+        kind = type(anonymized).__name__
+        raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
+    except nw.exceptions.DuplicateError:
+        raise InputError("anonymized table: a column name occurs twice") from None
+    for role, columns in (
+        ("quasi-identifier", table.quasi_identifiers),
+        ("sensitive attribute", table.sensitive),
+    ):
+        for name in columns:
+            if name not in names:
+                raise InputError(
+                    f'anonymized table: there is no column "{name}" ({role}){nearest(name, names)}'
+                )
+    if len(eager) == 0:
+        raise InputError("anonymized table: it has no rows")
+    return eager
+
+
+def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame:
+    """These columns as text, null where a value is missing; a value reads as in `Table.keys`."""
+    return pl.DataFrame({name: _as_text(_to_polars(frame[name])) for name in names})
+
+
+def compare_shape(table: Table, released: nw.DataFrame[Any]) -> list[str]:
+    """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
+    before, after = list(table.frame.columns), list(released.columns)
+    found = [f'column "{name}" is missing' for name in before if name not in after]
+    found += [f'column "{name}" is not in the original' for name in after if name not in before]
+    if len(released) != table.n:
+        found.append(f"there are {len(released)} rows, the original has {table.n}")
+        return found
+    for name in before:
+        if name in table.quasi_identifiers or name not in after:
+            continue
+        rows = _differing(table.frame[name], released[name])
+        if rows.size:
+            found.append(f'column "{name}" is no quasi-identifier and must not change: {list_rows(rows)}')
+    return found
+
+
+def classes(frame: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
+    """Number the distinct rows in the order of their first appearance.
+
+    Returns int64 (n,), the number of each row, and the distinct rows in that order. Missing values are one
+    value.
+    """
+    names = [f"c{position}" for position in range(frame.width)]
+    by_class = (
+        frame.rename(dict(zip(frame.columns, names, strict=True)))
+        .with_row_index("row")
+        .group_by(names, maintain_order=True)
+        .agg("row")
+    )
+    sizes = by_class["row"].list.len().to_numpy()
+    number = np.empty(frame.height, dtype=np.int64)
+    number[by_class["row"].explode().to_numpy()] = np.repeat(np.arange(by_class.height), sizes)
+    return number, by_class.drop("row").rename(dict(zip(names, frame.columns, strict=True)))
+
+
+def list_rows(rows: NDArray[np.integer[Any]]) -> str:
+    """Name rows given by index from 0 as 'row 4' or 'rows 1, 2, 3, 4, 5 and 7 more', counted from 1."""
+    shown = ", ".join(str(int(row) + 1) for row in rows[:SHOWN])
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.integer[Any]]:
+    old, new = _to_polars(before), _to_polars(after)
+    if old.dtype != new.dtype:  # such as numbers in the original, text in a CSV file
+        old, new = _as_text(old), _as_text(new)
+    return old.ne_missing(new).arg_true().to_numpy()
+
+
+def _to_polars(series: nw.Series[Any]) -> pl.Series:
+    try:
+        column = series.to_polars()
+    except (
+        TypeError,
+        ValueError,
+        pl.exceptions.PolarsError,
+    ):  # a pandas column of mixed kinds: numbers and the symbol
+        return _each_as_text(series.to_list(), series.is_null().to_list())
+    if column.dtype == pl.Object:
+        return _each_as_text(column.to_list(), series.is_null().to_list())
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _as_text(series: pl.Series) -> pl.Series:
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.PolarsError:  # nested values have no text form of their own
+        return _each_as_text(series.to_list(), series.is_null().to_list())
+
+
+def _each_as_text(values: list[Any], missing: list[bool]) -> pl.Series:
+    text = [None if gone else str(value) for value, gone in zip(values, missing, strict=True)]
+    return pl.Series(text, dtype=pl.String)
