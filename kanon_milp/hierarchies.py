@@ -152,6 +152,10 @@ def column_levels(
         for position, value in enumerate(domain):
             for level, label in enumerate((*hierarchy.paths[value][:-1], symbol)):
                 label_of[level, position] = ids.setdefault(label, len(ids))
+        if label_of[:-1].size and (label_of[:-1] == ids[symbol]).any():
+            raise InputError(
+                f'{hierarchy.source}: the suppression symbol "{symbol}" is a label below the top; choose another symbol'
+            )
         labels = tuple(ids)
     height = len(label_of) - 1
     if costs is None:

@@ -96,4 +96,4 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
 
 
 def _distinct_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
-    return len(np.unique(left * (int(right.max()) + 1) + right))
+    return pl.Series(left * (int(right.max()) + 1) + right).n_unique()

@@ -72,7 +72,8 @@ def csv_text(frame: pl.DataFrame, delimiter: str) -> str:
 
 def as_polars(table: Any) -> pl.DataFrame:
     """A data frame of any kind as polars."""
-    return nw.from_native(table, eager_only=True).to_polars()
+    frame: pl.DataFrame = nw.from_native(table, eager_only=True).to_polars()
+    return frame
 
 
 def json_text(value: Any) -> str:

@@ -156,12 +156,12 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     a value that a hierarchy does not cover, a bad or repeated pattern.
     """
     names = table.quasi_identifiers
-    for what, given in (
-        ("weights", recoding.weights),
-        ("hierarchies", recoding.hierarchies),
-        ("level costs", recoding.level_costs),
+    for what, named in (
+        ("weights", list(recoding.weights)),
+        ("hierarchies", list(recoding.hierarchies)),
+        ("level costs", list(recoding.level_costs)),
     ):
-        for name in given:
+        for name in named:
             if name not in names:
                 raise InputError(f'{what}: "{name}" is no quasi-identifier{nearest(name, list(names))}')
     columns = []
@@ -169,8 +169,8 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
         hierarchy = recoding.hierarchies.get(name)
         if hierarchy is not None:
             _check_cover(hierarchy, name, domain, table)
-        costs = recoding.level_costs.get(name)
-        exact = None if costs is None else [exact_number(c, f'level cost of "{name}"') for c in costs]
+        given_costs = recoding.level_costs.get(name)
+        exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
         columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
     if recoding.mask is None:

@@ -163,7 +163,7 @@ class Result:
             "seconds": {key: round(value, 6) for key, value in self.seconds.items()},
             "groups": None
             if report is None
-            else {"count": report.groups, "mean": report.mean_group, "max": report.largest_group},
+            else {"count": report.groups, "mean": float(report.mean_group), "max": report.largest_group},
             "verified": None if report is None else True if report.ok else list(report.violations),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,

@@ -50,6 +50,22 @@ class RowTypes:
         """Number of rows."""
         return int(self.counts.sum())
 
+    def summary(self) -> dict[str, object]:
+        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique rows."""
+        return {
+            "n": self.n,
+            "m": len(self.names),
+            "t_in": self.count,
+            "t_in_star": self.star_count,
+            "class_sizes": {
+                "min": int(self.counts.min()),
+                "mean": float(self.counts.mean()),
+                "max": int(self.counts.max()),
+                "unique": int((self.counts == 1).sum()),
+            },
+            "domains": {n: len(d) for n, d in zip((*self.names, *self.sensitive), self.domains, strict=True)},
+        }
+
     def frame(self) -> pl.DataFrame:
         """The row types as text, one row each, in order."""
         columns = []
@@ -135,14 +151,4 @@ def _encode(column: pl.Series) -> tuple[tuple[Label, ...], Codes]:
         codes = codes.fill_null(len(domain))
         domain = (*domain, None)
     return domain, codes.to_numpy().astype(np.int32, copy=False)
-
-
-def class_sizes(counts: Ints) -> dict[str, float]:
-    """Smallest, mean and largest multiplicity, and how many row types occur once."""
-    return {
-        "min": int(counts.min()),
-        "mean": float(counts.mean()),
-        "max": int(counts.max()),
-        "unique": int((counts == 1).sum()),
-    }
 

@@ -26,7 +26,7 @@ from kanon_milp.proof import contradicts, meets, safe_bound
 from kanon_milp.reductions import Step, reduce
 from kanon_milp.result import Proof, Result, Size, SolverRun
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
-from kanon_milp.verify import verify
+from kanon_milp.verify import Report, verify
 
 STEPS = ("read", "compress", "candidates", "reduce", "build", "handover", "solve", "assign", "verify")
 
@@ -89,7 +89,7 @@ def solve(
     solver: "highs", "cbc", "pulp:NAME", or an adapter. time_limit: seconds of wall clock for everything after reading.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. solver_options: go to the solver as they are.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
-    Raises InputError for bad input, SolverError for a solver that is missing or fails. Infeasible is a result.
+    Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
     adapter = _adapter(solver)
@@ -164,7 +164,7 @@ def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
     adapter = solvers.get(solver) if isinstance(solver, str) else solver
     availability = adapter.availability()
     if not availability:
-        raise SolverError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')
+        raise InputError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')
     return adapter
 
 
@@ -240,24 +240,14 @@ def _run(
         table = prepared.problem.table.released(release.columns)
     with clock.step("verify"):
         report = verify(prepared.problem, table, partition=release.group.tolist())
-    objective = _objective(prepared.problem, model, compiled, answer, report.cost, report.groups, unit, own=own)
     if not own:
         compiled.load(answer.x)
-    reached = compiled.sign * float(objective / unit)
-    message = answer.message
-    reason, proof = answer.stop_reason.value, "none"
-    if contradicts(reached, bound):
-        reason, exact_bound = "error", None
-        message = f"the solver claims a bound of {bound}, but the verified table is better; its bound is discarded"
-    elif report.ok and meets(reached, bound):
-        reason, proof, exact_bound = "optimal", "optimal", objective
-    elif exact_bound is not None:
-        proof = "bound"
-        reason = "gap_limit" if reason == "optimal" else reason
+    objective = _objective(prepared.problem, model, compiled, answer, report, unit, own=own)
+    reason, proof, exact_bound, message = _judge(answer, report, objective, exact_bound, bound, compiled.sign, unit)
     return Result(
         problem=prepared.problem,
         stop_reason=reason,
-        proof=proof,  # type: ignore[arg-type]
+        proof=proof,
         exact_objective=objective,
         exact_bound=exact_bound,
         table=table if report.ok else None,
@@ -292,24 +282,48 @@ def _assignment(
     return assignment
 
 
+def _judge(
+    answer: SolverResult,
+    report: Report,
+    objective: Fraction | None,
+    exact_bound: Fraction | None,
+    bound: float | None,
+    sign: int,
+    unit: Fraction,
+) -> tuple[str, Proof, Fraction | None, str]:
+    """Stop reason, proof, bound and message: optimal only where incumbent and bound meet and the verifier agrees."""
+    reason = answer.stop_reason.value
+    if objective is None or not report.ok:
+        return "error", "none", exact_bound, "the verifier refuses the table"
+    reached = sign * float(objective / unit)
+    if contradicts(reached, bound):
+        message = "the verified table is better than the bound that the solver claims; the bound is discarded"
+        return "error", "none", None, message
+    if meets(reached, bound):
+        return "optimal", "optimal", objective, answer.message
+    reason = "gap_limit" if reason == "optimal" else reason
+    return reason, "none" if exact_bound is None else "bound", exact_bound, answer.message
+
+
 def _objective(
     problem: Problem,
     model: pyo.ConcreteModel,
     compiled: Compiled,
     answer: SolverResult,
-    cost: Fraction,
-    groups: int,
+    report: Report,
     unit: Fraction,
     *,
     own: bool,
-) -> Fraction:
+) -> Fraction | None:
     """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
     assert answer.x is not None
+    if report.cost is None:
+        return None
     if own:
-        return cost if problem.objective == "loss" else Fraction(groups)
+        return report.cost if problem.objective == "loss" else Fraction(report.groups)
     value = compiled.sign * compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and abs(value * float(unit) - float(cost)) <= 1e-6 * max(1.0, float(cost)):
-        return cost
+    if model.loss.active and abs(value * float(unit) - float(report.cost)) <= 1e-6 * max(1.0, float(report.cost)):
+        return report.cost
     return _exact(value, integral=False) * unit
 
 

@@ -76,13 +76,7 @@ class Table:
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
-        try:
-            wrapped = nw.from_native(frame)
-        except TypeError:
-            raise InputError(
-                f"{source}: a {type(frame).__name__} is no data frame that narwhals knows (pandas, polars, pyarrow, duckdb, ...)"
-            ) from None
-        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        eager = _open_frame(frame, source)
         qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
@@ -162,7 +156,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
         if kind == "parquet":
             return pl.read_parquet(path)
         if kind == "arrow":
-            return pl.read_ipc(path, memory_map=False)
+            return pl.read_ipc(path)
         return _read_csv(path, fmt)
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
@@ -230,7 +224,7 @@ def _kind(path: Path) -> str:
 
 def _open_text(path: Path, encoding: str) -> io.TextIOBase:
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline="")  # type: ignore[return-value]
+        return gzip.open(path, "rt", encoding=encoding, newline="")
     return path.open(encoding=encoding, newline="")
 
 
@@ -253,6 +247,9 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
 def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
     names = _header(path, fmt)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if len(names) > 1:  # blank lines at the end hold no row; in a file of one column they are missing values
+        body = raw.rstrip(b"\r\n")
+        raw = body + raw[len(body) :].partition(b"\n")[1]
     try:
         if fmt.encoding.lower() in ("utf-8", "utf8"):
             raw.decode("utf-8")  # the CSV reader would pass some faults on
@@ -282,10 +279,30 @@ def _refuse_ragged(raw: bytes, width: int, path: Path, fmt: CsvFormat) -> None:
             )
 
 
+def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
+    try:
+        wrapped = nw.from_native(frame)
+        eager: nw.DataFrame[Any] = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        names = list(eager.columns)
+    except TypeError:
+        kinds = "pandas, polars, pyarrow, duckdb, ..."
+        raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
+    except nw.exceptions.DuplicateError:
+        raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{source}: column names must be text")
+    return eager
+
+
 def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
     columns = []
     for name in names:
-        series = frame[name].to_polars()
+        try:
+            series = frame[name].to_polars()
+        except Exception as error:  # whatever backend: its own message may quote cells
+            raise InputError(
+                f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
+            ) from None
         if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
             raise InputError(f'{source}: column "{name}" holds {series.dtype} values; only text, numbers, dates and truth values can be used')
         if series.dtype.is_float():

@@ -1,10 +1,11 @@
-"""The brute-force judge: the true optimum of small problems, from plain data, sharing no code with the package.
+"""The brute-force judge: the true optimum of small problems, from plain data, by no code of the package.
 
-A released table is a set of different released rows, each with the input rows that it stands for. The judge goes through
-the possible released rows one by one and lets each stand for any set of the input rows it generalizes (or for none), so
-it sees every set partition of the input together with every choice of released rows, two of which never look the same.
-For each set of rows that is placed and each number of groups it keeps the least cost; every question about cost and
-number of groups can be answered from that. About 0.1 s for 9 rows.
+A released table is a set of different released rows, each with the input rows that it stands for. The judge
+goes through the possible released rows one by one and lets each stand for any set of the input rows it
+generalizes (or for none), so it sees every set partition of the input together with every choice of released
+rows, two of which never look the same. For each set of rows that is placed and each number of groups it keeps
+the least cost; every question about cost and number of groups can be answered from that. About 0.1 s for 9
+rows.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def cheapest(
     """Least cost for each number of groups that a valid released table can have.
 
     hierarchies: column → value → labels by level, the last one "*"; other columns are kept or suppressed.
-    vectors: allowed levels per column (default all). requirement: what else each group (row indices) must satisfy.
+    vectors: allowed levels per column (default all). requirement: what else each group (row indices) must
+    satisfy.
     suppressed_rows: "exempt" frees the fully suppressed row from k, not from `requirement`.
     """
     n = len(rows)

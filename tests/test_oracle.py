@@ -9,14 +9,31 @@ from fractions import Fraction
 
 import pytest
 
-from tests.oracle import cheapest, optimum
+from oracle import cheapest, optimum
 
 TREE = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "cd", "*"), None: (None, "cd", "*")}
-CHAIN = {"a": ("a", "a", "ab", "*"), "b": ("b", "b", "ab", "*"), "c": ("c", "c", "c", "*"), None: (None, "d", "d", "*")}
+CHAIN = {
+    "a": ("a", "a", "ab", "*"),
+    "b": ("b", "b", "ab", "*"),
+    "c": ("c", "c", "c", "*"),
+    None: (None, "d", "d", "*"),
+}
 
 
 def try_everything(
-    rows, k, *, hierarchies, vectors, weights, level_costs, suppressed_rows, requirement, objective, cost_bound, low, high
+    rows,
+    k,
+    *,
+    hierarchies,
+    vectors,
+    weights,
+    level_costs,
+    suppressed_rows,
+    requirement,
+    objective,
+    cost_bound,
+    low,
+    high,
 ):
     """Assign each row each allowed level vector; no pruning, no bookkeeping."""
     values = []
@@ -52,7 +69,9 @@ def test_agrees_with_trying_every_level_vector_for_every_row(seed):
     vectors = draw.sample(vectors, min(len(vectors), draw.randint(1, 8)))
     weights = [Fraction(draw.randint(0, 4), draw.choice([1, 2, 3])) for _ in range(m)]
     level_costs = {
-        c: sorted(Fraction(draw.randint(0, 6), 6) for _ in range(heights[c] + 1)) for c in hierarchies if draw.random() < 0.5
+        c: sorted(Fraction(draw.randint(0, 6), 6) for _ in range(heights[c] + 1))
+        for c in hierarchies
+        if draw.random() < 0.5
     }
     secret = [draw.randint(0, 1) for _ in rows]
     p = draw.choice([1, 1, 2])

@@ -1,0 +1,64 @@
+"""Solvers: one adapter a file, all behind the contract of `base`. A new one is its file and a line in `_ADAPTERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.solvers.base import (
+    Availability,
+    Capability,
+    LinearModel,
+    OnProgress,
+    Progress,
+    SolverAdapter,
+    SolverOptions,
+    SolverResult,
+    StopReason,
+)
+from kanon_milp.solvers.cbc import CbcAdapter
+from kanon_milp.solvers.highs import HighsAdapter
+from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
+
+__all__ = [
+    "Availability",
+    "Capability",
+    "LinearModel",
+    "OnProgress",
+    "Progress",
+    "SolverAdapter",
+    "SolverOptions",
+    "SolverResult",
+    "StopReason",
+    "get",
+    "names",
+]
+
+_ADAPTERS: dict[str, Callable[[], SolverAdapter]] = {
+    "highs": HighsAdapter,
+    "cbc": CbcAdapter,
+}
+_PULP = "pulp:"
+
+
+def names() -> list[str]:
+    """Names that `get` takes: the adapters of this package, then `pulp:NAME` for every solver that PuLP knows."""
+    return [*_ADAPTERS, *(_PULP + solver for solver in solver_names())]
+
+
+def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
+    """Return the adapter of that name; `executable` is the path of CBC, for `cbc` only.
+
+    Raises InputError for an unknown name. Whether the solver can be used here is the adapter's `availability()`.
+    """
+    if executable is not None and name != "cbc":
+        raise InputError(f"solver {name!r} takes no executable; only 'cbc' does")
+    if name == "cbc":
+        return CbcAdapter(executable)
+    if name in _ADAPTERS:
+        return _ADAPTERS[name]()
+    known = names()
+    if name in known:
+        return PulpAdapter(name.removeprefix(_PULP))
+    raise InputError(f"unknown solver {name!r}{nearest(name, known)}; known are {', '.join(known)}")

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -151,10 +150,13 @@ class SolverResult:
 
 
 class SolverAdapter(ABC):
-    """One solver. Stateless: every `solve` is independent of those before it."""
+    """One solver. Stateless: every `solve` is independent of those before it.
 
-    name: ClassVar[str]
-    capabilities: ClassVar[frozenset[Capability]]
+    `name` and `capabilities` are class data, except where one adapter stands for many solvers (PuLP).
+    """
+
+    name: str
+    capabilities: frozenset[Capability]
 
     @abstractmethod
     def availability(self) -> Availability:

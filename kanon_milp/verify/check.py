@@ -153,7 +153,7 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
     """Each group of a partition must have one released row."""
     blocks = np.unique(np.column_stack([block_of_row, of_row]), axis=0)[:, 0]
     mixed = int((np.bincount(blocks) > 1).sum())
-    return [f"{mixed} groups of the partition have more than one released row"] if mixed else []
+    return [f"in {mixed} groups of the partition the released rows differ"] if mixed else []
 
 
 def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> list[str]:

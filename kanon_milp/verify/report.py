@@ -90,12 +90,15 @@ class Report:
     def summary(self) -> str:
         """A few lines for people."""
         exempt = "none" if self.k_exempt is None else str(self.k_exempt)
+        cost = "undefined" if self.cost is None else str(self.cost)
+        mean = float(self.mean_group)
         lines = [
             "verified" if self.ok else f"NOT verified: {len(self.violations)} violations",
             *(f"  - {violation}" for violation in self.violations),
             f"rows {self.n}, quasi-identifiers {self.m}, groups {self.groups} "
-            f"(smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group})",
-            f"cost {cost}, suppressed cells {self.suppressed_cells}, fully suppressed rows {self.fully_suppressed_rows}",
+            f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
+            f"cost {cost}, suppressed cells {self.suppressed_cells}, "
+            f"fully suppressed rows {self.fully_suppressed_rows}",
             f"k = {self.k_strict} counting fully suppressed rows as a group, {exempt} without them",
         ]
         for name, facts in self.released.sensitive.items():

@@ -1,0 +1,176 @@
+"""What people see on a terminal: the live progress line and the tables that follow."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as Grid
+from rich.text import Text
+
+from kanon_milp.output import as_polars
+from kanon_milp.result import Result
+from kanon_milp.solvers import Progress
+from kanon_milp.solvers.canaries import Diagnosis
+
+STAGES = {
+    "compress": "counting row types",
+    "candidates": "enumerating candidates",
+    "reduce": "reducing",
+    "build": "declaring the model",
+    "handover": "handing the model over",
+    "solve": "solving",
+    "assign": "assigning rows",
+    "verify": "verifying",
+}
+SHOWN_GROUPS = 20
+
+
+class Line:
+    """The live line: seconds, step, incumbent, bound and gap. Does nothing without a terminal."""
+
+    def __init__(self, solver: str, live: Live | None) -> None:
+        self._solver, self._live, self._began = solver, live, time.perf_counter()
+        self._step, self._point = "", Progress(0.0, None, None)
+
+    def stage(self, name: str) -> None:
+        """A new step begins."""
+        self._step = STAGES.get(name, name)
+        self._update()
+
+    def progress(self, point: Progress) -> None:
+        """The solver knows more."""
+        self._point = point
+        self._update()
+
+    def __rich__(self) -> Text:
+        text = Text(f"{time.perf_counter() - self._began:7.1f} s  ", style="cyan")
+        text.append(f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step)
+        incumbent, bound = self._point.incumbent, self._point.bound
+        if incumbent is not None:
+            text.append(f"  incumbent {incumbent:,.6g}", style="green")
+        if bound is not None:
+            text.append(f"  bound {bound:,.6g}", style="yellow")
+        if incumbent and bound is not None:
+            text.append(f"  gap {100 * abs(incumbent - bound) / abs(incumbent):.2f} %")
+        return text
+
+    def _update(self) -> None:
+        if self._live is not None:
+            self._live.update(self)
+
+
+@contextmanager
+def live(solver: str, *, enabled: bool) -> Iterator[Line]:
+    """Show the live line on standard error while the block runs, if that is a terminal."""
+    if not (enabled and sys.stderr.isatty()):
+        yield Line(solver, None)
+        return
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=4, transient=True) as view:
+        line = Line(solver, view)
+        view.update(line)
+        yield line
+
+
+def show_result(result: Result, title: str, out: Path | None) -> None:
+    """Print what came out and what is proven."""
+    console = Console(highlight=False)
+    described = result.as_dict()
+    problem = described["problem"]
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    requirements = ", ".join(f"{key} = {problem[key]}" for key in ("k", "p", "l", "t") if problem[key] is not None)
+    grid.add_row("problem", f"[bold]{title}[/bold]: {requirements}, {problem['recoding'].replace('_', ' ')}")
+    grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
+    grid.add_row(
+        "model",
+        f"{result.after.candidates:,} of {result.before.candidates:,} candidates, {result.after.variables:,} variables, "
+        f"{result.after.constraints:,} constraints",
+    )
+    colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
+    grid.add_row("result", Text(result.summary(), style=f"bold {colour}"))
+    if result.report is not None and result.report.ok:
+        report = result.report
+        cells = report.n * report.m
+        grid.add_row("suppressed", f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)")
+        grid.add_row(
+            "groups",
+            f"{report.groups:,}, mean {float(report.mean_group):.2f} rows, smallest {report.smallest_group}, "
+            f"largest {report.largest_group}",
+        )
+    solver = result.solver
+    grid.add_row("solver", f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, {result.seconds['solve']:.2f} s solving")
+    if out is not None:
+        grid.add_row("written", str(out))
+    console.print(grid)
+
+
+def show_groups(result: Result) -> None:
+    """Print the released rows, one line a group, largest first."""
+    names = list(result.problem.table.quasi_identifiers)
+    symbol = result.problem.table.symbol
+    frame = as_polars(result.table).select(names)
+    groups = frame.group_by(names, maintain_order=True).len("rows ").sort("rows ", descending=True, maintain_order=True)
+    grid = Grid(title="released rows", title_justify="left")
+    grid.add_column("rows", justify="right", style="cyan")
+    for name in names:
+        grid.add_column(name)
+    for *cells, rows in groups.head(SHOWN_GROUPS).rows():
+        shown = [Text(symbol, style="dim red") if c == symbol else Text("" if c is None else str(c)) for c in cells]
+        grid.add_row(str(rows), *shown)
+    if groups.height > SHOWN_GROUPS:
+        grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
+    Console(highlight=False).print(grid)
+
+
+def show_row_types(summary: dict[str, Any], title: str) -> None:
+    """Print the row types of a table."""
+    sizes = summary["class_sizes"]
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    grid.add_row("table", f"{title}: {summary['n']:,} rows, {summary['m']} quasi-identifiers")
+    grid.add_row("row types", f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)")
+    grid.add_row(
+        "class sizes",
+        f"smallest {sizes['min']}, mean {sizes['mean']:.2f}, largest {sizes['max']:,}; {sizes['unique']:,} rows are unique",
+    )
+    domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
+    grid.add_row("domains", domains)
+    Console(highlight=False).print(grid)
+
+
+def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as plain data."""
+    return {
+        "name": diagnosis.name,
+        "availability": diagnosis.availability.value,
+        "version": diagnosis.version,
+        "location": diagnosis.location,
+        "problems": list(diagnosis.problems),
+    }
+
+
+def show_diagnoses(found: Sequence[Diagnosis]) -> None:
+    """Print one line a solver."""
+    grid = Grid(box=None, pad_edge=False)
+    for name in ("solver", "version", "state", "found at"):
+        grid.add_column(name, overflow="fold")
+    for d in found:
+        if d.problems:
+            state = Text("; ".join(d.problems), style="red")
+        elif d.availability:
+            state = Text("solves the canaries", style="green")
+        else:
+            state = Text(d.availability.value, style="yellow")
+        grid.add_row(d.name, d.version, state, d.location)
+    Console(highlight=False).print(grid)
+

@@ -1,0 +1,142 @@
+"""Tiny models with known answers, and what `kanon-milp doctor` finds out with them about each solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from kanon_milp.errors import KanonError
+from kanon_milp.solvers import get, names
+from kanon_milp.solvers.base import Availability, LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.pulp_any import solver_names
+
+_SECONDS = 20.0
+_TOLERANCE = 1e-6
+_INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A model with its answer; `optimum` is None where there is none."""
+
+    model: LinearModel
+    stop_reason: StopReason
+    optimum: float | None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found out about one solver; `problems` are sentences, none if all canaries live."""
+
+    name: str
+    availability: Availability
+    version: str
+    location: str
+    problems: tuple[str, ...]
+
+
+def small_model(
+    name: str,
+    c: Sequence[float],
+    rows: Sequence[tuple[float, Sequence[float], float]],
+    bounds: Sequence[tuple[float, float]],
+    integer: Sequence[bool],
+    offset: float = 0.0,
+) -> LinearModel:
+    """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper) by variable."""
+    matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
+    return LinearModel(
+        name=name,
+        c=np.array(c, dtype=np.float64),
+        offset=offset,
+        A=sp.csr_array(matrix),
+        row_lower=np.array([low for low, _, _ in rows], dtype=np.float64),
+        row_upper=np.array([high for _, _, high in rows], dtype=np.float64),
+        lower=np.array([low for low, _ in bounds], dtype=np.float64),
+        upper=np.array([high for _, high in bounds], dtype=np.float64),
+        integer=np.array(integer, dtype=np.bool_),
+        variable_names=tuple(f"x{j}" for j in range(len(c))),
+        constraint_names=tuple(f"r{i}" for i in range(len(rows))),
+    )
+
+
+def mixed_rounding() -> Canary:
+    """HiGHS 1.14.0 answers 15, marked optimal: minimize 2x + 3z, x + z ≥ 4.5, 0 ≤ x, z ≤ 10, z integer."""
+    rows = [(4.5, (1.0, 1.0), _INF)]
+    model = small_model("mixed rounding", (2, 3), rows, [(0, 10), (0, 10)], (False, True))
+    return Canary(model, StopReason.OPTIMAL, 9.0)
+
+
+def knapsack() -> Canary:
+    """A feasible one whose relaxation is fractional: maximize 5a + 4b + 3c under three capacities, and a constant."""
+    rows = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
+    model = small_model("knapsack", (-5, -4, -3), rows, [(0, 5)] * 3, (True,) * 3, offset=100.0)
+    # (1, 1, 0) = 9, (2, 0, 0) = 10, (1, 0, 2) = 11
+    return Canary(model, StopReason.OPTIMAL, 89.0)
+
+
+def infeasible_integers() -> Canary:
+    """Feasible without integrality only: 2a + 2b = 3."""
+    model = small_model("odd sum", (1, 1), [(3.0, (2.0, 2.0), 3.0)], [(0, 5), (0, 5)], (True, True))
+    return Canary(model, StopReason.INFEASIBLE, None)
+
+
+def infeasible_relaxation() -> Canary:
+    """Infeasible even without integrality: a + b ≥ 5 with a, b ≤ 2."""
+    model = small_model("too much", (1, 1), [(5.0, (1.0, 1.0), _INF)], [(0, 2), (0, 2)], (True, False))
+    return Canary(model, StopReason.INFEASIBLE, None)
+
+
+def unbounded() -> Canary:
+    """Minimize b - a with a ≥ b, nothing else."""
+    model = small_model("no end", (-1, 1), [(0.0, (1.0, -1.0), _INF)], [(0, _INF)] * 2, (True, False))
+    return Canary(model, StopReason.UNBOUNDED, None)
+
+
+CANARIES: tuple[Callable[[], Canary], ...] = (
+    mixed_rounding,
+    knapsack,
+    infeasible_integers,
+    infeasible_relaxation,
+    unbounded,
+)
+
+
+def check(adapter: SolverAdapter) -> list[str]:
+    """Solve all canaries; one sentence for each wrong answer."""
+    problems = []
+    for make in CANARIES:
+        canary = make()
+        try:
+            result = adapter.solve(canary.model, SolverOptions(time_limit=_SECONDS))
+        except KanonError as error:
+            problems.append(f"{canary.model.name}: {error}")
+            continue
+        if result.stop_reason is not canary.stop_reason:
+            problems.append(
+                f"{canary.model.name}: says {result.stop_reason.value} where {canary.stop_reason.value} is right"
+            )
+        elif canary.optimum is not None:
+            if result.objective is None or abs(result.objective - canary.optimum) > _TOLERANCE:
+                problems.append(
+                    f"{canary.model.name}: says {result.objective} where {canary.optimum:g} is right"
+                )
+            elif result.x is None or canary.model.violation(result.x) > _TOLERANCE:
+                problems.append(f"{canary.model.name}: its point does not satisfy the model")
+    return problems
+
+
+def diagnose() -> list[Diagnosis]:
+    """Look at every solver of this package, and at those of PuLP that are available here."""
+    own = [name for name in names() if not name.startswith("pulp:")]
+    return [_diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))]
+
+
+def _diagnose(name: str) -> Diagnosis:
+    adapter = get(name)
+    availability = adapter.availability()
+    problems = check(adapter) if availability else []
+    return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))

@@ -1,0 +1,356 @@
+"""CBC through its own executable: files in, files and a log out."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.base import (
+    Availability,
+    Capability,
+    Floats,
+    LinearModel,
+    OnProgress,
+    SolverAdapter,
+    SolverOptions,
+    SolverResult,
+    StopReason,
+)
+from kanon_milp.solvers.cbc_log import LogReader
+from kanon_milp.solvers.common import (
+    Recorder,
+    Watch,
+    check_input,
+    complete_point,
+    judge,
+    keep_start,
+    obvious_answer,
+    usable_start,
+)
+from kanon_milp.solvers.mps import mps_lines
+
+_PATIENCE = 10.0  # seconds between asking CBC to stop and killing it
+_OVERTIME = 5.0  # seconds, and a tenth of the limit, that CBC may take beyond its time limit
+_VIOLATION = 1e-5  # relative to the largest value; a point beyond that is not the model's
+
+
+class CbcAdapter(SolverAdapter):
+    """CBC, looked for at the given path, on PATH, in the package cbcbox and inside PuLP, in this order.
+
+    An interruption reaches CBC as SIGINT, on which it stops its branch and bound and writes its best point. Within the
+    feasibility pump it does not listen (versions 2.10.3 and 2.9.35 of cbcbox); it is killed after a few seconds then,
+    and what it had is lost, except for a complete start.
+    """
+
+    name = "cbc"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, executable: Path | str | None = None) -> None:
+        self._given = None if executable is None else str(executable)
+
+    def availability(self) -> Availability:
+        """Say whether an executable was found and answers."""
+        path = self.location()
+        if not path:
+            return Availability.NOT_FOUND
+        return Availability.AVAILABLE if _version(path) else Availability.BROKEN
+
+    def version(self) -> str:
+        """Version that the executable states."""
+        path = self.location()
+        return _version(path) if path else ""
+
+    def location(self) -> str:
+        """Path of the executable."""
+        if self._given is not None:
+            return shutil.which(self._given) or ""
+        return shutil.which("cbc") or _in_cbcbox() or _in_pulp()
+
+    def solve(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        start: Mapping[int, float] | Floats | None = None,
+        on_progress: OnProgress | None = None,
+        interrupt: threading.Event | None = None,
+    ) -> SolverResult:
+        """Solve the model; see `SolverAdapter.solve`."""
+        if not (found := self.availability()):
+            raise SolverError(f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable")
+        check_input(model, options)
+        recorder = Recorder(on_progress)
+        watch = Watch(recorder, interrupt)
+
+        obvious = obvious_answer(model)
+        if obvious is not None:
+            reason, x = obvious
+            outcome = _Outcome(reason, x, None if x is None else model.offset)
+        else:
+            given = usable_start(model, start)
+            point = complete_point(model, given)
+            if point is not None:
+                given = dict(enumerate(point.tolist()))
+            elif len(given) == model.variables:
+                given = {}
+            outcome = _run(self.location(), model, options, given, recorder, watch)
+            if outcome.reason is StopReason.UNBOUNDED and model.integer.any():
+                # CBC looks at the relaxation only: is there an integer point at all?
+                anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
+                outcome = _run(self.location(), anywhere, options, {}, Recorder(None), watch)
+                reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
+                outcome = _Outcome(reason, None, None)
+            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+
+        objective = None if outcome.x is None else model.value(outcome.x)
+        reason, bound = outcome.reason, outcome.bound
+        if reason is StopReason.OPTIMAL and objective is not None:
+            reason, bound = judge(objective, bound, options)
+        recorder.note(objective, bound, last=True)
+        recorder.report(now=True)
+        return SolverResult(
+            stop_reason=reason,
+            x=outcome.x,
+            objective=objective,
+            bound=bound,
+            solver=self.name,
+            version=self.version(),
+            options=options,
+            seconds=recorder.seconds(),
+            trajectory=recorder.trajectory,
+            message=outcome.message,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """How one run of the executable ended."""
+
+    reason: StopReason
+    x: Floats | None
+    bound: float | None
+    message: str = ""
+
+
+def _run(
+    executable: str,
+    model: LinearModel,
+    options: SolverOptions,
+    start: Mapping[int, float],
+    recorder: Recorder,
+    watch: Watch,
+) -> _Outcome:
+    with tempfile.TemporaryDirectory(prefix="kanon_milp_cbc_", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with (folder / "m.mps").open("w", encoding="ascii") as file:
+            variables = [f"x{j}" for j in range(model.variables)]
+            rows = [f"r{i}" for i in range(model.constraints)]
+            # versions differ in what they do with a constant in the objective
+            file.writelines(mps_lines(model, variables, rows, offset=False))
+        if start:
+            lines = (f"{j} x{j} {value!r} 0\n" for j, value in sorted(start.items()))
+            with (folder / "m.mst").open("w", encoding="ascii") as file:
+                file.write("Stopped on iterations - objective value 0\n")
+                file.writelines(lines)
+        left = recorder.left(options)
+        log = LogReader(model.offset, recorder, options.log_file)
+        limit_seconds = None if left is None else left + max(_OVERTIME, 0.1 * left)
+        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
+        return _read(folder, model, options, log, ended, watch)
+
+
+def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -> list[str]:
+    arguments = ["-timeMode", "elapsed"]
+    if seconds is not None:
+        arguments += ["-seconds", f"{seconds:.3f}"]
+    arguments += ["-ratioGap", repr(float(options.gap)), "-allowableGap", repr(float(options.absolute_gap))]
+    arguments += ["-randomSeed", str(options.seed), "-randomCbcSeed", str(options.seed)]
+    if options.threads > 1:
+        arguments += ["-threads", str(options.threads)]
+    for name, value in options.extra.items():
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
+            raise InputError(f"CBC has no option {name!r}")
+        arguments += [f"-{name}"] if value is None else [f"-{name}", str(value)]
+    arguments += ["-import", "m.mps"]
+    if has_start:
+        arguments += ["-mipstart", "m.mst"]
+    return [*arguments, "-solve", "-printingOptions", "all", "-solution", "m.sol", "-saveSolution", "m.bin"]
+
+
+class _Child:
+    """The running executable, in a session of its own: a Ctrl-C of the terminal must not reach it behind our back."""
+
+    def __init__(self, executable: str, arguments: list[str], folder: Path, log: LogReader) -> None:
+        self._done = threading.Event()
+        self._reader, writer = _channel()
+        try:
+            self._process = subprocess.Popen(
+                [executable, *arguments],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(self._reader)
+            raise SolverError(f"cannot run {executable}: {error.strerror or error}") from error
+        finally:
+            os.close(writer)
+        self._log = log
+        self._thread = threading.Thread(target=self._follow, name="cbc log", daemon=True)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        try:
+            while True:
+                try:
+                    piece = os.read(self._reader, 65536)
+                except OSError:  # how a terminal says that the other side has closed
+                    break
+                if not piece:
+                    break
+                self._log.feed(piece)
+            self._process.wait()
+        finally:
+            self._log.close()
+            os.close(self._reader)
+            self._done.set()
+
+    def _ask_to_stop(self) -> None:
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGINT)
+        else:
+            self._kill()
+
+    def _kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, watch: Watch, limit: float | None) -> bool:
+        """Wait for the end and give no process back; False if it had to be killed."""
+        overtime = None if limit is None else threading.Timer(limit, self._ask_to_stop)
+        killer = None if limit is None else threading.Timer(limit + _PATIENCE, self._kill)
+        for timer in (overtime, killer):
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+        try:
+            return watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop) and self._process.returncode >= 0
+        finally:
+            for timer in (overtime, killer):
+                if timer is not None:
+                    timer.cancel()
+            if not self._done.is_set():
+                self._kill()
+                self._done.wait()
+
+
+def _channel() -> tuple[int, int]:
+    """Where CBC writes its log: a pseudo-terminal if possible, as version 2.10 writes into a pipe by pages only."""
+    if hasattr(os, "openpty"):
+        with contextlib.suppress(OSError):
+            return os.openpty()
+    return os.pipe()
+
+
+def _read(
+    folder: Path, model: LinearModel, options: SolverOptions, log: LogReader, ended: bool, watch: Watch
+) -> _Outcome:
+    """What CBC says: the first line of its solution file, then its log."""
+    if log.refused:
+        raise InputError(f"CBC does not take the option {log.refused!r}")
+    stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
+    solution = folder / "m.sol"
+    if not ended:
+        return _Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
+    if not solution.exists():
+        if watch.asked():
+            return _Outcome(stopped, None, log.bound)
+        raise SolverError(f"CBC wrote no solution; the end of its log: {log.tail()}")
+    with solution.open(encoding="utf-8", errors="replace") as file:
+        status = file.readline().strip()
+
+    limited = watch.asked() or (options.time_limit is not None and log.seconds >= 0.95 * options.time_limit)
+    if status.startswith("Unbounded"):
+        return _Outcome(StopReason.UNBOUNDED, None, None)
+    infeasible = status.startswith(("Infeasible", "Integer infeasible"))
+    if infeasible or (status.startswith("Status unknown") and log.says_infeasible):
+        # out of time within the first LP, CBC may call the model infeasible
+        if limited and not log.says_infeasible:
+            return _Outcome(stopped, None, log.bound)
+        return _Outcome(StopReason.INFEASIBLE, None, None)
+
+    x = None if "no integer solution" in status else _point(folder, model)
+    if status.startswith("Optimal") and x is not None:
+        if not model.integer.any():
+            return _Outcome(StopReason.OPTIMAL, x, model.value(x))
+        objective = model.value(x)
+        # the search has been completed up to the gaps that were asked for, unless the printed bound says otherwise
+        bound = objective - max(options.absolute_gap, options.gap * abs(objective))
+        if log.final_range is not None:
+            low, high = log.final_range
+            bound = max(low, bound) if bound <= high else low
+        return _Outcome(StopReason.OPTIMAL, x, bound)
+    if status.startswith("Stopped"):
+        reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
+        message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
+        return _Outcome(reason, x, log.bound, message)
+    raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")
+
+
+def _point(folder: Path, model: LinearModel) -> Floats | None:
+    """The point in the binary solution file (the text one has eight digits), or None if it does not satisfy the model."""
+    content = (folder / "m.bin").read_bytes()
+    rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
+    if columns != model.variables:
+        raise SolverError(f"CBC returned {columns} values for {model.variables} variables")
+    # two counts, the objective, activities and duals of the rows, then the columns
+    x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * rows, count=columns).copy()
+    largest = max(1.0, float(np.abs(x).max()))
+    if not math.isfinite(largest) or model.violation(x) > _VIOLATION * largest:
+        return None
+    return x
+
+
+@functools.cache
+def _version(path: str) -> str:
+    """Version that an executable states, empty if it does not answer like CBC."""
+    try:
+        done = subprocess.run([path, "-quit"], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    text = done.stdout.decode("utf-8", errors="replace")
+    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE) or re.search(r"^CBC (.+?) —", text, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def _in_cbcbox() -> str:
+    try:
+        path = str(importlib.import_module("cbcbox").cbc_bin_path())
+    except (ImportError, AttributeError, RuntimeError, ValueError):
+        return ""
+    return path if os.access(path, os.X_OK) else ""
+
+
+def _in_pulp() -> str:
+    try:
+        path = str(importlib.import_module("pulp").PULP_CBC_CMD.pulp_cbc_path)
+    except (ImportError, AttributeError):
+        return ""
+    return path if os.access(path, os.X_OK) else ""

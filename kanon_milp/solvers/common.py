@@ -1,0 +1,208 @@
+"""What all adapters share: checks of what comes in, the trajectory, waiting for a running solver, and what counts as proven."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.base import Floats, LinearModel, OnProgress, Progress, SolverOptions, StopReason
+
+FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
+_REPORT_EVERY = 0.25  # seconds between two calls of on_progress
+_NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
+_POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
+
+
+def check_input(model: LinearModel, options: SolverOptions) -> None:
+    """Raise InputError for numbers that no solver should see; HiGHS calls a model with a NaN cost solved."""
+    arrays = (model.c, model.A.data, model.lower, model.upper, model.row_lower, model.row_upper)
+    if any(np.isnan(array).any() for array in arrays) or not math.isfinite(model.offset):
+        raise InputError(f"model {model.name!r} holds a number that is not one (NaN)")
+    if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all()):
+        raise InputError(f"model {model.name!r} holds an infinite coefficient")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
+    if options.threads < 1:
+        raise InputError(f"the number of threads must be at least 1, not {options.threads}")
+    if not 0 <= options.seed < 2**31:
+        raise InputError(f"the seed must be between 0 and 2147483647, not {options.seed}")
+    for label, gap in (("gap", options.gap), ("absolute gap", options.absolute_gap)):
+        if not 0 <= gap < math.inf:
+            raise InputError(f"the {label} must be a number of at least 0, not {gap}")
+    if options.log_file is not None:
+        try:
+            # solvers append, or say nothing about a file that they cannot write
+            options.log_file.write_bytes(b"")
+        except OSError as error:
+            raise InputError(
+                f"cannot write the log file {options.log_file}: {error.strerror or error}"
+            ) from error
+
+
+def obvious_answer(model: LinearModel) -> tuple[StopReason, Floats | None] | None:
+    """Answer models that solvers and file formats disagree about: contradicting bounds, empty rows, no variables."""
+    contradictions = (
+        (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
+        (model.row_lower > model.row_upper) | (model.row_lower == np.inf) | (model.row_upper == -np.inf),
+    )
+    if any(bad.any() for bad in contradictions):
+        return StopReason.INFEASIBLE, None
+    empty = np.diff(model.A.indptr) == 0
+    if ((model.row_lower[empty] > 0) | (model.row_upper[empty] < 0)).any():
+        return StopReason.INFEASIBLE, None
+    if model.variables == 0:
+        return StopReason.OPTIMAL, np.zeros(0)
+    return None
+
+
+def usable_start(model: LinearModel, start: Mapping[int, float] | Floats | None) -> dict[int, float]:
+    """The finite values of a start by column; empty for a start that is of no use."""
+    if start is None:
+        return {}
+    try:
+        if isinstance(start, Mapping):
+            given = {int(column): float(value) for column, value in start.items()}
+        else:
+            values = np.asarray(start, dtype=np.float64)
+            if values.shape != (model.variables,):
+                return {}
+            given = dict(enumerate(values.tolist()))
+    except (TypeError, ValueError):
+        return {}
+    if not all(0 <= column < model.variables and math.isfinite(value) for column, value in given.items()):
+        return {}
+    return given
+
+
+def complete_point(model: LinearModel, given: Mapping[int, float]) -> Floats | None:
+    """The start as a point if it is complete and feasible, with exact integers."""
+    if len(given) != model.variables or not given:
+        return None
+    x = np.array([given[column] for column in range(model.variables)])
+    if model.violation(x) > FEASIBILITY:
+        return None
+    x[model.integer] = np.round(x[model.integer])
+    return x
+
+
+def keep_start(reason: StopReason | None, x: Floats | None, point: Floats | None) -> Floats | None:
+    """The solver's point, or the feasible start where the solver stopped before it took that up."""
+    if point is None or x is not None or reason is StopReason.UNBOUNDED:
+        return x
+    if reason is StopReason.INFEASIBLE:
+        raise SolverError("the solver says infeasible, although the given start is feasible")
+    return point
+
+
+def judge(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
+    """Stop reason and bound of a solver that says optimal, which it also says for a point within its gap limits."""
+    if bound is None or not math.isfinite(bound):
+        return StopReason.GAP_LIMIT, None
+    bound = min(bound, objective)
+    proven = objective - bound <= options.absolute_gap + 1e-6 * max(1.0, abs(objective))
+    return (StopReason.OPTIMAL if proven else StopReason.GAP_LIMIT), bound
+
+
+class Recorder:
+    """The trajectory of one solve. Any thread may `note`; `report` calls the user's function in the caller's thread."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self.started = time.perf_counter()
+        self._on_progress = on_progress
+        self._reported = -math.inf
+        self._incumbent = math.inf
+        self._bound = -math.inf
+        self._points: list[Progress] = []
+        self._lock = threading.Lock()
+
+    def seconds(self) -> float:
+        """Wall-clock seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def left(self, options: SolverOptions) -> float | None:
+        """Seconds left of the time limit, None without one."""
+        return None if options.time_limit is None else max(0.0, options.time_limit - self.seconds())
+
+    def note(self, incumbent: float | None, bound: float | None, last: bool = False) -> None:
+        """Take what the solver has; only improvements count. `last` keeps the point however small the change."""
+        with self._lock:
+            better = incumbent is not None and incumbent < self._incumbent
+            tighter = bound is not None and self._bound < bound < math.inf
+            if better and incumbent is not None:
+                self._incumbent = incumbent
+            if tighter and bound is not None:
+                self._bound = bound
+            new_time = not self._points or self.seconds() - self._points[-1].seconds > _NOTE_EVERY
+            if better or (tighter and new_time) or (last and self._state() != self._last_state()):
+                self._points.append(Progress(self.seconds(), *self._state()))
+
+    def report(self, now: bool = False) -> None:
+        """Call on_progress with the present state, if it is time to."""
+        seconds = self.seconds()
+        if self._on_progress is not None and (now or seconds - self._reported >= _REPORT_EVERY):
+            self._reported = seconds
+            self._on_progress(Progress(seconds, *self._state()))
+
+    @property
+    def bound(self) -> float | None:
+        """Best bound so far."""
+        return self._state()[1]
+
+    @property
+    def trajectory(self) -> tuple[Progress, ...]:
+        """All points so far."""
+        with self._lock:
+            return tuple(self._points)
+
+    def _state(self) -> tuple[float | None, float | None]:
+        incumbent = self._incumbent if math.isfinite(self._incumbent) else None
+        return incumbent, (self._bound if math.isfinite(self._bound) else None)
+
+    def _last_state(self) -> tuple[float | None, float | None]:
+        return (self._points[-1].incumbent, self._points[-1].bound) if self._points else (None, None)
+
+
+class Watch:
+    """Waits for a running solver and carries Ctrl-C or the caller's event to it."""
+
+    def __init__(self, recorder: Recorder, interrupt: threading.Event | None) -> None:
+        self.stop = threading.Event()
+        self._recorder = recorder
+        self._interrupt = interrupt
+        self._impatient = False
+
+    def asked(self) -> bool:
+        """Whether somebody wants the solver to stop; also looks at the caller's event."""
+        if self._interrupt is not None and self._interrupt.is_set():
+            self.stop.set()
+        return self.stop.is_set()
+
+    def wait(self, done: threading.Event, patience: float, on_stop: Callable[[], None] | None = None) -> bool:
+        """Wait until `done`; False if the solver did not react within `patience` seconds after it was asked to stop.
+
+        A second Ctrl-C ends the patience. `on_stop` is called once when stopping is asked for. An exception of
+        on_progress stops the solver and is raised.
+        """
+        deadline = math.inf
+        while True:
+            try:
+                while not done.wait(_POLL_EVERY):
+                    self._recorder.report()
+                    if self.asked() and deadline == math.inf:
+                        deadline = time.perf_counter() + patience
+                        if on_stop is not None:
+                            on_stop()
+                    if self._impatient or time.perf_counter() > deadline:
+                        return False
+                return True
+            except KeyboardInterrupt:
+                self._impatient = self.stop.is_set()
+                self.stop.set()
+            except BaseException:
+                self.stop.set()
+                raise

@@ -1,0 +1,335 @@
+"""Any solver that PuLP reaches, as `pulp:NAME`."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.metadata
+import inspect
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from kanon_milp.errors import InputError, SolverError, nearest
+from kanon_milp.solvers.base import (
+    Availability,
+    Capability,
+    Floats,
+    LinearModel,
+    OnProgress,
+    SolverAdapter,
+    SolverOptions,
+    SolverResult,
+    StopReason,
+)
+from kanon_milp.solvers.common import (
+    Recorder,
+    Watch,
+    check_input,
+    complete_point,
+    judge,
+    keep_start,
+    obvious_answer,
+    usable_start,
+)
+
+_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_VIOLATION = 1e-5  # relative to the largest value; PuLP's text files have about eight digits
+_CBC_SEEDS = ("randomSeed", "randomCbcSeed")
+
+
+class PulpAdapter(SolverAdapter):
+    """One of PuLP's solvers.
+
+    PuLP reports no bounds, says optimal at a time limit, and returns zeros where there is no point: only its
+    `sol_status` 1 counts as proven, only for solvers that take gaps, and a point must satisfy the model. An interrupted
+    solver is left behind if it does not end within a few seconds; a Ctrl-C on a terminal reaches those that are
+    executables, and then their point is returned.
+    """
+
+    def __init__(self, solver: str) -> None:
+        known = solver_names()
+        if solver not in known:
+            raise InputError(f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}")
+        self.solver = solver
+        self.name = f"pulp:{solver}"
+        parameters = self._parameters()
+        found = {
+            Capability.START: "warmStart" in parameters,
+            Capability.THREADS: "threads" in parameters,
+            Capability.LOG_FILE: "logPath" in parameters,
+            Capability.SEED: self._takes_seed(),
+        }
+        self.capabilities = frozenset(capability for capability, has in found.items() if has)
+
+    def availability(self) -> Availability:
+        """Say whether PuLP finds the solver."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = _pulp().getSolver(self.solver, msg=False).available()
+        except Exception:
+            return Availability.NOT_FOUND
+        return Availability.AVAILABLE if found else Availability.NOT_FOUND
+
+    def version(self) -> str:
+        """Version of PuLP, as it does not tell that of its solvers."""
+        return f"PuLP {importlib.metadata.version('pulp')}" if self.availability() else ""
+
+    def location(self) -> str:
+        """Path of the solver's executable, or the folder of PuLP for a solver that is a module."""
+        if not self.availability():
+            return ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path = getattr(_pulp().getSolver(self.solver, msg=False), "path", None)
+        return str(Path(path).resolve() if path and Path(path).exists() else path or _pulp().__path__[0])
+
+    def solve(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        start: Mapping[int, float] | Floats | None = None,
+        on_progress: OnProgress | None = None,
+        interrupt: threading.Event | None = None,
+    ) -> SolverResult:
+        """Solve the model; see `SolverAdapter.solve`."""
+        if not self.availability():
+            raise SolverError(f"PuLP does not find {self.solver} here")
+        check_input(model, options)
+        recorder = Recorder(on_progress)
+        watch = Watch(recorder, interrupt)
+        point = complete_point(model, usable_start(model, start))
+
+        obvious = obvious_answer(model)
+        if obvious is not None:
+            reason, x = obvious
+            outcome = _Outcome(reason, x)
+        else:
+            outcome = self._run(model, options, point, recorder, watch)
+            if outcome.reason in (StopReason.UNBOUNDED, StopReason.INFEASIBLE):
+                outcome = self._unbounded_or_infeasible(model, options, outcome, recorder, watch)
+            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+
+        reason, bound = outcome.reason, None
+        objective = None if outcome.x is None else model.value(outcome.x)
+        if reason is StopReason.OPTIMAL and objective is not None:
+            reason, bound = judge(objective, self._claimed_bound(model, options, objective), options)
+        recorder.note(objective, bound, last=True)
+        recorder.report(now=True)
+        return SolverResult(
+            stop_reason=reason,
+            x=outcome.x,
+            objective=objective,
+            bound=bound,
+            solver=self.name,
+            version=self.version(),
+            options=options,
+            seconds=recorder.seconds(),
+            trajectory=recorder.trajectory,
+            message=outcome.message,
+        )
+
+    def _claimed_bound(self, model: LinearModel, options: SolverOptions, objective: float) -> float | None:
+        """The bound that "optimal" states: the gaps that were asked for. Of a solver with its own gaps, nothing."""
+        if not model.integer.any() or model.variables == 0:
+            return objective
+        parameters = self._parameters()
+        if "gapRel" not in parameters:
+            return None
+        gap = options.absolute_gap if "gapAbs" in parameters else 0.0
+        return objective - max(gap, options.gap * abs(objective))
+
+    def _unbounded_or_infeasible(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        first: _Outcome,
+        recorder: Recorder,
+        watch: Watch,
+    ) -> _Outcome:
+        """Some solvers say infeasible for unbounded and the reverse: ask for any point, without the objective."""
+        if first.reason is StopReason.UNBOUNDED and not model.integer.any():
+            return first
+        anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
+        outcome = self._run(anywhere, options, None, recorder, watch)
+        reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
+        return _Outcome(reason, None, outcome.message)
+
+    def _run(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        point: Floats | None,
+        recorder: Recorder,
+        watch: Watch,
+    ) -> _Outcome:
+        problem, variables = _build(model, point)
+        left = recorder.left(options)
+        done = threading.Event()
+        failures: list[Exception] = []
+        with TemporaryDirectory(prefix="kanon_milp_pulp_", ignore_cleanup_errors=True) as folder:
+            solver = self._make_solver(options, left, point is not None)
+            if hasattr(solver, "tmpDir"):
+                solver.tmpDir = folder
+
+            def work() -> None:
+                # a thread of its own: HiGHS fixes its number of threads once for each calling thread
+                try:
+                    problem.solve(solver)
+                except Exception as error:
+                    failures.append(error)
+                finally:
+                    done.set()
+
+            began = time.perf_counter()
+            threading.Thread(target=work, name=self.name, daemon=True).start()
+            if not watch.wait(done, _PATIENCE):
+                message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
+                return _Outcome(StopReason.INTERRUPTED, None, message)
+            took = time.perf_counter() - began
+        stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
+        out_of_time = watch.asked() or (left is not None and took >= 0.95 * left)
+        if failures:
+            if out_of_time:
+                return _Outcome(stopped, None, f"{self.solver} ended without a point")
+            raise SolverError(f"{self.solver} failed: {failures[0]}") from failures[0]
+        return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
+
+    def _make_solver(self, options: SolverOptions, seconds: float | None, has_start: bool) -> Any:
+        parameters = self._parameters()
+        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        for name in options.extra:
+            if name not in parameters and not takes_any:
+                raise InputError(f"{self.name} has no option {name!r}{nearest(name, sorted(parameters))}")
+        wanted: dict[str, object] = {
+            "msg": False,
+            "timeLimit": seconds,
+            "gapRel": options.gap,
+            "gapAbs": options.absolute_gap,
+            "threads": options.threads,
+            "warmStart": has_start,
+            "logPath": None if options.log_file is None else str(options.log_file),
+        }
+        chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
+        chosen.update(options.extra)
+        if self._is_cbc():
+            own = [f"{name} {options.seed}" for name in _CBC_SEEDS]
+            extra = options.extra.get("options", ())
+            chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
+        elif self._takes_seed():
+            chosen.setdefault("random_seed", options.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _pulp().getSolver(self.solver, **chosen)
+
+    def _is_cbc(self) -> bool:
+        return self.solver in ("PULP_CBC_CMD", "COIN_CMD")
+
+    def _takes_seed(self) -> bool:
+        return self._is_cbc() or self.solver == "HiGHS"
+
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Parameters of the solver's class, without `self`, `path` aside."""
+        solver_class = getattr(importlib.import_module("pulp.apis"), self.solver, None)
+        if solver_class is None:
+            return {}
+        return {
+            name: parameter
+            for name, parameter in inspect.signature(solver_class.__init__).parameters.items()
+            if name not in ("self", "args") and not name.startswith("_")
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """How one run of PuLP ended."""
+
+    reason: StopReason
+    x: Floats | None
+    message: str = ""
+
+
+def solver_names(only_available: bool = False) -> list[str]:
+    """Names of PuLP's solvers, in its order, without repetitions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(dict.fromkeys(_pulp().listSolvers(onlyAvailable=only_available)))
+
+
+def _pulp() -> Any:
+    return importlib.import_module("pulp")
+
+
+def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
+    """The PuLP problem and its variables in the order of the columns. The constant of the objective stays out."""
+    pulp = _pulp()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = pulp.LpProblem("model", pulp.LpMinimize)
+        variables = [
+            pulp.LpVariable(
+                f"x{j}",
+                None if low == -np.inf else low,
+                None if high == np.inf else high,
+                pulp.LpInteger if is_integer else pulp.LpContinuous,
+            )
+            for j, (low, high, is_integer) in enumerate(
+                zip(model.lower.tolist(), model.upper.tolist(), model.integer.tolist(), strict=True)
+            )
+        ]
+        problem.addVariables(variables)
+        if point is not None:
+            for variable, value in zip(variables, point.tolist(), strict=True):
+                variable.setInitialValue(value)
+        problem.setObjective(pulp.LpAffineExpression(zip(variables, model.c.tolist(), strict=True)))
+        A = model.A.copy()
+        A.sum_duplicates()
+        indptr, indices, data = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
+        for i, (low, high) in enumerate(zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)):
+            span = range(indptr[i], indptr[i + 1])
+            if not span:
+                continue
+            if low == high:
+                sides = [(pulp.LpConstraintEQ, low)]
+            else:
+                sides = [(pulp.LpConstraintGE, low), (pulp.LpConstraintLE, high)]
+            for sense, side in sides:
+                if np.isfinite(side):
+                    row = pulp.LpAffineExpression([(variables[indices[e]], data[e]) for e in span])
+                    problem.addConstraint(pulp.LpConstraint(row, sense, f"r{i}_{sense + 1}", side))
+    return problem, variables
+
+
+def _read(
+    problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None
+) -> _Outcome:
+    """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
+    pulp = _pulp()
+    reasons = {
+        pulp.LpSolutionOptimal: StopReason.OPTIMAL,
+        pulp.LpSolutionInfeasible: StopReason.INFEASIBLE,
+        pulp.LpSolutionUnbounded: StopReason.UNBOUNDED,
+    }
+    reason = reasons.get(problem.sol_status)
+    if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
+        # out of time, some solvers call the model infeasible
+        return _Outcome(stopped or reason, None)
+    x = np.array(
+        [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
+        dtype=np.float64,
+    )
+    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(1.0, float(np.abs(x).max()))
+    if reason is StopReason.OPTIMAL:
+        if not satisfied:
+            raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")
+        return _Outcome(reason, x)
+    message = "" if stopped else f"{solver} ended early: {pulp.LpStatus[problem.status]}"
+    return _Outcome(stopped or StopReason.ERROR, x if satisfied else None, message)

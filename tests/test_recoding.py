@@ -1,0 +1,148 @@
+"""Recodings are checked, and cost exactly what they say."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import kanon_milp as km
+from kanon_milp.instance import compress_table, prepare, recode
+from kanon_milp.recoding import Levels, mask_frame
+
+TABLE = km.Table.from_frame(pl.DataFrame({"age": ["31", "38", "64"], "sex": ["f", "m", "f"]}), ["age", "sex"])
+AGE = [("31", "30-39", "*"), ("38", "30-39", "*"), ("64", "60-69", "*")]
+
+
+def levels(recoding: Any, table: km.Table = TABLE) -> Levels:
+    problem = km.Problem(table, [km.KAnonymity(1)], recoding)
+    return recode(problem, compress_table(problem))
+
+
+def costs(recoding: Any) -> dict[tuple[int, ...], Fraction]:
+    found = levels(recoding)
+    return {tuple(v): c * found.unit for v, c in zip(found.vectors.tolist(), found.costs.tolist(), strict=True)}
+
+
+def test_suppression_is_all_patterns_at_their_weights() -> None:
+    assert costs(km.Suppression()) == {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
+    assert costs(km.Suppression({"age": "1/3", "sex": 0.1})) == {
+        (0, 0): 0, (0, 1): Fraction(1, 10), (1, 0): Fraction(1, 3), (1, 1): Fraction(13, 30),
+    }
+
+
+def test_hierarchies_cost_level_over_height_by_default_or_as_given() -> None:
+    hierarchy = {"age": km.Hierarchy.from_rows(AGE)}
+    assert costs(km.Hierarchies(hierarchy))[1, 1] == Fraction(3, 2)
+    assert costs(km.Hierarchies(hierarchy, {"age": 3}, {"age": [0, "0.2", 1]}))[1, 0] == Fraction(3, 5)
+
+
+def test_a_mask_may_name_levels_in_any_column_order() -> None:
+    mask = km.PatternMask([("*", "1"), ("keep", "⋆"), ("□", 2)], columns=["sex", "age"])
+    found = levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, mask=mask) if False else mask_with(AGE, mask.patterns[:2]))
+    assert found.vectors.tolist() == [[1, 1], [2, 0]]
+    as_mapping = km.PatternMask([{"age": "*", "sex": "keep"}])
+    assert levels(as_mapping).vectors.tolist() == [[1, 0]]
+
+
+def mask_with(rows: Any, patterns: Any) -> km.Hierarchies:
+    return km.Hierarchies({"age": km.Hierarchy.from_rows(rows)}, mask=km.PatternMask(patterns, columns=["sex", "age"]))
+
+
+def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    mask = km.PatternMask.random(["age", "sex"], 3, seed=4)
+    path = tmp_path / "mask.csv"
+    mask_frame(levels(mask)).write_csv(path)
+    assert levels(km.PatternMask.read(path)).vectors.tolist() == levels(mask).vectors.tolist()
+
+
+@pytest.mark.parametrize(
+    ("patterns", "columns", "message"),
+    [
+        ([("keep", "*")], ["age", "sx"], 'column "sx" is no quasi-identifier.*did you mean "sex"'),
+        ([("keep",)], ["age"], '"sex" occurs 0 times'),
+        ([("keep", "*", "*")], ["age", "sex", "sex"], '"sex" occurs 2 times'),
+        ([("keep", "hide")], None, 'pattern 1, column "sex": "hide" is neither keep nor'),
+        ([("keep", "2")], None, "a level from 0 to 1"),
+        ([("keep", "*"), (0, 1)], None, "pattern 2 repeats pattern 1"),
+        ([("keep",)], None, "has 1 cells, expected 2"),
+        ([{"age": "keep"}], None, "must name each quasi-identifier once"),
+        ([], None, "no patterns"),
+    ],
+)
+def test_bad_masks_are_refused(patterns: Any, columns: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        levels(km.PatternMask(patterns, columns=columns))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("31", "30s", "*"), ("31", "30s", "*")], '"31" occurs twice'),
+        ([("31", "30s", "*"), ("38", "30s", "x", "*")], "row 2 has 4 levels, expected 3"),
+        ([("31", "30s", "*"), ("38", "30s", "top")], "last level"),
+        ([("a", "x", "u", "*"), ("b", "x", "v", "*")], 'not nested: "x" of level1 lies in "v" here and in "u" in row 1'),
+        ([("a", "b", "*"), ("b", "b", "*")], '"b" names different values in level'),
+        ([("a", None, "*")], "level1 .* is empty"),
+        ([("a", "*", "*")], "last level only"),
+        ([], "no rows"),
+    ],
+)
+def test_bad_hierarchies_are_refused(rows: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        km.Hierarchy.from_rows(rows)
+
+
+def test_a_value_without_a_place_in_the_hierarchy_is_named_by_its_row() -> None:
+    with pytest.raises(km.InputError, match='column "age", row 3: the value .text of 2 characters. is not covered') as caught:
+        levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE[:2])}))
+    assert "64" not in str(caught.value)
+
+
+def test_a_missing_value_needs_a_place_of_its_own() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"age": ["31", None]}), ["age"])
+    with pytest.raises(km.InputError, match="row 2: the value .missing. is not covered.*empty level0"):
+        levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}), table)
+    covered = km.Hierarchies({"age": km.Hierarchy.from_rows([*AGE, (None, "unknown", "*")])})
+    assert levels(covered, table).columns[0].labels == ("31", None, "30-39", "*", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("recoding", "message"),
+    [
+        (km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
+        (km.Suppression({"age": -1}), "must not be negative"),
+        (km.Suppression({"age": float("nan")}), "non-negative number"),
+        (km.Suppression({"age": "much"}), "non-negative number"),
+        (km.Suppression({"age": "1e-40"}), "too fine"),
+        (km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
+        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
+        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
+    ],
+)
+def test_bad_weights_and_costs_are_refused(recoding: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        levels(recoding)
+
+
+def test_hierarchy_files_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "age.csv").write_text("value,group\n31,30s\n")
+    with pytest.raises(km.InputError, match="header must be level0,level1"):
+        km.Hierarchies.read(tmp_path, ["age"])
+    with pytest.raises(km.InputError, match="no hierarchy of any"):
+        km.Hierarchies.read(tmp_path, ["sex"])
+    with pytest.raises(km.InputError, match="no such folder"):
+        km.Hierarchies.read(tmp_path / "none", ["age"])
+
+
+def test_the_real_hierarchies_cover_the_real_tables(data_folder: Path) -> None:
+    for name in ("adult", "cmc"):
+        frame = km.datasets.load(name)
+        names = [p.stem for p in (data_folder / "hierarchies" / name).glob("*.csv")]
+        table = km.Table.from_frame(frame, names)
+        mask = km.PatternMask.random(names, 3)
+        problem = km.Problem(table, [km.KAnonymity(5)], km.Hierarchies.read(data_folder / "hierarchies" / name, names, mask=mask))
+        assert prepare(problem).candidates.count > 0

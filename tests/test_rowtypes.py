@@ -1,0 +1,98 @@
+"""Row types are the distinct rows, with how often each occurs and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kanon_milp as km
+from kanon_milp.rowtypes import mixed_key, rows_by_type
+
+value = st.sampled_from(["a", "b", "", "aa", None])
+rows = st.lists(st.tuples(value, value, value), min_size=1, max_size=40)
+
+
+def frame_of(data: list[tuple[str | None, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(data, schema={"x": pl.String, "y": pl.String, "s": pl.String}, orient="row")
+
+
+@given(rows)
+@settings(deadline=None)
+def test_multiplicities_are_those_of_a_counter(data: list[tuple[str | None, ...]]) -> None:
+    types = km.compress(frame_of(data), ["x", "y"], ["s"])
+    expected = Counter(row[:2] for row in data)
+    assert dict(zip(types.frame().rows(), types.counts.tolist(), strict=True)) == expected
+    stars = Counter(data)
+    found = {
+        (*types.frame().row(t), types.domains[2][c]): n
+        for t, c, n in zip(types.star_type.tolist(), types.star_codes[:, 0].tolist(), types.star_counts.tolist(), strict=True)
+    }
+    assert found == stars
+    assert types.n == len(data)
+    assert types.star_count == len(stars)
+
+
+@given(rows)
+@settings(deadline=None)
+def test_the_inverse_leads_back_to_every_row(data: list[tuple[str | None, ...]]) -> None:
+    frame = frame_of(data)
+    types = km.compress(frame, ["x", "y"])
+    of_row = types.type_of_rows(frame)
+    assert [types.frame().row(t) for t in of_row.tolist()] == [row[:2] for row in data]
+    indptr, order = rows_by_type(of_row, types.count)
+    for t in range(types.count):
+        mine = order[indptr[t] : indptr[t + 1]].tolist()
+        assert mine == [r for r, row in enumerate(of_row.tolist()) if row == t]
+
+
+@given(rows, st.randoms())
+@settings(deadline=None)
+def test_row_types_do_not_depend_on_the_order_of_rows(data: list[tuple[str | None, ...]], random: object) -> None:
+    first = km.compress(frame_of(data), ["x", "y"], ["s"])
+    random.shuffle(data)  # type: ignore[attr-defined]
+    second = km.compress(frame_of(data), ["x", "y"], ["s"])
+    assert first.domains == second.domains
+    for name in ("codes", "counts", "star_type", "star_codes", "star_counts"):
+        assert np.array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_keys_of_very_wide_tables_do_not_overflow() -> None:
+    codes = np.random.default_rng(1).integers(0, 1000, size=(200, 30))
+    codes[100:] = codes[:100]
+    key = mixed_key(list(codes.T), [1000] * 30)
+    assert len(np.unique(key)) == len(np.unique(codes, axis=0)) == 100
+    assert (key[100:] == key[:100]).all()
+
+
+def test_numbers_and_dates_are_compressed_by_their_text(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1.0, 1.0, float("nan"), None], "b": [True, True, False, False]})
+    path = tmp_path / "t.parquet"
+    frame.write_parquet(path)
+    types = km.compress(pl.scan_parquet(path), ["a", "b"])
+    assert types.frame().rows() == [("1.0", "true"), (None, "false")]
+    assert types.counts.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "drop", "n", "m", "t", "widest"),
+    [
+        ("adult", ["native-country"], 30162, 8, 18755, 72),
+        ("adult", ["salary-class"], 30162, 8, 18109, 72),
+        ("adult_raw", ["fnlwgt"], 32561, 14, 29096, 119),
+        ("cmc", ["method"], 1473, 9, 1358, 34),
+    ],
+)
+def test_real_tables_have_their_published_numbers(
+    data_folder: Path, name: str, drop: list[str], n: int, m: int, t: int, widest: int
+) -> None:
+    frame = km.datasets.load(name)
+    names = [c for c in frame.columns if c not in drop]
+    types = km.compress(frame, names)
+    assert (types.n, len(names), types.count) == (n, m, t)
+    assert max(len(domain) for domain in types.domains) == widest

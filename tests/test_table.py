@@ -1,0 +1,157 @@
+"""Tables come in as they are, go out as they came, and bad ones are refused by name."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import kanon_milp as km
+from kanon_milp.output import as_polars, csv_text
+from kanon_milp.table import scan_frame
+
+TEXT = 'a,b,note\n007, x,"one, two"\n1.0,,\n1,"","""quoted"""\n'
+
+
+def write(folder: Path, text: str, name: str = "t.csv", encoding: str = "utf-8") -> Path:
+    path = folder / name
+    data = text.encode(encoding)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_values_of_a_csv_file_come_out_byte_for_byte(tmp_path: Path, name: str) -> None:
+    table = km.read_table(write(tmp_path, TEXT, name), ["a", "b"])
+    assert table.keys.rows() == [("007", " x"), ("1.0", None), ("1", "")]
+    released = table.released({"a": table.keys["a"]})
+    assert csv_text(as_polars(released), ",") == TEXT
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_values(tmp_path: Path) -> None:
+    table = km.read_table(write(tmp_path, "\ufeffa,b\r\n1,x\r\n2,y\r\n"), ["a", "b"])
+    assert table.keys.rows() == [("1", "x"), ("2", "y")]
+
+
+def test_delimiter_and_encoding_are_options(tmp_path: Path) -> None:
+    path = write(tmp_path, "name;ort\nJürgen;Köln\n", encoding="latin-1")
+    table = km.read_table(path, "ort", delimiter=";", encoding="latin-1")
+    assert table.keys.rows() == [("Köln",)]
+    with pytest.raises(km.InputError, match="encoding"):
+        km.read_table(path, "ort", delimiter=";")
+    with pytest.raises(km.InputError, match="unknown encoding"):
+        km.read_table(path, "ort", encoding="klingon")
+
+
+def test_tab_is_the_delimiter_of_tsv(tmp_path: Path) -> None:
+    assert km.read_table(write(tmp_path, "a\tb\n1\t2\n", "t.tsv"), ["a", "b"]).keys.rows() == [("1", "2")]
+
+
+FRAME = pl.DataFrame({"age": [31, 7, 31], "w": [0.5, None, 2.0], "free": [[1], [2], [3]], "d": ["x", None, "y"]})
+
+
+def as_kind(kind: str, folder: Path) -> Any:
+    plain = FRAME.drop("free")
+    if kind == "pandas":
+        return pd.DataFrame({"age": [31, 7, 31], "w": [0.5, None, 2.0], "d": ["x", None, "y"]}, index=[5, 3, 9])
+    if kind == "pyarrow":
+        return plain.to_arrow()
+    if kind == "duckdb":
+        arrow = plain.to_arrow()  # noqa: F841 (duckdb finds it by name)
+        return duckdb.sql("select * from arrow")
+    return plain.lazy() if kind == "lazy" else plain
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow", "duckdb"])
+def test_any_data_frame_is_a_table_and_comes_back_in_kind(kind: str, tmp_path: Path) -> None:
+    frame = as_kind(kind, tmp_path)
+    table = km.Table.from_frame(frame, ["age", "w"], "d")
+    assert table.keys.rows() == [("31", "0.5", "x"), ("7", None, None), ("31", "2.0", "y")]
+    result = km.solve(km.Problem(table, [km.KAnonymity(3)])).require_optimal()
+    assert as_polars(result.table)["age"].to_list() == ["*"] * 3
+    if kind == "pandas":
+        assert isinstance(result.table, pd.DataFrame)
+        assert list(result.table.index) == [5, 3, 9]
+        assert list(result.table["d"])[0] == "x"
+        assert list(frame["age"]) == [31, 7, 31]
+    if kind == "pyarrow":
+        assert isinstance(result.table, pa.Table)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_columnar_files_are_read_with_their_types(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t{suffix}"
+    (FRAME.write_parquet if suffix == ".parquet" else FRAME.write_ipc)(path)
+    table = km.read_table(path, ["age"], "d")
+    assert table.keys["age"].to_list() == ["31", "7", "31"]
+    with pytest.raises(km.InputError, match=r'column "free" holds List'):
+        km.read_table(path, ["free"])
+
+
+def test_missing_values_are_a_value_or_are_refused() -> None:
+    assert km.Table.from_frame(FRAME, ["age"], "d").keys["d"].null_count() == 1
+    with pytest.raises(km.InputError, match='column "d", row 2: the value is missing'):
+        km.Table.from_frame(FRAME, ["age"], "d", missing="error")
+    with pytest.raises(km.InputError, match="missing must be"):
+        km.Table.from_frame(FRAME, ["age"], "d", missing="errr")  # type: ignore[arg-type]
+
+
+SECRET = "Wilhelmina"
+
+
+@pytest.mark.parametrize(
+    ("text", "qi", "sensitive", "message"),
+    [
+        ("a,b\n", ["a"], None, "no rows"),
+        ("", ["a"], None, "empty"),
+        ("a,b\n1,2\n", ["c"], None, 'no column "c"'),
+        ("a,b\n1,2\n", ["a", "a"], None, "twice"),
+        ("a,b\n1,2\n", ["a"], "a", "quasi-identifier and sensitive"),
+        ("a,b\n1,2\n", [], None, "at least one quasi-identifier"),
+        ("a,a\n1,2\n", ["a"], None, 'header names column "a" 2 times'),
+        (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 fields"),
+        (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "row 2 has 3 fields"),
+        (f"a,b\n{SECRET},2\n*,3\n", ["a", "b"], None, 'column "a", row 2: the suppression symbol'),
+    ],
+)
+def test_bad_tables_are_refused_without_quoting_cells(
+    tmp_path: Path, text: str, qi: list[str], sensitive: str | None, message: str
+) -> None:
+    with pytest.raises(km.InputError, match=message) as caught:
+        km.read_table(write(tmp_path, text), qi, sensitive)
+    assert SECRET not in str(caught.value)
+
+
+def test_files_that_are_not_there_or_not_tables_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(km.InputError, match="no such file"):
+        km.read_table(tmp_path / "none.csv", "a")
+    with pytest.raises(km.InputError, match="is a folder"):
+        km.read_table(tmp_path, "a")
+    with pytest.raises(km.InputError, match="unknown kind of file"):
+        km.read_table(write(tmp_path, "a\n1\n", "t.xlsx"), "a")
+    with pytest.raises(km.InputError, match="cannot be read as parquet"):
+        km.read_table(write(tmp_path, "a\n1\n", "t.parquet"), "a")
+    with pytest.raises(km.InputError, match=r"cannot be read as CSV|is not utf-8"):
+        bad = tmp_path / "bad.csv.gz"
+        bad.write_bytes(b"a,b\n1,2\n")
+        km.read_table(bad, "a")
+    with pytest.raises(km.InputError, match="no data frame"):
+        km.Table.from_frame({"a": [1]}, "a")
+
+
+def test_another_symbol_can_be_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path, "a\n*\n*\nx\n")
+    table = km.read_table(path, "a", symbol="?")
+    result = km.solve(km.Problem(table, [km.KAnonymity(3)])).require_optimal()
+    assert as_polars(result.table)["a"].to_list() == ["?"] * 3
+
+
+def test_a_lazy_scan_sees_what_reading_sees(tmp_path: Path) -> None:
+    path = write(tmp_path, TEXT)
+    assert scan_frame(path).collect().equals(km.read_table(path, "a").frame.to_native())

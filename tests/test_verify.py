@@ -1,0 +1,448 @@
+"""The verifier against printed tables, hand-made mutations and counting by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections import Counter, defaultdict
+from fractions import Fraction
+from typing import ClassVar
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from kanon_milp.errors import InputError
+from kanon_milp.hierarchies import Hierarchy
+from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.problem import Problem
+from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
+from kanon_milp.table import Table
+from kanon_milp.verify import verify, verify_files
+from oracle import released_rows
+
+# Liang and Yuan, Tables 1-3 and 5: each digit of zip code and age is a column of its own
+QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
+TABLE_1 = """98765 38 Bachelor Viral
+98654 39 Doctorate Heart
+98543 32 Master Heart
+97654 65 Bachelor Cancer
+96689 45 Bachelor Viral
+97427 33 Bachelor Viral
+96552 54 Bachelor Heart
+97017 69 Doctorate Cancer
+97023 55 Master Cancer
+97009 62 Bachelor Cancer"""
+TABLE_2 = ["98***3**"] * 3 + ["9******Bachelor"] * 4 + ["970*****"] * 3
+TABLE_3 = [
+    "98***3**",
+    "98***3**",
+    "9*******",
+    "97*****Bachelor",
+    "9*******",
+    "97*****Bachelor",
+    "9******Bachelor",
+    "9*******",
+    "9*******",
+    "9******Bachelor",
+]
+TABLE_5 = ["9*******"] * 5 + ["9******Bachelor"] * 2 + ["9*******"] * 2 + ["9******Bachelor"]
+
+
+def liang_yuan():
+    rows = [line.split() for line in TABLE_1.splitlines()]
+    return pl.DataFrame([[*z, *a, e, d] for z, a, e, d in rows], schema=[*QI, "disease"], orient="row")
+
+
+def printed(lines):
+    cells = [[*line[:7], line[7:]] for line in lines]
+    return pl.DataFrame(cells, schema=QI, orient="row").hstack(liang_yuan().select("disease"))
+
+
+def liang_yuan_problem(k=3, **options):
+    return Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(k)], **options)
+
+
+def test_table_2_is_3_anonymous_and_costs_54():
+    report = verify(liang_yuan_problem(), printed(TABLE_2))
+    assert report
+    assert report.violations == ()
+    assert (report.n, report.m, report.cost, report.suppressed_cells) == (10, 8, 54, 54)
+    assert (report.groups, report.k_strict, report.k_exempt) == (3, 3, 3)
+    assert (report.smallest_group, report.mean_group, report.largest_group) == (3, Fraction(10, 3), 4)
+    assert report.fully_suppressed_rows == 0
+    facts = report.released.sensitive["disease"]
+    # the third group has one disease only: 1/2 (3/10 + 3/10 + 6/10) from the table's (3/10, 3/10, 4/10)
+    assert (facts.p, facts.l, facts.t) == (1, 1, Fraction(3, 5))
+    assert not verify(liang_yuan_problem(k=4), printed(TABLE_2))
+
+
+def test_table_3_is_2_diverse_and_0_4_close():
+    report = verify(liang_yuan_problem(k=2), printed(TABLE_3))
+    assert report
+    facts = report.released.sensitive["disease"]
+    assert (facts.p, facts.l, facts.t) == (2, 2, Fraction(2, 5))
+
+
+def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart():
+    report = verify(liang_yuan_problem(), printed(TABLE_5), [1, 1, 2, 1, 2, 3, 3, 2, 2, 3])
+    assert report
+    assert report.groups == 2
+    assert report.released.sensitive["disease"].t == Fraction(1, 15)
+    assert report.partition.groups == 3
+    assert report.partition.sensitive["disease"].t == Fraction(1, 10)
+
+
+def test_groups_of_a_partition_must_each_meet_the_requirements():
+    # as a released table 3-anonymous, but the partition splits a group of three
+    report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 1, 2, 2, 2, 2, 3, 3, 3])
+    assert len(report.violations) == 1
+    assert "2 of 4 groups of the partition have fewer than k = 3 rows" in report.violations[0]
+
+
+def test_a_group_of_a_partition_has_one_released_row():
+    report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
+    assert report.violations == ("in 1 groups of the partition the released rows differ",)
+    with pytest.raises(InputError, match="9 rows"):
+        verify(liang_yuan_problem(), printed(TABLE_2), [0] * 9)
+
+
+def put(frame, row, column, value):
+    cells = frame[column].to_list()
+    cells[row] = value
+    return frame.with_columns(pl.Series(column, cells, dtype=pl.String))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("z2", "7", 'column "z2": not the original value, not the symbol: row 2'),
+        ("z2", None, 'column "z2": not the original value, not the symbol: row 2'),
+        ("z2", "*", "fewer than k = 3 rows"),
+        ("z3", "6", "fewer than k = 3 rows"),
+        ("disease", "Cancer", 'column "disease" is no quasi-identifier and must not change: row 2'),
+        ("disease", None, 'column "disease" is no quasi-identifier and must not change: row 2'),
+    ],
+)
+def test_each_changed_cell_is_found(column, value, words):
+    report = verify(liang_yuan_problem(), put(printed(TABLE_2), 1, column, value))
+    assert not report.ok
+    assert any(words in violation for violation in report.violations), report.violations
+
+
+def test_swapped_dropped_and_added_rows_are_found():
+    good = printed(TABLE_2)
+    swapped = good[[3, 1, 2, 0, *range(4, 10)]]
+    report = verify(liang_yuan_problem(), swapped)
+    assert {'column "z2": not the original value, not the symbol: row 4'} < set(report.violations)
+    assert 'column "disease" is no quasi-identifier and must not change: rows 1, 4' in report.violations
+    assert report.cost is None
+    dropped = verify(liang_yuan_problem(), good[:9])
+    assert dropped.violations[0] == "there are 9 rows, the original has 10"
+    assert (dropped.cost, dropped.k_strict) == (None, 2)
+    assert not verify(liang_yuan_problem(), pl.concat([good, good[:1]]))
+
+
+def test_columns_must_be_the_same():
+    extra = printed(TABLE_2).with_columns(name=pl.lit("x"))
+    assert verify(liang_yuan_problem(), extra).violations == ('column "name" is not in the original',)
+    table = Table.from_frame(liang_yuan().with_columns(id=pl.int_range(10)), QI, "disease")
+    report = verify(Problem(table, [KAnonymity(3)]), printed(TABLE_2))
+    assert report.violations == ('column "id" is missing',)
+    assert report.cost == 54
+    with pytest.raises(InputError, match='no column "education"'):
+        verify(liang_yuan_problem(), printed(TABLE_2).drop("education"))
+    with pytest.raises(InputError, match="no rows"):
+        verify(liang_yuan_problem(), printed(TABLE_2)[:0])
+    with pytest.raises(InputError, match="narwhals"):
+        verify(liang_yuan_problem(), "a path")
+
+
+def test_side_constraints_are_checked():
+    good = printed(TABLE_2)
+    assert verify(liang_yuan_problem(cost_bound=54, min_groups=3, max_groups=3), good)
+    for options, words in [
+        ({"cost_bound": "53.9"}, "cost 54 is larger than the bound 539/10"),
+        ({"min_groups": 4}, "at least 4"),
+        ({"max_groups": 2}, "at most 2"),
+    ]:
+        report = verify(liang_yuan_problem(**options), good)
+        assert len(report.violations) == 1
+        assert words in report.violations[0]
+
+
+def small(recoding, rows, released, k=2, symbol="*", **options):
+    columns = [f"c{i}" for i in range(len(rows[0]))]
+    table = Table.from_frame(pl.DataFrame(rows, schema=columns, orient="row"), columns, symbol=symbol)
+    problem = Problem(table, [KAnonymity(k)], recoding, **options)
+    return verify(problem, pl.DataFrame(released, schema=columns, orient="row"))
+
+
+def test_weights_count_and_stay_exact():
+    report = small(Suppression({"c0": "1/3", "c1": 0.1}), [("a", "x"), ("b", "x")], [("*", "*")] * 2)
+    assert report.cost == 2 * (Fraction(1, 3) + Fraction(1, 10))
+    assert report.suppressed_cells == 4
+
+
+def test_rows_must_match_the_mask():
+    rows = [("a", "x"), ("b", "x"), ("a", "y")]
+    mask = PatternMask([{"c1": "*", "c0": "keep"}, ("*", "*")])
+    assert small(mask, rows, [("*", "*")] * 3)
+    report = small(mask, rows, [("*", "x"), ("*", "x"), ("*", "*")], k=1)
+    assert report.violations == ("a released row matches no pattern of the mask: rows 1, 2",)
+    assert report.cost == 4
+    # header order of the mask is not that of the table
+    turned = PatternMask([("*", "keep")], columns=("c1", "c0"))
+    assert small(turned, rows[:1], [("a", "*")], k=1)
+    assert not small(turned, rows[:1], [("*", "x")], k=1)
+    with pytest.raises(InputError, match="neither keep"):
+        small(PatternMask([("keep", "2")]), rows, rows, k=1)
+    with pytest.raises(InputError, match="pattern 1"):
+        small(PatternMask([("keep",)]), rows, rows, k=1)
+
+
+TREE = Hierarchy.from_rows(
+    [("a", "ab", "all", "*"), ("b", "ab", "all", "*"), ("c", "c", "all", "*"), (None, "d", "all", "*")]
+)
+
+
+def test_labels_must_lie_on_the_path_of_the_value():
+    recoding = Hierarchies({"c0": TREE}, weights={"c0": 3})
+    report = small(recoding, [("a",), ("b",), ("c",), (None,)], [("ab",), ("ab",), ("all",), ("all",)])
+    assert report
+    assert report.cost == 1 + 1 + 2 + 2
+    wrong = small(recoding, [("a",), ("b",), ("c",)], [("ab",), ("ab",), ("ab",)])
+    assert wrong.violations == ('column "c0": not the original value, not a label of its hierarchy: row 3',)
+    assert wrong.cost is None
+    with pytest.raises(InputError, match="row 2: the value is not covered"):
+        small(recoding, [("a",), ("z",)], [("*",)] * 2)
+
+
+def test_the_top_label_stands_for_the_symbol_of_the_table():
+    recoding = Hierarchies({"c0": TREE})
+    assert small(recoding, [("a",), ("c",)], [("#",)] * 2, symbol="#").suppressed_cells == 2
+    assert not small(recoding, [("a",), ("c",)], [("*",)] * 2, symbol="#")
+
+
+def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows():
+    # "c" is its own label at level 1
+    assert small(Hierarchies({"c0": TREE}), [("c",)], [("c",)], k=1).cost == 0
+    mask = PatternMask([("1",), ("*",)])
+    report = small(Hierarchies({"c0": TREE}, mask=mask), [("c",)], [("c",)], k=1)
+    assert report
+    assert report.cost == Fraction(1, 3)
+    costs = {"c0": [0, 2, "5/2", 7]}
+    assert small(Hierarchies({"c0": TREE}, level_costs=costs, mask=mask), [("c",)], [("c",)], k=1).cost == 2
+    with pytest.raises(InputError, match="need 4 costs"):
+        small(Hierarchies({"c0": TREE}, level_costs={"c0": [0, 1]}), [("c",)], [("c",)], k=1)
+
+
+def test_missing_is_a_value_of_its_own():
+    rows = [(None, "x"), (None, "x"), ("", "x")]
+    report = small(Suppression(), rows, rows, k=1)
+    assert report
+    assert (report.groups, report.k_strict) == (2, 1)
+    assert not small(Suppression(), rows, [(None, "x")] * 3, k=1)
+    assert not small(Suppression(), rows, [("", "x"), (None, "x"), ("", "x")], k=1)
+    assert small(Suppression(), rows, [("*", "x")] * 3, k=3).suppressed_cells == 3
+
+
+def test_both_readings_of_fully_suppressed_rows():
+    rows = [("a",), ("a",), ("b",)]
+    released = [("a",), ("a",), ("*",)]
+    strict = small(Suppression(), rows, released)
+    exempt = small(Suppression(), rows, released, suppressed_rows="exempt")
+    assert not strict
+    assert exempt
+    for report in (strict, exempt):
+        assert (report.k_strict, report.k_exempt, report.fully_suppressed_rows) == (1, 2, 1)
+    nothing_left = small(Suppression(), rows[:1], [("*",)], k=1)
+    assert (nothing_left.k_strict, nothing_left.k_exempt) == (1, None)
+    assert not small(Suppression(), rows, rows, suppressed_rows="exempt")
+
+
+def test_messages_never_name_cells():
+    report = small(Suppression(), [("secret1",), ("secret2",)], [("secret2",), ("secret9",)])
+    assert len(report.violations) == 2
+    assert "secret" not in report.summary() + json.dumps(report.as_dict())
+
+
+@dataclasses.dataclass(frozen=True)
+class EveryDisease:
+    """A requirement that the verifier has no check of its own for."""
+
+    among: tuple[str, ...]
+    name: ClassVar[str] = "every_disease"
+
+    def check(self, table):
+        pass
+
+    def holds(self, group: Group):
+        assert sum(group.sensitive["disease"].values()) == group.size
+        return set(group.sensitive["disease"]) >= set(self.among)
+
+    def describe(self):
+        return {"diseases": len(self.among)}
+
+
+def test_other_requirements_are_asked_group_by_group():
+    table = Table.from_frame(liang_yuan(), QI, "disease")
+    two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
+    assert len(two.violations) == 1
+    assert (
+        "1 of 3 groups have not every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
+    )
+    assert verify(Problem(table, [EveryDisease(("Heart", "Cancer", "Viral"))]), printed(TABLE_5))
+
+
+def test_data_frames_of_other_kinds_and_numbers():
+    frame = pd.DataFrame({"age": [30, 30, 41], "x": [1.5, None, 2.0], "d": ["u", "v", None]}, index=[7, 7, 9])
+    problem = Problem(Table.from_frame(frame, ["age"], "d"), [KAnonymity(1)])
+    mixed = frame.assign(age=pd.Series([30, 30, "*"], dtype=object, index=frame.index))
+    for released in (
+        mixed,
+        pl.DataFrame({"age": ["30", "30", "*"], "x": [1.5, None, 2.0], "d": ["u", "v", None]}),
+        pl.DataFrame({"age": ["30", "30", "*"], "x": ["1.5", None, "2.0"], "d": ["u", "v", None]}).lazy(),
+        pl.DataFrame({"age": ["30", "30", "*"], "x": [1.5, None, 2.0], "d": ["u", "v", None]}).to_arrow(),
+    ):
+        report = verify(problem, released)
+        assert report, report.violations
+        assert report.cost == 1
+        assert report.released.sensitive["d"].p == 1
+    assert not verify(problem, mixed.assign(x=[1.5, 0.0, 2.0]))
+
+
+def test_a_missing_number_is_missing_however_it_is_written():
+    frame = pl.DataFrame({"age": [30.0, float("nan")], "x": [float("nan"), 1.0]})
+    problem = Problem(Table.from_frame(frame, ["age"]), [KAnonymity(1)])
+    for released in (frame, frame.fill_nan(None), frame.fill_nan(None).cast(pl.String)):
+        assert verify(problem, released)
+    assert not verify(problem, frame.fill_nan(0.0))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_numbers_agree_with_counting_by_hand(seed):
+    draw = random.Random(seed)
+    n = draw.randint(1, 9)
+    rows = [(draw.choice(["a", "b", "c", None]), draw.choice("xyz")) for _ in range(n)]
+    secret = [draw.choice("123") for _ in rows]
+    weights = [Fraction(draw.randint(0, 5), 3), Fraction(draw.randint(0, 5), 2)]
+    vectors = draw.sample([(i, j) for i in range(4) for j in range(2)], draw.randint(1, 8))
+    legal = released_rows(rows, {0: TREE.paths}, vectors, weights)
+    released = [draw.choice([out for out, by_row in legal.items() if i in by_row]) for i in range(n)]
+    table = Table.from_frame(
+        pl.DataFrame({"u": [r[0] for r in rows], "v": [r[1] for r in rows], "s": secret}), ["u", "v"], "s"
+    )
+    recoding = Hierarchies(
+        {"u": TREE}, dict(zip(["u", "v"], weights, strict=True)), mask=PatternMask([list(v) for v in vectors])
+    )
+    out = pl.DataFrame({"u": [r[0] for r in released], "v": [r[1] for r in released], "s": secret})
+    report = verify(Problem(table, [KAnonymity(1)], recoding), out)
+    assert report, report.violations
+    assert report.cost == sum(legal[released[i]][i] for i in range(n))
+    groups = defaultdict(list)
+    for row, value in zip(released, secret, strict=True):
+        groups[row].append(value)
+    sizes = [len(g) for g in groups.values()]
+    assert (report.groups, report.k_strict, report.largest_group) == (len(groups), min(sizes), max(sizes))
+    assert report.k_exempt == min((len(g) for r, g in groups.items() if r != ("*", "*")), default=None)
+    assert report.suppressed_cells == sum(row.count("*") for row in released)
+    whole = Counter(secret)
+    facts = report.released.sensitive["s"]
+    assert facts.p == min(len(set(g)) for g in groups.values())
+    assert facts.l == min(Fraction(len(g), max(Counter(g).values())) for g in groups.values())
+    assert facts.t == max(
+        sum(abs(Fraction(g.count(v), len(g)) - Fraction(whole[v], n)) for v in whole) / 2
+        for g in groups.values()
+    )
+    # an illegal cell anywhere is found, and so is a row outside the mask
+    bad = draw.randrange(n)
+    assert not verify(Problem(table, [KAnonymity(1)], recoding), put(out, bad, "v", "w"))
+    outside = [
+        o
+        for o, by in released_rows(rows, {0: TREE.paths}).items()
+        if bad in by and bad not in legal.get(o, {})
+    ]
+    for u, v in outside:
+        wrong = verify(Problem(table, [KAnonymity(1)], recoding), put(put(out, bad, "u", u), bad, "v", v))
+        assert wrong.violations == (f"a released row matches no pattern of the mask: row {bad + 1}",)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_files_made_by_other_tools(tmp_path):
+    original = write(tmp_path / "people.csv", "zip,age,d\n007,30,u\n007,31,v\n008,31,v\n")
+    anonymized = write(tmp_path / "out.csv", "zip,age,d\n007,?,u\n007,?,v\n?,?,v\n")
+    report = verify_files(original, anonymized, ["zip", "age"], "d", symbol="?")
+    assert report
+    assert (report.k_strict, report.k_exempt, report.cost, report.privacy) == (1, 2, 4, ())
+    assert not verify_files(original, anonymized, ["zip", "age"], "d")
+    asked = {"privacy": [KAnonymity(2)], "symbol": "?"}
+    assert not verify_files(original, anonymized, ["zip", "age"], "d", **asked)
+    assert verify_files(original, anonymized, ["zip", "age"], "d", suppressed_rows="exempt", **asked)
+    mask = write(tmp_path / "mask.csv", "age,zip\n*,keep\n*,?\n")
+    assert verify_files(original, anonymized, ["zip", "age"], mask=mask, symbol="?")
+    write(tmp_path / "mask.csv", "age,zip\nkeep,keep\n*,?\n")
+    assert not verify_files(original, anonymized, ["zip", "age"], mask=mask, symbol="?")
+
+
+def test_files_with_hierarchies_and_another_delimiter(tmp_path):
+    original = write(tmp_path / "people.csv", "zip;age\n1;30\n1;31\n")
+    anonymized = write(tmp_path / "out.csv", "zip;age\n1;3x\n1;3x\n")
+    write(tmp_path / "age.csv", "level0;level1;level2\n30;3x;*\n31;3x;*\n")
+    options = {"privacy": [KAnonymity(2)], "delimiter": ";"}
+    report = verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, **options)
+    assert report
+    assert report.cost == 1
+    assert not verify_files(original, anonymized, ["zip", "age"], **options)
+    mask = write(tmp_path / "mask.csv", "zip;age\nkeep;1\n")
+    assert verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, mask=mask, **options)
+    write(tmp_path / "mask.csv", "zip;age\nkeep;2\n")
+    assert not verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, mask=mask, **options)
+
+
+def test_numbers_of_a_parquet_original_compare_with_a_text_file(tmp_path):
+    frame = pl.DataFrame({"age": [30, 31], "income": [1.5, None], "day": ["a", ""]})
+    frame.write_parquet(tmp_path / "people.parquet")
+    frame.with_columns(age=pl.lit("*")).write_csv(tmp_path / "out.csv")
+    assert verify_files(tmp_path / "people.parquet", tmp_path / "out.csv", ["age"])
+
+
+def test_unusable_files_are_input_errors(tmp_path):
+    original = write(tmp_path / "people.csv", "zip,age\n1,30\n")
+    with pytest.raises(InputError, match="no such file"):
+        verify_files(original, tmp_path / "none.csv", ["zip"])
+    other = write(tmp_path / "other.csv", "zap,age\n1,30\n")
+    with pytest.raises(InputError, match='did you mean "zap"'):
+        verify_files(original, other, ["zip"])
+    with pytest.raises(InputError, match="larger than"):
+        verify_files(original, original, ["zip"], privacy=[KAnonymity(2)])
+
+
+def test_the_report_is_plain_data():
+    report = verify(liang_yuan_problem(), printed(TABLE_2), [0] * 3 + [1] * 4 + [2] * 3)
+    data = json.loads(json.dumps(report.as_dict()))
+    assert data["ok"] is True
+    assert (data["cost"], data["cost_exact"], data["groups"]) == (54, "54", 3)
+    assert data["privacy"] == [{"k": 3}]
+    assert data["mean_group_exact"] == "10/3"
+    assert data["sensitive"]["disease"] == {"p": 1, "l": 1, "l_exact": "1", "t": 0.6, "t_exact": "3/5"}
+    assert data["partition"]["groups"] == 3
+    text = report.summary()
+    assert text.startswith("verified")
+    assert "cost 54" in text
+    wrong = verify(liang_yuan_problem(k=4), printed(TABLE_2))
+    assert wrong.summary().startswith("NOT verified")
+    assert wrong.as_dict()["violations"] == list(wrong.violations)
+
+
+def test_nothing_given_is_changed():
+    frame, released = liang_yuan(), printed(TABLE_2)
+    table = Table.from_frame(frame, QI, "disease")
+    verify(Problem(table, [KAnonymity(3)]), released)
+    assert frame.equals(liang_yuan())
+    assert released.equals(printed(TABLE_2))
