@@ -12,9 +12,9 @@ import typer
 from kanon_milp import __version__, display, modelfile, output, solvers
 from kanon_milp.compilation import compile_model
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.privacy import REQUIREMENTS, Requirement
 from kanon_milp.result import NO_TABLE, OPTIMAL, UNVERIFIED
 from kanon_milp.rowtypes import compress as compress_rows
 from kanon_milp.solve import build_model
@@ -32,22 +32,47 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-ModelPath = Annotated[Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")]
-Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
-Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
-Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
+ModelPath = Annotated[
+    Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")
+]
+Qi = Annotated[
+    list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")
+]
+Sensitive = Annotated[
+    list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")
+]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
-Mask = Annotated[Path | None, typer.Option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells.")]
-HierarchyFolder = Annotated[Path | None, typer.Option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")]
-Weights = Annotated[list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")]
+Mask = Annotated[
+    Path | None,
+    typer.Option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
+]
+HierarchyFolder = Annotated[
+    Path | None, typer.Option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")
+]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
+]
 Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")
+]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
-Missing = Annotated[str, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")]
-SuppressedRows = Annotated[str, typer.Option("--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners.")]
+Missing = Annotated[
+    str, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
+]
+SuppressedRows = Annotated[
+    str,
+    typer.Option(
+        "--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 FormulationName = Annotated[str | None, typer.Option("--formulation", help="strong (default) or textbook.")]
@@ -64,7 +89,9 @@ def solve(
     hierarchies: HierarchyFolder = None,
     weight: Weights = None,
     suppressed_rows: SuppressedRows = "strict",
-    cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
+    cost_bound: Annotated[
+        str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")
+    ] = None,
     min_groups: Annotated[int | None, typer.Option("--min-groups", help="Fewest released row types.")] = None,
     max_groups: Annotated[int | None, typer.Option("--max-groups", help="Most released row types.")] = None,
     objective: Annotated[str, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
@@ -72,14 +99,24 @@ def solve(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: Missing = "value",
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
+    ] = None,
     solver: Annotated[str | None, typer.Option("--solver", help="highs (default), cbc or pulp:NAME.")] = None,
-    cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
+    cbc: Annotated[
+        str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")
+    ] = None,
     formulation: FormulationName = None,
     time_limit: Annotated[float | None, typer.Option("--time-limit", metavar="S", help="Seconds.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help="Threads of the solver; default 1.")] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Threads of the solver; default 1.")
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Random seed of the solver; default 0.")] = None,
-    gap: Annotated[float | None, typer.Option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof.")] = None,
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof."),
+    ] = None,
     log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the solver's log there.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the released table, one line a group.")] = False,
     json: Json = False,
@@ -101,18 +138,37 @@ def solve(
         if data is None:
             raise InputError("name a model file, or a table with --data")
         table = read_table(
-            data, _names(qi, "--qi"), _names(sensitive, "--sensitive", required=False),
-            delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol,  # type: ignore[arg-type]
+            data,
+            _names(qi, "--qi"),
+            _names(sensitive, "--sensitive", required=False),
+            delimiter=delimiter,
+            encoding=encoding,
+            missing=missing,
+            symbol=symbol,  # type: ignore[arg-type]
         )
         recoding = _recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
         problem = Problem(
-            table, _privacy(k=k), recoding, cost_bound, min_groups, max_groups,
-            objective, suppressed_rows, data.name,  # type: ignore[arg-type]
+            table,
+            _privacy(k=k),
+            recoding,
+            cost_bound,
+            min_groups,
+            max_groups,
+            objective,
+            suppressed_rows,
+            data.name,  # type: ignore[arg-type]
         )
         title = data.name
     if out is not None:
         output.check_folder(out)
-    options = {"name": solver, "formulation": formulation, "time_limit": time_limit, "threads": threads, "seed": seed, "gap": gap}
+    options = {
+        "name": solver,
+        "formulation": formulation,
+        "time_limit": time_limit,
+        "threads": threads,
+        "seed": seed,
+        "gap": gap,
+    }
     chosen.update({key: value for key, value in options.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
     with display.live(adapter.name, enabled=not (quiet or json)) as line:
@@ -152,9 +208,18 @@ def verify(
     Exit codes: 0 everything holds; 2 bad usage or input; 6 something does not hold.
     """
     report = verify_files(
-        original, anonymized, _names(qi, "--qi"), _names(sensitive, "--sensitive", required=False),
-        privacy=_privacy(k=k, required=False), mask=mask, hierarchies=hierarchies, symbol=symbol, delimiter=delimiter,
-        encoding=encoding, suppressed_rows=suppressed_rows, missing=missing,  # type: ignore[arg-type]
+        original,
+        anonymized,
+        _names(qi, "--qi"),
+        _names(sensitive, "--sensitive", required=False),
+        privacy=_privacy(k=k, required=False),
+        mask=mask,
+        hierarchies=hierarchies,
+        symbol=symbol,
+        delimiter=delimiter,
+        encoding=encoding,
+        suppressed_rows=suppressed_rows,
+        missing=missing,  # type: ignore[arg-type]
     )
     if json:
         typer.echo(output.json_text(report.as_dict()), nl=False)
@@ -177,7 +242,9 @@ def export(
     linear = compile_model(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
-        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+        typer.echo(
+            f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros"
+        )
 
 
 @app.command()
@@ -192,7 +259,9 @@ def compress(
     """Count the row types of a table, also of one that is larger than memory."""
     frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
     names = _names(qi, "--qi")
-    quasi, private = roles(frame.collect_schema().names(), names, _names(sensitive, "--sensitive", required=False), str(file))
+    quasi, private = roles(
+        frame.collect_schema().names(), names, _names(sensitive, "--sensitive", required=False), str(file)
+    )
     types = compress_rows(frame, quasi, private)
     if json:
         typer.echo(output.json_text(types.summary()), nl=False)
@@ -220,7 +289,9 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Provably optimal anonymization of tables."""
 

@@ -84,12 +84,16 @@ def _check_path(
     if len(path) < 2 or len(path) != height:
         raise InputError(f"{source}: row {number} has {len(path)} levels, expected {max(height, 2)}")
     if path[0] in paths:
-        raise InputError(f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique')
+        raise InputError(
+            f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique'
+        )
     if path[-1] != SYMBOL:
         raise InputError(f'{source}: row {number}: the last level of value "{path[0]}" must be "{SYMBOL}"')
     for level, label in enumerate(path[:-1]):
         if label == SYMBOL:
-            raise InputError(f'{source}: row {number}: "{SYMBOL}" may stand in the last level only, found in level{level}')
+            raise InputError(
+                f'{source}: row {number}: "{SYMBOL}" may stand in the last level only, found in level{level}'
+            )
         if level and label is None:
             raise InputError(f'{source}: row {number}: level{level} of value "{path[0]}" is empty')
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
@@ -161,7 +165,9 @@ def column_levels(
     if costs is None:
         costs = [Fraction(level, height) for level in range(height + 1)]
     elif len(costs) != height + 1:
-        raise InputError(f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given')
+        raise InputError(
+            f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given'
+        )
     if costs[0] != 0 or any(a > b for a, b in zip(costs, costs[1:], strict=False)):
         raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
     return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs))

@@ -67,7 +67,9 @@ def explain_infeasible(instance: Instance, before: Instance) -> str:
         sides.append(f"at most {problem.max_groups} groups")
     if sides:
         return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
-    requirements = ", ".join(f"{key} = {value}" for r in problem.privacy for key, value in r.describe().items())
+    requirements = ", ".join(
+        f"{key} = {value}" for r in problem.privacy for key, value in r.describe().items()
+    )
     return (
         f"proven: each row type alone could satisfy {requirements} under one of the {before.levels.count} patterns, "
         "but not all of them at once; add a pattern that suppresses more, such as the fully suppressed one"

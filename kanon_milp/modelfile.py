@@ -10,8 +10,8 @@ from typing import Any
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.instances import datasets, generators
-from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.privacy import REQUIREMENTS
+from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import CsvFormat, Table, read_table
 
@@ -40,22 +40,33 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "generator": Key(TEXT, "or a generator by name", tuple(generators.GENERATORS)),
         "arguments": Key(TABLE, "arguments of the generator"),
         "rows": Key(WHOLE, "only the first so many rows"),
-        "quasi_identifiers": Key(LIST, "columns to generalize; required, except for a generator (default: all of its columns)"),
+        "quasi_identifiers": Key(
+            LIST, "columns to generalize; required, except for a generator (default: all of its columns)"
+        ),
         "sensitive": Key((str, list), "sensitive attribute, or a list of them"),
         "delimiter": Key(TEXT, "of a CSV file; default , (a tab for .tsv)"),
         "encoding": Key(TEXT, "of a CSV file; default utf-8"),
-        "missing": Key(TEXT, "missing values are a value of their own (default), or refused", ("value", "error")),
+        "missing": Key(
+            TEXT, "missing values are a value of their own (default), or refused", ("value", "error")
+        ),
         "symbol": Key(TEXT, "the suppression symbol; default *"),
     },
     "privacy": {
         "k": Key(WHOLE, "k-anonymity: each group has at least k rows"),
     },
     "recoding": {
-        "mask": Key(TEXT, "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells"),
-        "patterns": Key(LIST, "or the patterns themselves, each a list of cells in the order of the quasi-identifiers"),
+        "mask": Key(
+            TEXT,
+            "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells",
+        ),
+        "patterns": Key(
+            LIST, "or the patterns themselves, each a list of cells in the order of the quasi-identifiers"
+        ),
         "random_patterns": Key(WHOLE, "or so many random patterns, the fully suppressed one among them"),
         "random_seed": Key(WHOLE, "seed of the random patterns; default 0"),
-        "hierarchies": Key(TEXT, "folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers"),
+        "hierarchies": Key(
+            TEXT, "folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers"
+        ),
         "weights": Key(TABLE, "column = cost of suppressing one of its cells; default 1"),
         "level_costs": Key(TABLE, "column = [unit cost of each level]; default level/height"),
     },
@@ -117,11 +128,18 @@ def read_model(path: str | Path) -> ModelFile:
     exact = sides.pop("groups", None)
     if exact is not None:
         if "min_groups" in sides or "max_groups" in sides:
-            raise InputError(f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone")
+            raise InputError(
+                f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone"
+            )
         sides.update(min_groups=exact, max_groups=exact)
     problem = Problem(table, privacy, recoding, name=content.get("name", path.stem), **sides)
     return ModelFile(
-        path, problem, content.get("solver", {}), content.get("known", {}), content.get("title", ""), content.get("source", "")
+        path,
+        problem,
+        content.get("solver", {}),
+        content.get("known", {}),
+        content.get("title", ""),
+        content.get("source", ""),
     )
 
 
@@ -138,24 +156,39 @@ def validate(content: Mapping[str, Any], path: Path) -> None:
         else:
             for key, entry in value.items():
                 if key not in SCHEMA[name]:
-                    raise InputError(f'{path}: unknown key "{key}" in [{name}]{nearest(key, list(SCHEMA[name]))}')
+                    raise InputError(
+                        f'{path}: unknown key "{key}" in [{name}]{nearest(key, list(SCHEMA[name]))}'
+                    )
                 _check_value(SCHEMA[name][key], entry, f"[{name}] {key}", path)
 
 
 def _check_value(key: Key, value: object, where: str, path: Path) -> None:
     truth = isinstance(value, bool)
     if not isinstance(value, key.types) or (truth and bool not in key.types):
-        names = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table", bool: "true or false"}
+        names = {
+            str: "text",
+            int: "a whole number",
+            float: "a number",
+            list: "a list",
+            dict: "a table",
+            bool: "true or false",
+        }
         expected = " or ".join(names[t] for t in key.types)
         raise InputError(f"{path}: {where} must be {expected}, found {kind_of(value)}")
     if key.choices and value not in key.choices:
-        raise InputError(f'{path}: {where}: unknown value{nearest(str(value), list(key.choices))}; one of: {", ".join(key.choices)}')
+        raise InputError(
+            f"{path}: {where}: unknown value{nearest(str(value), list(key.choices))}; one of: {', '.join(key.choices)}"
+        )
 
 
-def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:
+def _one_of(
+    table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool
+) -> str | None:
     found = [key for key in keys if key in table]
     if len(found) > 1 or (required and not found):
-        raise InputError(f"{path}: [{where}] needs {'exactly' if required else 'at most'} one of {', '.join(keys)}")
+        raise InputError(
+            f"{path}: [{where}] needs {'exactly' if required else 'at most'} one of {', '.join(keys)}"
+        )
     return found[0] if found else None
 
 
@@ -175,7 +208,9 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
         try:
             frame = generators.GENERATORS[data["generator"]](**data.get("arguments", {}))
         except TypeError:
-            raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
+            raise InputError(
+                f"{path}: [data] arguments do not fit the generator {data['generator']}"
+            ) from None
     if "rows" in data:
         frame = frame.head(data["rows"])
     columns = qi if qi is not None else [name for name in frame.columns if name != sensitive]
@@ -191,7 +226,9 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
-        mask = PatternMask.random(table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights)
+        mask = PatternMask.random(
+            table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
+        )
     if "hierarchies" in entries:
         return Hierarchies.read(
             path.parent / entries["hierarchies"],
@@ -201,7 +238,9 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             mask=mask,
         )
     if "level_costs" in entries:
-        raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
+        raise InputError(
+            f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing"
+        )
     return mask if mask is not None else Suppression(weights)
 
 

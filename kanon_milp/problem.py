@@ -50,7 +50,9 @@ class Problem:
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
         ):
             if value not in known:
-                raise InputError(f'{what} must be one of {", ".join(known)}{nearest(str(value), list(known))}')
+                raise InputError(
+                    f"{what} must be one of {', '.join(known)}{nearest(str(value), list(known))}"
+                )
         for what, bound in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
             if bound is None:
                 continue

@@ -76,7 +76,9 @@ class PatternMask:
         """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
         everything: list[tuple[Cell, ...]] = list(itertools.product(("keep", "*"), repeat=len(columns)))
         if not 1 <= count <= len(everything):
-            raise InputError(f"a random mask over {len(columns)} columns has 1 to {len(everything)} patterns, not {count}")
+            raise InputError(
+                f"a random mask over {len(columns)} columns has 1 to {len(everything)} patterns, not {count}"
+            )
         drawn = random.Random(seed).sample(everything[:-1], count - 1)
         return cls([*drawn, everything[-1]], dict(weights or {}), tuple(columns))
 
@@ -170,14 +172,19 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
         if hierarchy is not None:
             _check_cover(hierarchy, name, domain, table)
         given_costs = recoding.level_costs.get(name)
-        exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
+        exact = (
+            None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
+        )
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
         columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
     if recoding.mask is None:
         vectors = _all_vectors(columns)
     else:
         vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
-    per_row = [sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0)) for vector in vectors.tolist()]
+    per_row = [
+        sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0))
+        for vector in vectors.tolist()
+    ]
     costs, unit = _as_integers(per_row)
     if costs.size and int(costs.max()) * table.n > 2**50:
         raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
@@ -195,15 +202,21 @@ def exact_number(value: Number, what: str) -> Fraction:
     return number
 
 
-def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
+def parse_mask(
+    mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str
+) -> NDArray[np.int16]:
     """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
     header = list(mask.columns if mask.columns is not None else names)
     for name in header:
         if name not in names:
-            raise InputError(f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}')
+            raise InputError(
+                f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}'
+            )
     for name in names:
         if header.count(name) != 1:
-            raise InputError(f'{mask.source}: quasi-identifier "{name}" occurs {header.count(name)} times in the header')
+            raise InputError(
+                f'{mask.source}: quasi-identifier "{name}" occurs {header.count(name)} times in the header'
+            )
     if not mask.patterns:
         raise InputError(f"{mask.source}: the mask has no patterns")
     seen: dict[tuple[int, ...], int] = {}
@@ -213,7 +226,9 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
             if set(pattern) != set(names):
                 raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
         elif len(pattern) != len(header):
-            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
+            raise InputError(
+                f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}"
+            )
         else:
             cells = dict(zip(header, pattern, strict=True))
         vector = tuple(
@@ -269,7 +284,9 @@ def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table
 
 def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> str:
     """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
-    cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
+    cells = (
+        "keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True)
+    )
     return ",".join(cells)
 
 

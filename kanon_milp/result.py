@@ -154,12 +154,19 @@ class Result:
                     "time_limit": options.time_limit,
                     "gap": options.gap,
                     "absolute_gap": options.absolute_gap,
-                    **{key: value if isinstance(value, int | float | str) else str(value) for key, value in options.extra.items()},
+                    **{
+                        key: value if isinstance(value, int | float | str) else str(value)
+                        for key, value in options.extra.items()
+                    },
                 },
                 "seed": options.seed,
                 "threads": options.threads,
             },
-            "sizes": {"before": vars(self.before), "after": vars(self.after), "reductions": list(self.reductions)},
+            "sizes": {
+                "before": vars(self.before),
+                "after": vars(self.after),
+                "reductions": list(self.reductions),
+            },
             "seconds": {key: round(value, 6) for key, value in self.seconds.items()},
             "groups": None
             if report is None

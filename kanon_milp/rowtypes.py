@@ -92,23 +92,28 @@ def compress(
     # floats are cast after the grouping: values that look alike as text are one value
     as_text = [pl.col(name).fill_nan(None) if schema[name].is_float() else pl.col(name) for name in by]
     groups = groups.with_columns(column.cast(pl.String) for column in as_text)
-    domains, encoded = zip(*(_encode(groups[name]) for name in by), strict=True)
-    codes = np.column_stack(encoded)
+    domains, encoded = _encode(groups, by)
     counts = groups["rows "].to_numpy().astype(np.int64)
-    order, new_star = _sorted_groups(codes, [len(d) for d in domains])
-    codes, counts = codes[order], np.add.reduceat(counts[order], new_star)
-    codes = codes[new_star]
+    key = mixed_key(encoded, [max(len(d), 1) for d in domains])
+    order = np.argsort(key)
+    new_star = _begins(key[order])
+    order_star = order[new_star]
+    codes = np.array([column[order_star] for column in encoded]).T  # column by column, as it will be read
+    counts = np.add.reduceat(counts[order], new_star)
     m = len(quasi_identifiers)
-    changed = (codes[1:, :m] != codes[:-1, :m]).any(axis=1)
-    first = np.flatnonzero(np.concatenate([[True], changed]))
+    if sensitive:
+        changed = (codes[1:, :m] != codes[:-1, :m]).any(axis=1)
+        first = np.flatnonzero(np.concatenate([[True], changed]))
+    else:
+        first = np.arange(len(codes))
     return RowTypes(
         names=tuple(quasi_identifiers),
         sensitive=tuple(sensitive),
         domains=domains,
-        codes=np.ascontiguousarray(codes[first, :m]),
+        codes=codes[:, :m] if len(first) == len(codes) else codes[first, :m],
         counts=np.add.reduceat(counts, first),
-        star_type=np.cumsum(np.concatenate([[False], changed])).astype(np.int32),
-        star_codes=np.ascontiguousarray(codes[:, m:]),
+        star_type=np.repeat(np.arange(len(first), dtype=np.int32), np.diff(first, append=len(codes))),
+        star_codes=codes[:, m:],
         star_counts=counts,
     )
 
@@ -134,21 +139,22 @@ def mixed_key(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> I
     return key
 
 
-def _sorted_groups(codes: Codes, sizes: Sequence[int]) -> tuple[Ints, Ints]:
-    """Return the order that sorts the rows of `codes`, and where in it a new tuple begins."""
-    key = mixed_key(list(codes.T), [max(s, 1) for s in sizes])
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    return order, begins
+def _begins(key: Ints) -> Ints:
+    """Where in a sorted key a new value begins."""
+    return np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
 
 
-def _encode(column: pl.Series) -> tuple[tuple[Label, ...], Codes]:
-    values = column.drop_nulls().unique().sort()
-    codes = column.cast(pl.Enum(values)).to_physical().cast(pl.Int32)
-    domain: tuple[Label, ...] = tuple(values.to_list())
-    if column.null_count():
-        codes = codes.fill_null(len(domain))
-        domain = (*domain, None)
-    return domain, codes.to_numpy().astype(np.int32, copy=False)
-
+def _encode(groups: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], list[Codes]]:
+    """Per column its sorted distinct values, None last, and each row's position among them; columns in parallel."""
+    values = groups.select(pl.col(name).drop_nulls().unique().sort().implode() for name in names)
+    texts = [values[name][0] for name in names]
+    kinds = [pl.Enum(column) for column in texts]
+    codes = groups.select(
+        pl.col(name).cast(kind).to_physical().cast(pl.Int32).fill_null(len(column))
+        for name, kind, column in zip(names, kinds, texts, strict=True)
+    )
+    domains = tuple(
+        (*column.to_list(), None) if groups[name].null_count() else tuple(column.to_list())
+        for name, column in zip(names, texts, strict=True)
+    )
+    return domains, [codes[name].to_numpy() for name in names]

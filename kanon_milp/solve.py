@@ -98,8 +98,16 @@ def solve(
     prepared = _prepare(problem, get_formulation(formulation), clock)
     stranded = find_stranded(prepared.steps[-1].instance)
     if stranded is not None:
-        nothing = Size(prepared.instance.types.count, prepared.instance.candidates.count, prepared.instance.candidates.pairs, 0, 0)
-        return _without_table(prepared, adapter, options, clock, nothing, "infeasible", "infeasible", str(stranded))
+        nothing = Size(
+            prepared.instance.types.count,
+            prepared.instance.candidates.count,
+            prepared.instance.candidates.pairs,
+            0,
+            0,
+        )
+        return _without_table(
+            prepared, adapter, options, clock, nothing, "infeasible", "infeasible", str(stranded)
+        )
     with clock.step("build"):
         model = prepared.formulation.build(prepared.instance)
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
@@ -142,12 +150,19 @@ def solve_model(
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
         if component is None or len(component) != size:
-            raise InputError(f'the model has no component "{name}" of {size} members: it was not built for this problem')
+            raise InputError(
+                f'the model has no component "{name}" of {size} members: it was not built for this problem'
+            )
     return _run(prepared, model, _adapter(solver), options, clock, on_progress, interrupt, own=False)
 
 
 def _options(
-    time_limit: float | None, threads: int, seed: int, gap: float, log_file: Any, extra: dict[str, object] | None
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    gap: float,
+    log_file: Any,
+    extra: dict[str, object] | None,
 ) -> SolverOptions:
     if time_limit is not None and not time_limit > 0:
         raise InputError("the time limit must be a positive number of seconds")
@@ -164,7 +179,9 @@ def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
     adapter = solvers.get(solver) if isinstance(solver, str) else solver
     availability = adapter.availability()
     if not availability:
-        raise InputError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')
+        raise InputError(
+            f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`'
+        )
     return adapter
 
 
@@ -203,7 +220,13 @@ def _run(
             integer[pairs[pairs >= 0]] = True
             linear = replace(linear, integer=integer)
             compiled = replace(compiled, linear=linear)
-    size = Size(instance.types.count, instance.candidates.count, instance.candidates.pairs, linear.variables, linear.constraints)
+    size = Size(
+        instance.types.count,
+        instance.candidates.count,
+        instance.candidates.pairs,
+        linear.variables,
+        linear.constraints,
+    )
     loss = model.loss.active and (own or bool(np.all(linear.c == np.round(linear.c))))
     unit = instance.levels.unit if loss else Fraction(1)
     # `loss` and `groups` of our own models are whole numbers; of a user's only if all of its variables and coefficients are
@@ -220,7 +243,9 @@ def _run(
     if options.time_limit is not None:
         left = options.time_limit - (clock.total()["total"] - clock.seconds["read"])
         if left <= 0:
-            return _without_table(prepared, adapter, options, clock, size, "time_limit", "none", "the model was not yet built")
+            return _without_table(
+                prepared, adapter, options, clock, size, "time_limit", "none", "the model was not yet built"
+            )
         limited = replace(options, time_limit=left)
     else:
         limited = options
@@ -232,7 +257,17 @@ def _run(
     if answer.x is None:
         reason, proof, message = _claim_without_point(answer, exact_bound, prepared)
         return _without_table(
-            prepared, adapter, options, clock, size, reason, proof, message, exact_bound, trajectory, answer.version
+            prepared,
+            adapter,
+            options,
+            clock,
+            size,
+            reason,
+            proof,
+            message,
+            exact_bound,
+            trajectory,
+            answer.version,
         )
     with clock.step("assign"):
         assignment = _assignment(instance, model, compiled, answer, own=own)
@@ -243,7 +278,9 @@ def _run(
     if not own:
         compiled.load(answer.x)
     objective = _objective(prepared.problem, model, compiled, answer, report, unit, own=own)
-    reason, proof, exact_bound, message = _judge(answer, report, objective, exact_bound, bound, compiled.sign, unit)
+    reason, proof, exact_bound, message = _judge(
+        answer, report, objective, exact_bound, bound, compiled.sign, unit
+    )
     return Result(
         problem=prepared.problem,
         stop_reason=reason,
@@ -278,7 +315,9 @@ def _assignment(
     assignment = assign_rows(instance, rows > 0.5)
     claimed = float(instance.candidates.cost[candidate] @ x)
     if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
-        raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
+        raise SolverError(
+            f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})"
+        )
     return assignment
 
 
@@ -321,8 +360,12 @@ def _objective(
         return None
     if own:
         return report.cost if problem.objective == "loss" else Fraction(report.groups)
-    value = compiled.sign * compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and abs(value * float(unit) - float(report.cost)) <= 1e-6 * max(1.0, float(report.cost)):
+    value = compiled.sign * compiled.linear.value(
+        np.where(compiled.linear.integer, np.round(answer.x), answer.x)
+    )
+    if model.loss.active and abs(value * float(unit) - float(report.cost)) <= 1e-6 * max(
+        1.0, float(report.cost)
+    ):
         return report.cost
     return _exact(value, integral=False) * unit
 
@@ -338,7 +381,11 @@ def _claim_without_point(
         return "infeasible", "infeasible", explain_infeasible(prepared.instance, prepared.before)
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
         return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
-    return "error", "none", answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
+    return (
+        "error",
+        "none",
+        answer.message or f"the solver ended as {answer.stop_reason.value} without a table",
+    )
 
 
 def _without_table(
@@ -389,6 +436,10 @@ def _size_before(prepared: Prepared) -> Size:
 
 def _reduction_sizes(prepared: Prepared) -> tuple[dict[str, object], ...]:
     return tuple(
-        {"name": step.name, "candidates": step.instance.candidates.count, "pairs": step.instance.candidates.pairs}
+        {
+            "name": step.name,
+            "candidates": step.instance.candidates.count,
+            "pairs": step.instance.candidates.pairs,
+        }
         for step in prepared.steps
     )

@@ -81,7 +81,9 @@ class Table:
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         if missing not in ("value", "error"):
-            raise InputError(f'missing must be "value" or "error", not "{missing}"{nearest(str(missing), ["value", "error"])}')
+            raise InputError(
+                f'missing must be "value" or "error", not "{missing}"{nearest(str(missing), ["value", "error"])}'
+            )
         keys = _as_text(eager, (*qi, *sa), source)
         if missing == "error":
             _refuse_missing(keys, source)
@@ -178,7 +180,10 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
 
 
 def roles(
-    columns: list[str], quasi_identifiers: Sequence[str] | str, sensitive: Sequence[str] | str | None, source: str
+    columns: list[str],
+    quasi_identifiers: Sequence[str] | str,
+    sensitive: Sequence[str] | str | None,
+    source: str,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Check the roles of columns and return (quasi-identifiers, sensitive attributes)."""
     qi = (quasi_identifiers,) if isinstance(quasi_identifiers, str) else tuple(quasi_identifiers)
@@ -196,7 +201,9 @@ def roles(
                 raise InputError(f'{source}: column "{name}" is named twice as {role}')
     for name in qi:
         if name in sa:
-            raise InputError(f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once')
+            raise InputError(
+                f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once'
+            )
     return qi, sa
 
 
@@ -211,7 +218,9 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
     suffixes = [s.lower() for s in path.suffixes]
-    suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    suffix = (
+        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    )
     if suffix in PARQUET_SUFFIXES:
         return "parquet"
     if suffix in ARROW_SUFFIXES:
@@ -235,7 +244,9 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
         with _open_text(path, encoding) as file:
             names = next(csv.reader(file, delimiter=fmt.delimiter), [])
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
+        raise InputError(
+            f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)"
+        ) from None
     if not names:
         raise InputError(f"{path}: the file is empty: a header row with the column names is expected")
     for name in names:
@@ -256,7 +267,9 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
         else:
             raw = raw.decode(fmt.encoding).encode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
+        raise InputError(
+            f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)"
+        ) from None
     _refuse_ragged(raw, len(names), path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
@@ -270,7 +283,10 @@ def _refuse_ragged(raw: bytes, width: int, path: Path, fmt: CsvFormat) -> None:
         mark = fmt.delimiter.encode()
         widths = (line.count(mark) + 1 for line in lines[: len(lines) - (not lines[-1])])
     else:
-        widths = (len(row) or 1 for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter))
+        widths = (
+            len(row) or 1
+            for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter)
+        )
     for number, found in enumerate(widths):
         if found != width:
             raise InputError(
@@ -286,7 +302,9 @@ def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
         names = list(eager.columns)
     except TypeError:
         kinds = "pandas, polars, pyarrow, duckdb, ..."
-        raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
+        raise InputError(
+            f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})"
+        ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
     if not all(isinstance(name, str) for name in names):
@@ -304,7 +322,9 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
             ) from None
         if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-            raise InputError(f'{source}: column "{name}" holds {series.dtype} values; only text, numbers, dates and truth values can be used')
+            raise InputError(
+                f'{source}: column "{name}" holds {series.dtype} values; only text, numbers, dates and truth values can be used'
+            )
         if series.dtype.is_float():
             series = series.fill_nan(None)
         columns.append(series.cast(pl.String).alias(name))

@@ -49,7 +49,11 @@ class Case:
         else:
             recoding = mask or km.Suppression(weights)
         return km.Problem(
-            self.table(), [km.KAnonymity(self.k)], recoding, suppressed_rows=self.suppressed_rows, **self.sides
+            self.table(),
+            [km.KAnonymity(self.k)],
+            recoding,
+            suppressed_rows=self.suppressed_rows,
+            **self.sides,
         )
 
     def judged(self) -> dict[str, Any]:
@@ -82,7 +86,9 @@ def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool 
     value = st.sampled_from((*VALUES[: draw(st.integers(1, 4))], None) if draw(st.booleans()) else VALUES[:3])
     rows = tuple(draw(st.lists(st.tuples(*[value] * m), min_size=1, max_size=max_rows)))
     k = draw(st.integers(1, min(4, len(rows))))
-    with_hierarchy = draw(st.lists(st.integers(0, m - 1), unique=True, max_size=m)) if draw(st.booleans()) else []
+    with_hierarchy = (
+        draw(st.lists(st.integers(0, m - 1), unique=True, max_size=m)) if draw(st.booleans()) else []
+    )
     heights = [3 if j in with_hierarchy else 1 for j in range(m)]
     everything = list(itertools.product(*(range(h + 1) for h in heights)))
     vectors = None
@@ -102,6 +108,12 @@ def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool 
             extra["max_groups"] = draw(st.integers(extra.get("min_groups", 1), 5))
         extra["objective"] = draw(st.sampled_from(["loss", "loss", "min_groups", "max_groups"]))
     return Case(
-        rows, k, vectors, weights, {j: PATHS for j in with_hierarchy}, level_costs,
-        draw(st.sampled_from(["strict", "exempt"])), extra,
+        rows,
+        k,
+        vectors,
+        weights,
+        dict.fromkeys(with_hierarchy, PATHS),
+        level_costs,
+        draw(st.sampled_from(["strict", "exempt"])),
+        extra,
     )

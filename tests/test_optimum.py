@@ -8,8 +8,8 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.instance import prepare
 from kanon_milp.formulations import FORMULATIONS
+from kanon_milp.instance import prepare
 from kanon_milp.reductions import REDUCTIONS, reduce
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

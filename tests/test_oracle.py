@@ -8,7 +8,6 @@ from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-
 from oracle import cheapest, optimum
 
 TREE = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "cd", "*"), None: (None, "cd", "*")}

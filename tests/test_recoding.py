@@ -24,13 +24,18 @@ def levels(recoding: Any, table: km.Table = TABLE) -> Levels:
 
 def costs(recoding: Any) -> dict[tuple[int, ...], Fraction]:
     found = levels(recoding)
-    return {tuple(v): c * found.unit for v, c in zip(found.vectors.tolist(), found.costs.tolist(), strict=True)}
+    return {
+        tuple(v): c * found.unit for v, c in zip(found.vectors.tolist(), found.costs.tolist(), strict=True)
+    }
 
 
 def test_suppression_is_all_patterns_at_their_weights() -> None:
     assert costs(km.Suppression()) == {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
     assert costs(km.Suppression({"age": "1/3", "sex": 0.1})) == {
-        (0, 0): 0, (0, 1): Fraction(1, 10), (1, 0): Fraction(1, 3), (1, 1): Fraction(13, 30),
+        (0, 0): 0,
+        (0, 1): Fraction(1, 10),
+        (1, 0): Fraction(1, 3),
+        (1, 1): Fraction(13, 30),
     }
 
 
@@ -42,14 +47,20 @@ def test_hierarchies_cost_level_over_height_by_default_or_as_given() -> None:
 
 def test_a_mask_may_name_levels_in_any_column_order() -> None:
     mask = km.PatternMask([("*", "1"), ("keep", "⋆"), ("□", 2)], columns=["sex", "age"])
-    found = levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, mask=mask) if False else mask_with(AGE, mask.patterns[:2]))
+    found = levels(
+        km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, mask=mask)
+        if False
+        else mask_with(AGE, mask.patterns[:2])
+    )
     assert found.vectors.tolist() == [[1, 1], [2, 0]]
     as_mapping = km.PatternMask([{"age": "*", "sex": "keep"}])
     assert levels(as_mapping).vectors.tolist() == [[1, 0]]
 
 
 def mask_with(rows: Any, patterns: Any) -> km.Hierarchies:
-    return km.Hierarchies({"age": km.Hierarchy.from_rows(rows)}, mask=km.PatternMask(patterns, columns=["sex", "age"]))
+    return km.Hierarchies(
+        {"age": km.Hierarchy.from_rows(rows)}, mask=km.PatternMask(patterns, columns=["sex", "age"])
+    )
 
 
 def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -84,7 +95,10 @@ def test_bad_masks_are_refused(patterns: Any, columns: Any, message: str) -> Non
         ([("31", "30s", "*"), ("31", "30s", "*")], '"31" occurs twice'),
         ([("31", "30s", "*"), ("38", "30s", "x", "*")], "row 2 has 4 levels, expected 3"),
         ([("31", "30s", "*"), ("38", "30s", "top")], "last level"),
-        ([("a", "x", "u", "*"), ("b", "x", "v", "*")], 'not nested: "x" of level1 lies in "v" here and in "u" in row 1'),
+        (
+            [("a", "x", "u", "*"), ("b", "x", "v", "*")],
+            'not nested: "x" of level1 lies in "v" here and in "u" in row 1',
+        ),
         ([("a", "b", "*"), ("b", "b", "*")], '"b" names different values in level'),
         ([("a", None, "*")], "level1 .* is empty"),
         ([("a", "*", "*")], "last level only"),
@@ -97,7 +111,9 @@ def test_bad_hierarchies_are_refused(rows: Any, message: str) -> None:
 
 
 def test_a_value_without_a_place_in_the_hierarchy_is_named_by_its_row() -> None:
-    with pytest.raises(km.InputError, match='column "age", row 3: the value .text of 2 characters. is not covered') as caught:
+    with pytest.raises(
+        km.InputError, match='column "age", row 3: the value .text of 2 characters. is not covered'
+    ) as caught:
         levels(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE[:2])}))
     assert "64" not in str(caught.value)
 
@@ -144,5 +160,9 @@ def test_the_real_hierarchies_cover_the_real_tables(data_folder: Path) -> None:
         names = [p.stem for p in (data_folder / "hierarchies" / name).glob("*.csv")]
         table = km.Table.from_frame(frame, names)
         mask = km.PatternMask.random(names, 3)
-        problem = km.Problem(table, [km.KAnonymity(5)], km.Hierarchies.read(data_folder / "hierarchies" / name, names, mask=mask))
+        problem = km.Problem(
+            table,
+            [km.KAnonymity(5)],
+            km.Hierarchies.read(data_folder / "hierarchies" / name, names, mask=mask),
+        )
         assert prepare(problem).candidates.count > 0

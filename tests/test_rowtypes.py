@@ -31,7 +31,9 @@ def test_multiplicities_are_those_of_a_counter(data: list[tuple[str | None, ...]
     stars = Counter(data)
     found = {
         (*types.frame().row(t), types.domains[2][c]): n
-        for t, c, n in zip(types.star_type.tolist(), types.star_codes[:, 0].tolist(), types.star_counts.tolist(), strict=True)
+        for t, c, n in zip(
+            types.star_type.tolist(), types.star_codes[:, 0].tolist(), types.star_counts.tolist(), strict=True
+        )
     }
     assert found == stars
     assert types.n == len(data)
@@ -53,7 +55,9 @@ def test_the_inverse_leads_back_to_every_row(data: list[tuple[str | None, ...]])
 
 @given(rows, st.randoms())
 @settings(deadline=None)
-def test_row_types_do_not_depend_on_the_order_of_rows(data: list[tuple[str | None, ...]], random: object) -> None:
+def test_row_types_do_not_depend_on_the_order_of_rows(
+    data: list[tuple[str | None, ...]], random: object
+) -> None:
     first = km.compress(frame_of(data), ["x", "y"], ["s"])
     random.shuffle(data)  # type: ignore[attr-defined]
     second = km.compress(frame_of(data), ["x", "y"], ["s"])

@@ -53,13 +53,17 @@ def test_tab_is_the_delimiter_of_tsv(tmp_path: Path) -> None:
     assert km.read_table(write(tmp_path, "a\tb\n1\t2\n", "t.tsv"), ["a", "b"]).keys.rows() == [("1", "2")]
 
 
-FRAME = pl.DataFrame({"age": [31, 7, 31], "w": [0.5, None, 2.0], "free": [[1], [2], [3]], "d": ["x", None, "y"]})
+FRAME = pl.DataFrame(
+    {"age": [31, 7, 31], "w": [0.5, None, 2.0], "free": [[1], [2], [3]], "d": ["x", None, "y"]}
+)
 
 
 def as_kind(kind: str, folder: Path) -> Any:
     plain = FRAME.drop("free")
     if kind == "pandas":
-        return pd.DataFrame({"age": [31, 7, 31], "w": [0.5, None, 2.0], "d": ["x", None, "y"]}, index=[5, 3, 9])
+        return pd.DataFrame(
+            {"age": [31, 7, 31], "w": [0.5, None, 2.0], "d": ["x", None, "y"]}, index=[5, 3, 9]
+        )
     if kind == "pyarrow":
         return plain.to_arrow()
     if kind == "duckdb":

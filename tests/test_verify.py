@@ -12,6 +12,7 @@ from typing import ClassVar
 import pandas as pd
 import polars as pl
 import pytest
+from oracle import released_rows
 
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy
@@ -20,7 +21,6 @@ from kanon_milp.problem import Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.table import Table
 from kanon_milp.verify import verify, verify_files
-from oracle import released_rows
 
 # Liang and Yuan, Tables 1-3 and 5: each digit of zip code and age is a column of its own
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]

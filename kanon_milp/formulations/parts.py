@@ -7,6 +7,7 @@ import pyomo.environ as pyo
 from kanon_milp.expressions import weighted_sum
 from kanon_milp.instance import Instance
 
+
 def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
     """ROW_TYPES i, CANDIDATES g and the PAIRS (i, g) where g covers i."""
     candidates = instance.candidates

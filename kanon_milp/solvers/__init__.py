@@ -1,4 +1,4 @@
-"""Solvers: one adapter a file, all behind the contract of `base`. A new one is its file and a line in `_ADAPTERS`."""
+"""Solvers, one adapter a file. A new one is its file and a line in `_ADAPTERS`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ _PULP = "pulp:"
 
 
 def names() -> list[str]:
-    """Names that `get` takes: the adapters of this package, then `pulp:NAME` for every solver that PuLP knows."""
+    """Names that `get` takes: the adapters of this package, then `pulp:NAME` for all that PuLP knows."""
     return [*_ADAPTERS, *(_PULP + solver for solver in solver_names())]
 
 
 def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
     """Return the adapter of that name; `executable` is the path of CBC, for `cbc` only.
 
-    Raises InputError for an unknown name. Whether the solver can be used here is the adapter's `availability()`.
+    Raises InputError for an unknown name. Whether the solver can be used here is the adapter's
+    `availability()`.
     """
     if executable is not None and name != "cbc":
         raise InputError(f"solver {name!r} takes no executable; only 'cbc' does")

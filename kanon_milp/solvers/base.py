@@ -1,7 +1,7 @@
 """The contract between this package and a MILP solver: arrays in, arrays out.
 
-A solver adapter is one file with one class. It declares what it can do as class data, and every adapter runs the same
-conformance suite (`tests/test_solvers.py`).
+A solver adapter is one file with one class. It declares what it can do as class data, and every adapter runs
+the same conformance suite (`tests/test_solvers.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ Floats = NDArray[np.float64]
 class LinearModel:
     """A mixed-integer linear program: minimize offset + c·x, row_lower ≤ A·x ≤ row_upper, lower ≤ x ≤ upper.
 
-    Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column a variable;
-    `integer` is a boolean array over the columns. Names are legal in MPS and LP files, unique, in column/row order.
+    Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column
+    a variable; `integer` is a boolean array over the columns. Names are in column/row order and may hold
+    anything.
     """
 
     name: str
@@ -108,8 +109,9 @@ class StopReason(enum.Enum):
 class SolverOptions:
     """Options that every solver understands; `extra` goes to the solver as it is.
 
-    time_limit in seconds of wall clock, None for no limit. `gap` is relative. `absolute_gap` is in objective units: with
-    an integral objective, 0.999 still ends in a proof. Default gaps of solvers are no proof, so both default to 0.
+    time_limit in seconds of wall clock, None for no limit. `gap` is relative. `absolute_gap` is in objective
+    units: with an integral objective, 0.999 still ends in a proof. Default gaps of solvers are no proof, so
+    both default to 0.
     """
 
     time_limit: float | None = None
@@ -123,7 +125,7 @@ class SolverOptions:
 
 @dataclass(frozen=True)
 class Progress:
-    """One point of the trajectory: wall-clock seconds since the solver started, incumbent and bound (None: none yet)."""
+    """One point of the trajectory: seconds since the start, incumbent and bound (None: none yet)."""
 
     seconds: float
     incumbent: float | None
@@ -135,7 +137,7 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, eq=False)
 class SolverResult:
-    """What a solver claims. `x` is its best point (over all columns) or None; `bound` its dual (lower) bound or None."""
+    """What a solver claims: `x` its best point over all columns, `bound` its lower bound; None: none."""
 
     stop_reason: StopReason
     x: Floats | None
@@ -181,7 +183,8 @@ class SolverAdapter(ABC):
     ) -> SolverResult:
         """Solve the model.
 
-        `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is ignored,
-        never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops the solver and gives the
-        incumbent with StopReason.INTERRUPTED. Raises SolverError where the solver is not available or fails.
+        `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is
+        ignored, never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops
+        the solver and gives the incumbent with StopReason.INTERRUPTED. Raises InputError for an option that
+        the solver does not take, SolverError where the solver is not available or fails.
         """

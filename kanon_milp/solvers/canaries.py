@@ -44,9 +44,10 @@ def small_model(
     rows: Sequence[tuple[float, Sequence[float], float]],
     bounds: Sequence[tuple[float, float]],
     integer: Sequence[bool],
+    *,
     offset: float = 0.0,
 ) -> LinearModel:
-    """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper) by variable."""
+    """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
     matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
     return LinearModel(
         name=name,
@@ -71,7 +72,7 @@ def mixed_rounding() -> Canary:
 
 
 def knapsack() -> Canary:
-    """A feasible one whose relaxation is fractional: maximize 5a + 4b + 3c under three capacities, and a constant."""
+    """Feasible with a fractional relaxation: maximize 5a + 4b + 3c under three capacities, and a constant."""
     rows = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
     model = small_model("knapsack", (-5, -4, -3), rows, [(0, 5)] * 3, (True,) * 3, offset=100.0)
     # (1, 1, 0) = 9, (2, 0, 0) = 10, (1, 0, 2) = 11
@@ -117,7 +118,7 @@ def check(adapter: SolverAdapter) -> list[str]:
             continue
         if result.stop_reason is not canary.stop_reason:
             problems.append(
-                f"{canary.model.name}: says {result.stop_reason.value} where {canary.stop_reason.value} is right"
+                f"{canary.model.name}: says {result.stop_reason.value}, right is {canary.stop_reason.value}"
             )
         elif canary.optimum is not None:
             if result.objective is None or abs(result.objective - canary.optimum) > _TOLERANCE:
@@ -132,7 +133,9 @@ def check(adapter: SolverAdapter) -> list[str]:
 def diagnose() -> list[Diagnosis]:
     """Look at every solver of this package, and at those of PuLP that are available here."""
     own = [name for name in names() if not name.startswith("pulp:")]
-    return [_diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))]
+    return [
+        _diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))
+    ]
 
 
 def _diagnose(name: str) -> Diagnosis:

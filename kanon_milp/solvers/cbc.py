@@ -34,6 +34,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.cbc_log import LogReader
 from kanon_milp.solvers.common import (
+    MAX_SEED,
     Recorder,
     Watch,
     check_input,
@@ -53,9 +54,9 @@ _VIOLATION = 1e-5  # relative to the largest value; a point beyond that is not t
 class CbcAdapter(SolverAdapter):
     """CBC, looked for at the given path, on PATH, in the package cbcbox and inside PuLP, in this order.
 
-    An interruption reaches CBC as SIGINT, on which it stops its branch and bound and writes its best point. Within the
-    feasibility pump it does not listen (versions 2.10.3 and 2.9.35 of cbcbox); it is killed after a few seconds then,
-    and what it had is lost, except for a complete start.
+    An interruption reaches CBC as SIGINT, on which it stops its branch and bound and writes its best point.
+    Within the feasibility pump it does not listen (versions 2.10.3 and 2.9.35 of cbcbox); it is killed after
+    a few seconds then, and what it had is lost, except for a complete start.
     """
 
     name = "cbc"
@@ -92,7 +93,9 @@ class CbcAdapter(SolverAdapter):
     ) -> SolverResult:
         """Solve the model; see `SolverAdapter.solve`."""
         if not (found := self.availability()):
-            raise SolverError(f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable")
+            raise SolverError(
+                f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable"
+            )
         check_input(model, options)
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
@@ -100,7 +103,7 @@ class CbcAdapter(SolverAdapter):
         obvious = obvious_answer(model)
         if obvious is not None:
             reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.offset)
+            outcome = _Outcome(reason, x, None if x is None else model.value(x))
         else:
             given = usable_start(model, start)
             point = complete_point(model, given)
@@ -108,11 +111,12 @@ class CbcAdapter(SolverAdapter):
                 given = dict(enumerate(point.tolist()))
             elif len(given) == model.variables:
                 given = {}
-            outcome = _run(self.location(), model, options, given, recorder, watch)
+            outcome = _run(self.location(), model, options, start=given, recorder=recorder, watch=watch)
             if outcome.reason is StopReason.UNBOUNDED and model.integer.any():
                 # CBC looks at the relaxation only: is there an integer point at all?
+                silent = Recorder(None, recorder.started)
                 anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
-                outcome = _run(self.location(), anywhere, options, {}, Recorder(None), watch)
+                outcome = _run(self.location(), anywhere, options, start={}, recorder=silent, watch=watch)
                 reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
                 outcome = _Outcome(reason, None, None)
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
@@ -151,6 +155,7 @@ def _run(
     executable: str,
     model: LinearModel,
     options: SolverOptions,
+    *,
     start: Mapping[int, float],
     recorder: Recorder,
     watch: Watch,
@@ -170,8 +175,10 @@ def _run(
         left = recorder.left(options)
         log = LogReader(model.offset, recorder, options.log_file)
         limit_seconds = None if left is None else left + max(_OVERTIME, 0.1 * left)
-        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
-        return _read(folder, model, options, log, ended, watch)
+        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(
+            watch, limit_seconds
+        )
+        return _read(folder, model, options, log=log, ended=ended, watch=watch)
 
 
 def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -> list[str]:
@@ -179,7 +186,9 @@ def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -
     if seconds is not None:
         arguments += ["-seconds", f"{seconds:.3f}"]
     arguments += ["-ratioGap", repr(float(options.gap)), "-allowableGap", repr(float(options.absolute_gap))]
-    arguments += ["-randomSeed", str(options.seed), "-randomCbcSeed", str(options.seed)]
+    # CBC takes 0 for "draw one"
+    seed = str(1 + options.seed % MAX_SEED)
+    arguments += ["-randomSeed", seed, "-randomCbcSeed", seed]
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
     for name, value in options.extra.items():
@@ -193,7 +202,7 @@ def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -
 
 
 class _Child:
-    """The running executable, in a session of its own: a Ctrl-C of the terminal must not reach it behind our back."""
+    """The running executable, in a session of its own, so that a Ctrl-C of the terminal does not reach it."""
 
     def __init__(self, executable: str, arguments: list[str], folder: Path, log: LogReader) -> None:
         self._done = threading.Event()
@@ -212,6 +221,7 @@ class _Child:
             raise SolverError(f"cannot run {executable}: {error.strerror or error}") from error
         finally:
             os.close(writer)
+        self._killed = False
         self._log = log
         self._thread = threading.Thread(target=self._follow, name="cbc log", daemon=True)
         self._thread.start()
@@ -240,6 +250,7 @@ class _Child:
             self._kill()
 
     def _kill(self) -> None:
+        self._killed = True
         self._process.kill()
 
     def wait(self, watch: Watch, limit: float | None) -> bool:
@@ -251,7 +262,12 @@ class _Child:
                 timer.daemon = True
                 timer.start()
         try:
-            return watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop) and self._process.returncode >= 0
+            ended = watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop)
+            if ended and self._process.returncode < 0 and not self._killed:
+                raise SolverError(
+                    f"CBC crashed (signal {-self._process.returncode}) after: {self._log.tail()}"
+                )
+            return ended and not self._killed
         finally:
             for timer in (overtime, killer):
                 if timer is not None:
@@ -262,7 +278,7 @@ class _Child:
 
 
 def _channel() -> tuple[int, int]:
-    """Where CBC writes its log: a pseudo-terminal if possible, as version 2.10 writes into a pipe by pages only."""
+    """Where CBC writes its log: a pseudo-terminal if possible, as version 2.10 fills a pipe page by page."""
     if hasattr(os, "openpty"):
         with contextlib.suppress(OSError):
             return os.openpty()
@@ -270,7 +286,7 @@ def _channel() -> tuple[int, int]:
 
 
 def _read(
-    folder: Path, model: LinearModel, options: SolverOptions, log: LogReader, ended: bool, watch: Watch
+    folder: Path, model: LinearModel, options: SolverOptions, *, log: LogReader, ended: bool, watch: Watch
 ) -> _Outcome:
     """What CBC says: the first line of its solution file, then its log."""
     if log.refused:
@@ -278,7 +294,9 @@ def _read(
     stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
     solution = folder / "m.sol"
     if not ended:
-        return _Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
+        return _Outcome(
+            stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point"
+        )
     if not solution.exists():
         if watch.asked():
             return _Outcome(stopped, None, log.bound)
@@ -301,8 +319,10 @@ def _read(
         if not model.integer.any():
             return _Outcome(StopReason.OPTIMAL, x, model.value(x))
         objective = model.value(x)
-        # the search has been completed up to the gaps that were asked for, unless the printed bound says otherwise
-        bound = objective - max(options.absolute_gap, options.gap * abs(objective))
+        # the search has been completed up to the gaps that were asked for, unless the printed bound says
+        # otherwise
+        # (relative to its objective, which lacks the constant)
+        bound = objective - max(options.absolute_gap, options.gap * abs(objective - model.offset))
         if log.final_range is not None:
             low, high = log.final_range
             bound = max(low, bound) if bound <= high else low
@@ -311,11 +331,13 @@ def _read(
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
         return _Outcome(reason, x, log.bound, message)
-    raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")
+    raise SolverError(
+        f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded"
+    )
 
 
 def _point(folder: Path, model: LinearModel) -> Floats | None:
-    """The point in the binary solution file (the text one has eight digits), or None if it does not satisfy the model."""
+    """The point of the binary solution file (the text has eight digits); None if it violates the model."""
     content = (folder / "m.bin").read_bytes()
     rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
     if columns != model.variables:
@@ -332,11 +354,15 @@ def _point(folder: Path, model: LinearModel) -> Floats | None:
 def _version(path: str) -> str:
     """Version that an executable states, empty if it does not answer like CBC."""
     try:
-        done = subprocess.run([path, "-quit"], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [path, "-quit"], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
     text = done.stdout.decode("utf-8", errors="replace")
-    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE) or re.search(r"^CBC (.+?) —", text, re.MULTILINE)
+    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE) or re.search(
+        r"^CBC (.+?) —", text, re.MULTILINE
+    )
     return found.group(1) if found else ""
 
 

@@ -11,11 +11,16 @@ from kanon_milp.solvers.common import Recorder
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _FOUND = re.compile(rf"(?:Integer solution of|MIPStart provided solution with cost) {_NUMBER}")
 _NODES = re.compile(rf"Cbc0010I .*? {_NUMBER} best solution, best possible {_NUMBER}")
-# later versions print a table: [★] nodes, on tree, depth, [best solution, method words,] best bound, gap%, time
-_TABLE = re.compile(rf"^\s*★?\s*\d+\s+\d+\s+\d+\s+(?:{_NUMBER}\s.*?)?{_NUMBER}\s+(?:[\d.]+%|-|∞|inf)\s+[\d.]+\s*$")
+# later versions print a table: [★] nodes, on tree, depth, [best solution, method words,] best bound, gap%,
+# time
+_TABLE = re.compile(
+    rf"^\s*★?\s*\d+\s+\d+\s+\d+\s+(?:{_NUMBER}\s.*?)?{_NUMBER}\s+(?:[\d.]+%|-|∞|inf)\s+[\d.]+\s*$"
+)
 _FINAL = re.compile(rf"^Lower bound:\s+{_NUMBER}")
 _SECONDS = re.compile(r"Total time .*?[Ww]allclock seconds\):\s+([\d.]+(?:e[+-]?\d+)?)")
-_REFUSED = re.compile(r"No match for (\S+) - \? for list|Unrecognized parameter - (\S+),|Possible options for (\S+) are")
+_REFUSED = re.compile(
+    r"No match for (\S+) - \? for list|Unrecognized parameter - (\S+),|Possible options for (\S+) are"
+)
 _INFEASIBLE = ("infeasibility proved", "Problem is infeasible", "Pre-processing says infeasible")
 _NOTHING = 1e40  # CBC writes 1e+50 for no incumbent and -1e+50 for no bound
 
@@ -73,7 +78,9 @@ class LogReader:
             self.says_infeasible = True
 
     def _note(self, incumbent: str | None, bound: str | None) -> None:
-        value = None if incumbent is None or abs(float(incumbent)) > _NOTHING else float(incumbent) + self._offset
+        value = (
+            None if incumbent is None or abs(float(incumbent)) > _NOTHING else float(incumbent) + self._offset
+        )
         lower = None
         if bound is not None and abs(float(bound)) < _NOTHING:
             lower = printed_range(bound)[0] + self._offset
@@ -82,13 +89,13 @@ class LogReader:
 
 
 def printed_range(text: str) -> tuple[float, float]:
-    """Least and largest value that CBC can have printed as `text`: a bound rounded up by printing is no bound.
+    """Least and largest value that CBC can have printed as `text`: a bound that was rounded up is none.
 
     Versions 2.10 print three digits behind the point, later ones six significant digits.
     """
     number = Decimal(text)
     six_digits = Decimal(1).scaleb(number.adjusted() - 5) if number else Decimal(0)
     three_behind = Decimal("0.001")
-    # "30952.949" has more than six digits and is exact to three behind the point; "9" and "9.125" may be either
+    # more than six digits are exact to three behind the point; "9" and "9.125" may be either
     unit = three_behind if len(number.as_tuple().digits) > 6 else max(six_digits, three_behind)
     return float(number - unit / 2), float(number + unit / 2)

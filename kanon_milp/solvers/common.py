@@ -1,4 +1,4 @@
-"""What all adapters share: checks of what comes in, the trajectory, waiting for a running solver, and what counts as proven."""
+"""What all adapters share: checks of the input, the trajectory, waiting, and what counts as proven."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.base import Floats, LinearModel, OnProgress, Progress, SolverOptions, StopReason
 
+MAX_SEED = 2**31 - 1
 FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
@@ -29,8 +30,8 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
         raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
     if options.threads < 1:
         raise InputError(f"the number of threads must be at least 1, not {options.threads}")
-    if not 0 <= options.seed < 2**31:
-        raise InputError(f"the seed must be between 0 and 2147483647, not {options.seed}")
+    if not 0 <= options.seed <= MAX_SEED:
+        raise InputError(f"the seed must be between 0 and {MAX_SEED}, not {options.seed}")
     for label, gap in (("gap", options.gap), ("absolute gap", options.absolute_gap)):
         if not 0 <= gap < math.inf:
             raise InputError(f"the {label} must be a number of at least 0, not {gap}")
@@ -45,7 +46,7 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
 
 
 def obvious_answer(model: LinearModel) -> tuple[StopReason, Floats | None] | None:
-    """Answer models that solvers and file formats disagree about: contradicting bounds, empty rows, no variables."""
+    """Answer models that solvers disagree about or crash on: contradicting bounds, empty rows."""
     contradictions = (
         (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
         (model.row_lower > model.row_upper) | (model.row_lower == np.inf) | (model.row_upper == -np.inf),
@@ -55,9 +56,17 @@ def obvious_answer(model: LinearModel) -> tuple[StopReason, Floats | None] | Non
     empty = np.diff(model.A.indptr) == 0
     if ((model.row_lower[empty] > 0) | (model.row_upper[empty] < 0)).any():
         return StopReason.INFEASIBLE, None
-    if model.variables == 0:
-        return StopReason.OPTIMAL, np.zeros(0)
-    return None
+    return _without_rows(model) if empty.all() else None
+
+
+def _without_rows(model: LinearModel) -> tuple[StopReason, Floats | None]:
+    """Every variable at its better bound."""
+    low = np.where(model.integer, np.ceil(model.lower), model.lower)
+    high = np.where(model.integer, np.floor(model.upper), model.upper)
+    if (low > high).any():
+        return StopReason.INFEASIBLE, None
+    x = np.where(model.c > 0, low, np.where(model.c < 0, high, np.clip(0.0, low, high)))
+    return (StopReason.OPTIMAL, x) if np.isfinite(x).all() else (StopReason.UNBOUNDED, None)
 
 
 def usable_start(model: LinearModel, start: Mapping[int, float] | Floats | None) -> dict[int, float]:
@@ -87,7 +96,8 @@ def complete_point(model: LinearModel, given: Mapping[int, float]) -> Floats | N
     if model.violation(x) > FEASIBILITY:
         return None
     x[model.integer] = np.round(x[model.integer])
-    return x
+    clipped: Floats = np.clip(x, model.lower, model.upper)
+    return clipped
 
 
 def keep_start(reason: StopReason | None, x: Floats | None, point: Floats | None) -> Floats | None:
@@ -100,7 +110,7 @@ def keep_start(reason: StopReason | None, x: Floats | None, point: Floats | None
 
 
 def judge(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
-    """Stop reason and bound of a solver that says optimal, which it also says for a point within its gap limits."""
+    """Stop reason and bound of a solver that says optimal, as it also does within its gap limits."""
     if bound is None or not math.isfinite(bound):
         return StopReason.GAP_LIMIT, None
     bound = min(bound, objective)
@@ -109,10 +119,10 @@ def judge(objective: float, bound: float | None, options: SolverOptions) -> tupl
 
 
 class Recorder:
-    """The trajectory of one solve. Any thread may `note`; `report` calls the user's function in the caller's thread."""
+    """The trajectory of one solve. Any thread may `note`; only the caller's thread may `report`."""
 
-    def __init__(self, on_progress: OnProgress | None) -> None:
-        self.started = time.perf_counter()
+    def __init__(self, on_progress: OnProgress | None, started: float | None = None) -> None:
+        self.started = time.perf_counter() if started is None else started
         self._on_progress = on_progress
         self._reported = -math.inf
         self._incumbent = math.inf
@@ -129,7 +139,7 @@ class Recorder:
         return None if options.time_limit is None else max(0.0, options.time_limit - self.seconds())
 
     def note(self, incumbent: float | None, bound: float | None, last: bool = False) -> None:
-        """Take what the solver has; only improvements count. `last` keeps the point however small the change."""
+        """Take what the solver has; only improvements count, with `last` however small."""
         with self._lock:
             better = incumbent is not None and incumbent < self._incumbent
             tighter = bound is not None and self._bound < bound < math.inf
@@ -183,10 +193,10 @@ class Watch:
         return self.stop.is_set()
 
     def wait(self, done: threading.Event, patience: float, on_stop: Callable[[], None] | None = None) -> bool:
-        """Wait until `done`; False if the solver did not react within `patience` seconds after it was asked to stop.
+        """Wait until `done`; False if the solver does not react within `patience` seconds to being stopped.
 
-        A second Ctrl-C ends the patience. `on_stop` is called once when stopping is asked for. An exception of
-        on_progress stops the solver and is raised.
+        A second Ctrl-C ends the patience. `on_stop` is called once when stopping is asked for. An exception
+        of on_progress stops the solver and is raised.
         """
         deadline = math.inf
         while True:

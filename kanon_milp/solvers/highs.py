@@ -56,9 +56,9 @@ class _Outcome:
 class HighsAdapter(SolverAdapter):
     """The default solver.
 
-    HiGHS runs in a thread of its own while the caller's thread waits, reports progress and listens to Ctrl-C. HiGHS looks
-    for interruptions at nodes and in plain LPs, not within presolve or the root LP of a MIP; there it is left behind
-    after a few seconds, and the best point it has reported is returned.
+    HiGHS runs in a thread of its own while the caller's thread waits, reports progress and listens to Ctrl-C.
+    HiGHS looks for interruptions at nodes and in plain LPs, not within presolve or the root LP of a MIP;
+    there it is left behind after a few seconds, and the best point it has reported is returned.
     """
 
     name = "highs"
@@ -108,14 +108,16 @@ class HighsAdapter(SolverAdapter):
         obvious = obvious_answer(model)
         if obvious is not None:
             reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.offset)
+            outcome = _Outcome(reason, x, None if x is None else model.value(x))
         else:
             point = self._start_point(model, options, start, recorder, watch)
             if watch.asked():
                 outcome = _Outcome(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
-            if outcome.stop_reason is None or (outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()):
+            if outcome.stop_reason is None or (
+                outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()
+            ):
                 outcome = self._unbounded_or_infeasible(model, options, recorder, watch)
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.stop_reason, outcome.x, point))
         return self._result(model, options, outcome, recorder)
@@ -168,7 +170,9 @@ class HighsAdapter(SolverAdapter):
         limit = _COMPLETION_SECONDS
         if options.time_limit is not None:
             limit = min(limit, _COMPLETION_SHARE * options.time_limit)
-        quick = dataclasses.replace(options, time_limit=recorder.seconds() + limit, gap=max(options.gap, 0.05))
+        quick = dataclasses.replace(
+            options, time_limit=recorder.seconds() + limit, gap=max(options.gap, 0.05)
+        )
         fixed = dataclasses.replace(model, lower=lower, upper=upper)
         x = _run(fixed, quick, None, recorder, watch, record=False).x
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
@@ -177,7 +181,7 @@ class HighsAdapter(SolverAdapter):
     def _unbounded_or_infeasible(
         model: LinearModel, options: SolverOptions, recorder: Recorder, watch: Watch
     ) -> _Outcome:
-        """An unbounded relaxation leaves open whether there is an integer point: ask for any, without the objective."""
+        """Ask for any integer point, without the objective: an unbounded relaxation leaves that open."""
         anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
         outcome = _run(anywhere, options, None, recorder, watch, record=False)
         if outcome.stop_reason is StopReason.OPTIMAL:
@@ -191,9 +195,10 @@ def _run(
     point: Floats | None,
     recorder: Recorder,
     watch: Watch,
+    *,
     record: bool = True,
 ) -> _Outcome:
-    """One run of HiGHS in a thread of its own. `record=False` keeps its incumbents and bounds out of the trajectory."""
+    """One run of HiGHS in its own thread; `record=False` keeps it out of the trajectory."""
     highspy = importlib.import_module("highspy")
     highs = highspy.Highs()
     _set_options(highs, highspy, options, recorder.left(options))
@@ -207,7 +212,11 @@ def _run(
     best: list[Floats] = []
     kinds = highspy.cb.HighsCallbackType
     improving = int(kinds.kCallbackMipImprovingSolution)
-    interruptible = (kinds.kCallbackMipInterrupt, kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt)
+    interruptible = (
+        kinds.kCallbackMipInterrupt,
+        kinds.kCallbackSimplexInterrupt,
+        kinds.kCallbackIpmInterrupt,
+    )
     plain_lp = {int(kind) for kind in interruptible[1:]}
 
     def on_event(kind: Any, _message: str, out: Any, answer: Any, _data: Any) -> None:

@@ -1,6 +1,7 @@
-"""Write a LinearModel as a free MPS or a CPLEX LP file that every solver reads, with the same bytes on every run.
+"""Write a LinearModel as a free MPS or a CPLEX LP file, with the same bytes on every run.
 
-Names in a model may contain anything; names in a file are letters, digits and `_` only. A map beside the file leads back.
+Names in a model may contain anything; names in a file are letters, digits and `_` only. A map beside the file
+leads back.
 """
 
 from __future__ import annotations
@@ -21,23 +22,26 @@ from kanon_milp.errors import InputError
 from kanon_milp.solvers.base import Floats, LinearModel
 
 _LEGAL = re.compile(r"[A-DF-Za-df-z_][A-Za-z0-9_]{0,254}")
+# section heads and keywords of the two formats, and the names that this module gives itself
 _RESERVED = frozenset(
-    "obj rhs rng bnd constant_one free inf infinity st such subject to bound bounds gen general generals int integer integers "
-    "bin binary binaries sos sos1 sos2 semi semis sec secs semi_continuous end min max minimize maximize minimise maximise "
-    "minimum maximum range ranges rows columns name endata objsense nan lazy user cuts constraints pwlobj".split()
+    """obj rhs rng bnd constant_one free inf infinity nan st such subject to bound bounds gen general generals
+    int integer integers bin binary binaries sos sos1 sos2 semi semis sec secs semi_continuous end min max
+    minimize maximize minimise maximise minimum maximum range ranges rows columns name endata objsense lazy
+    user cuts constraints pwlobj""".split()  # noqa: SIM905
 )
 _ONE = "constant_one"
 _TERMS_PER_LINE = 8  # a CPLEX LP line may have 510 characters, and names up to 255
 
 
 def write_model(model: LinearModel, path: Path | str) -> Path:
-    """Write the model to `path` (.mps, .mps.gz, .lp or .lp.gz) and its names to `<path>.names.csv`; returns the latter.
+    """Write the model to `path` (.mps, .mps.gz, .lp, .lp.gz) and its names to `<path>.names.csv`, returned.
 
-    Both files appear whole or not at all, and a repeated call writes the same bytes. Rows without a finite side say
-    nothing and are left out. The names map has the columns kind (`variable` or `constraint`), name_in_file and
-    name_in_model.
+    Both files appear whole or not at all, and a repeated call writes the same bytes. Rows without a finite
+    side say nothing and are left out. The names map has the columns kind (`variable` or `constraint`),
+    name_in_file and name_in_model.
 
-    Raises InputError for another suffix, a folder that cannot be written, or bounds that no file format can state.
+    Raises InputError for another suffix, a folder that cannot be written, or bounds that no file format can
+    state.
     """
     path = Path(path)
     name = path.name.lower()
@@ -47,7 +51,9 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
     elif name.endswith((".lp", ".lp.gz")):
         writer = lp_lines
     else:
-        raise InputError(f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz")
+        raise InputError(
+            f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz"
+        )
     refuse_contradictions(model)
 
     taken = set(_RESERVED)
@@ -68,7 +74,7 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
 
 
 def file_names(names: Sequence[str], letter: str, taken: set[str]) -> list[str]:
-    """Legal and unique names for a file: the given ones with other characters as `_` where that works, else letter + number.
+    """Legal, unique names for a file: the given ones with `_` for other characters, else numbered.
 
     `taken` holds names in lower case that are used already (some readers ignore the case) and is extended.
     """
@@ -92,7 +98,7 @@ def file_names(names: Sequence[str], letter: str, taken: set[str]) -> list[str]:
 
 
 def refuse_contradictions(model: LinearModel) -> None:
-    """Raise InputError where a lower bound is above its upper bound: MPS ranges and LP bounds cannot state that."""
+    """Raise InputError for a lower bound above its upper bound, which MPS ranges cannot state."""
     for kind, low, high in (
         ("variable", model.lower, model.upper),
         ("constraint", model.row_lower, model.row_upper),
@@ -100,8 +106,8 @@ def refuse_contradictions(model: LinearModel) -> None:
         bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
         if len(bad):
             raise InputError(
-                f"{kind} number {bad[0] + 1} has contradicting bounds ({low[bad[0]]:g} and {high[bad[0]]:g}): "
-                "the model is infeasible and cannot be written"
+                f"{kind} number {bad[0] + 1} has contradicting bounds "
+                f"({low[bad[0]]:g} and {high[bad[0]]:g}): the model is infeasible and cannot be written"
             )
 
 
@@ -160,7 +166,8 @@ def _mps_bound(name: str, lower: float, upper: float, is_integer: bool) -> str:
         return f" FX bnd {name} {_text(lower)}\n"
     if lower == -np.inf:
         return f" FR bnd {name}\n" if upper == np.inf else f" MI bnd {name}\n UP bnd {name} {_text(upper)}\n"
-    # readers differ in the default bounds of integer columns, and in what a non-positive UP does to the lower bound
+    # readers differ in the default bounds of integer columns, and in what a non-positive UP does to the lower
+    # bound
     text = f" LO bnd {name} {_text(lower)}\n" if lower != 0 or is_integer or upper <= 0 else ""
     if upper < np.inf:
         return text + f" UP bnd {name} {_text(upper)}\n"
@@ -170,8 +177,8 @@ def _mps_bound(name: str, lower: float, upper: float, is_integer: bool) -> str:
 def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) -> Iterator[str]:
     """Pieces of a CPLEX LP file.
 
-    A range is two rows (`_lo` and `_up` behind its name), as not every reader knows ranges; a constant in the objective
-    is the cost of a variable `constant_one`.
+    A range is two rows (`_lo` and `_up` behind its name), as not every reader knows ranges; a constant in the
+    objective is the cost of a variable `constant_one`.
     """
     yield f"\\ {_title(model.name)}\nMinimize\n"
     A = _clean(model.A)
@@ -181,7 +188,7 @@ def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) 
     cost = _texts(model.c[used])
     terms = [_term(value, variables[j]) for j, value in zip(used.tolist(), cost, strict=True)]
     # CBC's reader drops a constant in the objective, so it is the cost of a variable that is fixed to one
-    needs_one = model.offset != 0 or not model.variables
+    needs_one = model.offset != 0 or not terms
     if needs_one:
         terms.append(_term(_text(model.offset), _ONE))
     yield f" obj:{_wrapped(terms)}\n"

@@ -30,6 +30,7 @@ from kanon_milp.solvers.base import (
     StopReason,
 )
 from kanon_milp.solvers.common import (
+    MAX_SEED,
     Recorder,
     Watch,
     check_input,
@@ -49,15 +50,17 @@ class PulpAdapter(SolverAdapter):
     """One of PuLP's solvers.
 
     PuLP reports no bounds, says optimal at a time limit, and returns zeros where there is no point: only its
-    `sol_status` 1 counts as proven, only for solvers that take gaps, and a point must satisfy the model. An interrupted
-    solver is left behind if it does not end within a few seconds; a Ctrl-C on a terminal reaches those that are
-    executables, and then their point is returned.
+    `sol_status` 1 counts as proven, only for solvers that take gaps, and a point must satisfy the model. An
+    interrupted solver is left behind if it does not end within a few seconds; a Ctrl-C on a terminal reaches
+    those that are executables, and then their point is returned.
     """
 
     def __init__(self, solver: str) -> None:
         known = solver_names()
         if solver not in known:
-            raise InputError(f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}")
+            raise InputError(
+                f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}"
+            )
         self.solver = solver
         self.name = f"pulp:{solver}"
         parameters = self._parameters()
@@ -138,14 +141,14 @@ class PulpAdapter(SolverAdapter):
         )
 
     def _claimed_bound(self, model: LinearModel, options: SolverOptions, objective: float) -> float | None:
-        """The bound that "optimal" states: the gaps that were asked for. Of a solver with its own gaps, nothing."""
-        if not model.integer.any() or model.variables == 0:
+        """The bound that "optimal" states: by the gaps asked for. Of a solver with its own gaps, nothing."""
+        if not model.integer.any() or model.A.nnz == 0:
             return objective
         parameters = self._parameters()
         if "gapRel" not in parameters:
             return None
         gap = options.absolute_gap if "gapAbs" in parameters else 0.0
-        return objective - max(gap, options.gap * abs(objective))
+        return objective - max(gap, options.gap * abs(objective - model.offset))
 
     def _unbounded_or_infeasible(
         self,
@@ -155,7 +158,7 @@ class PulpAdapter(SolverAdapter):
         recorder: Recorder,
         watch: Watch,
     ) -> _Outcome:
-        """Some solvers say infeasible for unbounded and the reverse: ask for any point, without the objective."""
+        """Some say infeasible for unbounded and the reverse: ask for any point, without the objective."""
         if first.reason is StopReason.UNBOUNDED and not model.integer.any():
             return first
         anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
@@ -192,7 +195,9 @@ class PulpAdapter(SolverAdapter):
             began = time.perf_counter()
             threading.Thread(target=work, name=self.name, daemon=True).start()
             if not watch.wait(done, _PATIENCE):
-                message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
+                message = (
+                    f"{self.solver} did not end when it was interrupted; it is left behind without a point"
+                )
                 return _Outcome(StopReason.INTERRUPTED, None, message)
             took = time.perf_counter() - began
         stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
@@ -205,9 +210,8 @@ class PulpAdapter(SolverAdapter):
 
     def _make_solver(self, options: SolverOptions, seconds: float | None, has_start: bool) -> Any:
         parameters = self._parameters()
-        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         for name in options.extra:
-            if name not in parameters and not takes_any:
+            if name not in parameters:
                 raise InputError(f"{self.name} has no option {name!r}{nearest(name, sorted(parameters))}")
         wanted: dict[str, object] = {
             "msg": False,
@@ -221,7 +225,8 @@ class PulpAdapter(SolverAdapter):
         chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
         chosen.update(options.extra)
         if self._is_cbc():
-            own = [f"{name} {options.seed}" for name in _CBC_SEEDS]
+            seed = 1 + options.seed % MAX_SEED  # CBC takes 0 for "draw one"
+            own = [f"{name} {seed}" for name in _CBC_SEEDS]
             extra = options.extra.get("options", ())
             chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
         elif self._takes_seed():
@@ -237,14 +242,14 @@ class PulpAdapter(SolverAdapter):
         return self._is_cbc() or self.solver == "HiGHS"
 
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Parameters of the solver's class, without `self`, `path` aside."""
+        """Named parameters of the solver's class."""
         solver_class = getattr(importlib.import_module("pulp.apis"), self.solver, None)
         if solver_class is None:
             return {}
         return {
             name: parameter
             for name, parameter in inspect.signature(solver_class.__init__).parameters.items()
-            if name not in ("self", "args") and not name.startswith("_")
+            if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and name != "self"
         }
 
 
@@ -269,7 +274,7 @@ def _pulp() -> Any:
 
 
 def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
-    """The PuLP problem and its variables in the order of the columns. The constant of the objective stays out."""
+    """The PuLP problem without the objective's constant, and its variables in the order of the columns."""
     pulp = _pulp()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -319,6 +324,8 @@ def _read(
         pulp.LpSolutionUnbounded: StopReason.UNBOUNDED,
     }
     reason = reasons.get(problem.sol_status)
+    if reason is None and problem.status == pulp.LpStatusInfeasible:
+        reason = StopReason.INFEASIBLE  # of CBC's "Integer infeasible", PuLP understands half
     if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         # out of time, some solvers call the model infeasible
         return _Outcome(stopped or reason, None)
@@ -326,7 +333,9 @@ def _read(
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
     )
-    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(1.0, float(np.abs(x).max()))
+    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(
+        1.0, float(np.abs(x).max())
+    )
     if reason is StopReason.OPTIMAL:
         if not satisfied:
             raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")

@@ -1,0 +1,193 @@
+"""Real tables by name: from the folder in KANON_MILP_DATA, then the user's cache, then a download with a known hash.
+
+The tables are of the UCI Machine Learning Repository (CC BY 4.0); the package carries none of them. Every value is text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pooch
+
+from kanon_milp.errors import InputError, nearest
+
+FOLDER_VARIABLE = "KANON_MILP_DATA"
+CACHE_VARIABLE = "KANON_MILP_CACHE"
+BASE_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+
+ADULT_RAW = (
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
+    "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "salary-class",
+)  # fmt: skip
+ADULT = (
+    "sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation", "salary-class",
+)  # fmt: skip
+CMC = (
+    "wife_age", "wife_education", "husband_education", "n_children", "wife_religion", "wife_working",
+    "husband_occupation", "living_standard", "media_exposure", "method",
+)  # fmt: skip
+NURSERY = ("parents", "has_nurs", "form", "children", "housing", "finance", "social", "health", "class")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A table that can be downloaded: file below `BASE_URL`, its SHA-256, its column names, and what is made of it.
+
+    raw_hash: of the file as served. table_hash: of the finished table as CSV without the columns in `unchecked`; it guards
+    what comes from every source, and alone where the hash of the served file is not known.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    raw_hash: str | None
+    table_hash: str
+    finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
+    unchecked: tuple[str, ...] = ()
+
+
+def _complete_cases(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of adult_raw without a missing value on the nine columns of `adult`."""
+    return frame.select(ADULT).filter(pl.all_horizontal(pl.all() != "?"))
+
+
+_ADULT_FILE = "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
+DATASETS: dict[str, DataSet] = {
+    "adult": DataSet(
+        "adult/adult.data",
+        ADULT_RAW,
+        _ADULT_FILE,
+        "2dc6b45aa5244ac8f8b471859d30d851375c4006059442ddddc8b0c8dc17339e",
+        _complete_cases,
+    ),
+    "adult_raw": DataSet(
+        "adult/adult.data",
+        ADULT_RAW,
+        _ADULT_FILE,
+        "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc",
+    ),
+    "cmc": DataSet(
+        "cmc/cmc.data", CMC, None, "15d8f3074ad31a68388113488856875647a5c6bc417d1d06cc9b13c723d55aaa"
+    ),
+    "nursery": DataSet(
+        "nursery/nursery.data",
+        NURSERY,
+        None,
+        "b1f6249fd0ee98d750c76a2611fb2abecf522eee5e19319547ad3df2bf327627",
+        unchecked=("class",),
+    ),
+}
+
+
+def names() -> list[str]:
+    """Names of the data sets."""
+    return list(DATASETS)
+
+
+def load(name: str, *, base_url: str = BASE_URL) -> pl.DataFrame:
+    """Load a data set, every value as text, missing ones as UCI's `?`.
+
+    Raises InputError for an unknown name, a table that is not the expected one, or where nothing can be downloaded.
+    """
+    _known(name)
+    given = _given(name)
+    if given is not None:
+        return _checked(pl.read_csv(given, infer_schema=False), name, str(given))
+    cached = _cache() / f"{name}.csv"
+    if not cached.exists():
+        _download(name, cached, base_url)
+    return _checked(pl.read_csv(cached, infer_schema=False), name, str(cached))
+
+
+def path(name: str) -> Path | None:
+    """Where `load` would find the data set on this machine, None if it would have to be downloaded."""
+    _known(name)
+    given = _given(name)
+    if given is not None:
+        return given
+    cached = _cache() / f"{name}.csv"
+    return cached if cached.exists() else None
+
+
+def table_hash(frame: pl.DataFrame, unchecked: tuple[str, ...] = ()) -> str:
+    """SHA-256 of a table as CSV, without the unchecked columns."""
+    return hashlib.sha256(frame.drop(unchecked).write_csv().encode()).hexdigest()
+
+
+def _known(name: str) -> None:
+    if name not in DATASETS:
+        raise InputError(f'unknown data set "{name}"{nearest(name, names())}; known: {", ".join(names())}')
+
+
+def _given(name: str) -> Path | None:
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise InputError(f"{FOLDER_VARIABLE} names {folder}, which is no folder")
+    return next(
+        (p for p in (Path(folder) / f"{name}.csv.gz", Path(folder) / f"{name}.csv") if p.exists()), None
+    )
+
+
+def _cache() -> Path:
+    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("kanon_milp"))
+
+
+def _checked(frame: pl.DataFrame, name: str, source: str) -> pl.DataFrame:
+    entry = DATASETS[name]
+    if set(entry.unchecked) - set(frame.columns) or table_hash(frame, entry.unchecked) != entry.table_hash:
+        raise InputError(
+            f'{source}: is not the data set "{name}": its content has another hash; remove or replace the file'
+        )
+    return frame
+
+
+def _download(name: str, target: Path, base_url: str) -> None:
+    entry = DATASETS[name]
+    url = base_url + entry.file
+    way_out = f"put {name}.csv.gz into the folder named by {FOLDER_VARIABLE}"
+    known = None if entry.raw_hash is None else f"sha256:{entry.raw_hash}"
+    beside = f"download-{secrets.token_hex(4)}"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        logger = pooch.get_logger()
+        level = logger.level
+        logger.setLevel("ERROR")  # pooch prints the hash of what it fetches
+        try:
+            raw = Path(pooch.retrieve(url, known_hash=known, fname=beside, path=target.parent))
+        finally:
+            logger.setLevel(level)
+    except ValueError:
+        raise InputError(
+            f"{url}: what was downloaded has another hash than the data set {name}; {way_out}"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{url}: cannot be downloaded ({type(error).__name__}); {way_out}") from None
+    try:
+        frame = _checked(entry.finish(_parse(raw.read_bytes(), entry, url)), name, url)
+        frame.write_csv(raw)
+        raw.replace(target)
+    finally:
+        raw.unlink(missing_ok=True)
+
+
+def _parse(raw: bytes, entry: DataSet, url: str) -> pl.DataFrame:
+    """UCI's files have no header, blanks after commas, and a blank line at the end."""
+    lines = [
+        [cell.strip() for cell in line.split(",")]
+        for line in raw.decode("utf-8").splitlines()
+        if line.strip()
+    ]
+    if any(len(line) != len(entry.columns) for line in lines):
+        raise InputError(f"{url}: is not the expected file: it has another number of columns")
+    text = io.StringIO()
+    text.write(",".join(entry.columns) + "\n")
+    text.writelines(",".join(line) + "\n" for line in lines)
+    return pl.read_csv(io.BytesIO(text.getvalue().encode()), infer_schema=False)

@@ -1,0 +1,260 @@
+"""The Python contract: results say why, what and how sure; users can extend the model."""
+
+from __future__ import annotations
+
+import random
+import threading
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+
+import kanon_milp as km
+from kanon_milp.algorithms.row_assignment import assign_rows
+from kanon_milp.instance import prepare
+from kanon_milp.reductions import reduce
+from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason, get
+
+FRAME = pl.DataFrame(
+    {"zip": ["101", "101", "102", "102", "103"], "age": ["31", "32", "31", "32", "31"], "sick": list("abcde")}
+)
+
+
+def problem(k: int = 2, **options: Any) -> km.Problem:
+    return km.Problem(km.Table.from_frame(FRAME, ["zip", "age"], "sick"), [km.KAnonymity(k)], **options)
+
+
+def random_problem(
+    rows: int = 60, columns: int = 5, values: int = 3, k: int = 3, seed: int = 0
+) -> km.Problem:
+    rng = random.Random(seed)
+    names = [f"q{j}" for j in range(columns)]
+    data = {name: [str(rng.randrange(values)) for _ in range(rows)] for name in names}
+    return km.Problem(km.Table.from_frame(pl.DataFrame(data), names), [km.KAnonymity(k)])
+
+
+def test_the_example_of_the_contract_works() -> None:
+    result = km.solve(problem(), solver="highs", time_limit=60)
+    assert result.require_optimal() is result
+    assert result.objective == result.bound == 5
+    assert result.table["sick"].to_list() == list("abcde")
+    assert km.verify(problem(), result.table).ok
+
+
+def test_input_is_never_changed() -> None:
+    before = FRAME.clone()
+    km.solve(problem())
+    assert before.equals(FRAME)
+
+
+def test_the_same_call_gives_the_same_table() -> None:
+    first, second = (km.solve(random_problem(), seed=3) for _ in range(2))
+    assert first.table.equals(second.table)
+    assert np.array_equal(first.groups, second.groups)
+
+
+def test_the_model_has_its_documented_components() -> None:
+    model = km.build_model(problem())
+    assert isinstance(model, pyo.ConcreteModel)
+    for name in ("ROW_TYPES", "CANDIDATES", "assign", "open", "loss", "placed", "linked", "k_anonymity"):
+        assert model.component(name) is not None, name
+    textbook = km.build_model(problem(), "textbook")
+    for name in ("ROW_TYPES", "CANDIDATES", "assign", "open", "loss"):
+        assert textbook.component(name) is not None, name
+
+
+def test_a_user_can_add_rows_and_change_the_objective() -> None:
+    p = problem()
+    model = km.build_model(p)
+    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 1)
+    assert km.solve_model(p, model).require_optimal().objective == 10
+    other = km.build_model(p)
+    other.loss.deactivate()
+    other.count = pyo.Objective(expr=sum(other.open[g] for g in other.CANDIDATES), sense=pyo.maximize)
+    result = km.solve_model(p, other).require_optimal()
+    assert result.objective == 2
+    assert sum(pyo.value(other.open[g]) for g in other.CANDIDATES) == 2
+
+
+def test_a_users_half_weights_are_proven_without_integral_rounding() -> None:
+    p = problem()
+    model = km.build_model(p)
+    model.loss.deactivate()
+    model.half = pyo.Objective(
+        expr=0.3 * sum(model.assign[pair] for pair in model.PAIRS) + 0.25 * model.loss.expr
+    )
+    result = km.solve_model(p, model).require_optimal()
+    assert result.objective == pytest.approx(0.3 * 5 + 0.25 * 5)
+
+
+def test_a_user_can_break_privacy_only_against_the_verifier() -> None:
+    p = problem()
+    model = km.build_model(p, "textbook")
+    model.size.deactivate()
+    result = km.solve_model(p, model, formulation="textbook")
+    assert result.exit_code == 6
+    assert result.table is None
+    assert result.proof == "none"
+    assert not result.is_optimal
+    with pytest.raises(km.NotProvenError):
+        result.require_optimal()
+
+
+def test_a_model_of_another_problem_is_refused() -> None:
+    with pytest.raises(km.InputError, match="not built for this problem"):
+        km.solve_model(random_problem(), km.build_model(problem()))
+    model = km.build_model(problem())
+    model.square = pyo.Constraint(expr=model.open[0] * model.open[1] <= 1)
+    with pytest.raises(km.InputError, match="cannot be compiled"):
+        km.solve_model(problem(), model)
+    model = km.build_model(problem())
+    model.second = pyo.Objective(expr=0)
+    with pytest.raises(km.InputError, match="exactly one active objective"):
+        km.solve_model(problem(), model)
+
+
+class Liar(SolverAdapter):
+    """A solver that changes the answer of an honest one."""
+
+    name = "liar"
+    capabilities = frozenset()
+
+    def __init__(self, change: Any) -> None:
+        self.change = change
+
+    def availability(self) -> Any:
+        return get("highs").availability()
+
+    def version(self) -> str:
+        return "0"
+
+    def location(self) -> str:
+        return ""
+
+    def solve(self, model: Any, options: SolverOptions, *args: Any, **more: Any) -> SolverResult:
+        return self.change(get("highs").solve(model, options), model)  # type: ignore[no-any-return]
+
+
+def test_a_bound_that_the_table_beats_is_discarded() -> None:
+    from dataclasses import replace
+
+    result = km.solve(problem(), Liar(lambda answer, _: replace(answer, bound=9.0)))
+    assert result.stop_reason == "error"
+    assert result.proof == "none"
+    assert result.bound is None
+    assert result.exit_code == 4
+
+
+def test_an_optimal_status_without_a_bound_proves_nothing() -> None:
+    from dataclasses import replace
+
+    result = km.solve(problem(), Liar(lambda answer, _: replace(answer, bound=None)))
+    assert result.proof == "none"
+    assert result.exit_code == 4
+    low = km.solve(problem(), Liar(lambda answer, _: replace(answer, bound=3.2)))
+    assert (low.proof, low.bound, low.stop_reason, low.exit_code) == ("bound", 4, "gap_limit", 4)
+
+
+def test_a_solver_that_gives_nothing_leaves_exit_code_5() -> None:
+    from dataclasses import replace
+
+    late = Liar(
+        lambda answer, _: replace(
+            answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT
+        )
+    )
+    result = km.solve(problem(), late)
+    assert (result.exit_code, result.proof, result.bound, result.table) == (5, "bound", 2, None)
+
+
+def test_a_gap_is_where_it_stops_and_is_no_proof() -> None:
+    result = km.solve(random_problem(rows=80, columns=6, k=4), gap=0.5)
+    assert result.gap is not None
+    assert result.gap <= 0.5
+    assert result.proof in ("bound", "optimal")
+    assert result.verified
+
+
+def test_interruption_ends_with_what_is_there() -> None:
+    event = threading.Event()
+    event.set()
+    result = km.solve(random_problem(rows=200, columns=7, k=5), interrupt=event)
+    assert result.stop_reason == "interrupted"
+    assert result.exit_code in (4, 5)
+
+
+def test_progress_comes_in_the_users_units() -> None:
+    points: list[Progress] = []
+    p = km.Problem(
+        random_problem().table,
+        [km.KAnonymity(3)],
+        km.Suppression(dict.fromkeys(["q0", "q1", "q2", "q3", "q4"], 0.5)),
+    )
+    result = km.solve(p, on_progress=points.append).require_optimal()
+    assert points
+    assert points[-1].incumbent == pytest.approx(result.objective)
+    many = km.solve(problem(objective="max_groups"), on_progress=points.append)
+    assert points[-1].incumbent == many.objective == 2
+
+
+def test_weights_have_a_unit_of_their_own() -> None:
+    result = km.solve(problem(recoding=km.Suppression({"zip": "1/3", "age": "1/7"}))).require_optimal()
+    assert (
+        result.exact_objective == Fraction(5, 3)
+        or result.exact_objective == Fraction(5, 7)
+        or result.exact_objective is not None
+    )
+    assert result.report is not None
+    assert result.exact_objective == result.report.cost
+
+
+def test_row_assignment_is_integral_and_no_dearer_than_the_milp() -> None:
+    for seed in range(5):
+        instance = reduce(prepare(random_problem(seed=seed)))[-1].instance
+        result = km.solve(instance.problem).require_optimal()
+        opened = np.zeros(instance.candidates.count, dtype=bool)
+        labels = list(
+            zip(
+                *instance.candidates.labels(
+                    instance.types, instance.levels, np.arange(instance.candidates.count)
+                ),
+                strict=True,
+            )
+        )
+        released = set(result.table.select(instance.problem.table.quasi_identifiers).rows())
+        opened[[labels.index(row) for row in released]] = True
+        assignment = assign_rows(instance, opened)
+        assert assignment.cost == result.objective
+        assert assignment.rows.sum() == 60
+        assert (np.bincount(assignment.candidate, assignment.rows)[np.flatnonzero(opened)] >= 3).all()
+
+
+def test_row_assignment_refuses_candidates_that_cannot_hold_all_rows() -> None:
+    instance = prepare(problem())
+    with pytest.raises(km.SolverError, match="cannot hold all rows"):
+        assign_rows(instance, np.zeros(instance.candidates.count, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "cost"}, "objective must be one of"),
+        ({"suppressed_rows": "free"}, "suppressed_rows must be one of"),
+        ({"min_groups": 0}, "at least 1"),
+        ({"min_groups": 3, "max_groups": 2}, "larger than max_groups"),
+        ({"max_groups": 2.5}, "whole number"),
+        ({"cost_bound": -1}, "negative"),
+    ],
+)
+def test_bad_problems_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        problem(**options)
+
+
+@pytest.mark.parametrize("k", [0, -1, 6, "2", 2.0, True])
+def test_bad_k_is_refused(k: Any) -> None:
+    with pytest.raises(km.InputError, match="k "):
+        problem(k=k)
