@@ -28,9 +28,7 @@ def main() -> None:
         start = time.perf_counter()
         instance = reduction.apply(instance).instance
         c = instance.candidates
-        print(
-            f"{reduction.name:<11} {time.perf_counter() - start:6.2f} s  {c.count:,} candidates, {c.pairs:,} pairs"
-        )
+        print(f"{reduction.name:<11} {time.perf_counter() - start:6.2f} s  {c.count:,} candidates, {c.pairs:,} pairs")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 

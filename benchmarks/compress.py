@@ -60,9 +60,7 @@ def report(what: str, base: list[float], ours: list[float], types: int, memory: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--one", nargs=2, metavar=("JOB", "FILE"), help=argparse.SUPPRESS)

@@ -2,7 +2,8 @@
 
 python benchmarks/handover.py --repeat 5
 
-The model is the strong formulation of Adult under a mask of 10 patterns: some 130,000 variables and 520,000 nonzeros. Baseline
+The model is the strong formulation of Adult under a mask of 10 patterns: some 130,000 variables and 520,000 nonzeros.
+Baseline
 and package are timed in turn in one process; what counts is the ratio.
 """
 
@@ -62,9 +63,7 @@ def ours(instance: Instance) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
     table = km.Table.from_frame(km.datasets.load("adult"), COLUMNS["adult"])
@@ -77,9 +76,7 @@ def main() -> None:
         base.append(time.perf_counter() - start)
         runs.append(ours(instance))
         ratios.append(runs[-1]["total"] / base[-1])
-    print(
-        f"{runs[0]['variables']:,.0f} variables, {runs[0]['nonzeros']:,.0f} nonzeros, median of {args.repeat}"
-    )
+    print(f"{runs[0]['variables']:,.0f} variables, {runs[0]['nonzeros']:,.0f} nonzeros, median of {args.repeat}")
     print(f"Pyomo's build + standard form   {statistics.median(base):6.2f} s")
     for part in ("build", "compile", "pass", "total"):
         print(f"kanon_milp {part:<20} {statistics.median(r[part] for r in runs):6.2f} s")

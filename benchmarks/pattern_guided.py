@@ -27,9 +27,7 @@ COLUMNS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", choices=COLUMNS)
     parser.add_argument("--k", type=int, nargs="+", default=[2, 5, 10, 25])
     parser.add_argument("--patterns", type=int, default=10)
@@ -41,18 +39,13 @@ def main() -> None:
     parser.add_argument("--json", help="write the runs there")
     args = parser.parse_args()
     table = km.Table.from_frame(km.datasets.load(args.data), COLUMNS[args.data])
-    grid = Table(
-        "k", "mask", "solver", "formulation", "variables", "objective", "bound", "proof", "solve s", "total s"
-    )
+    grid = Table("k", "mask", "solver", "formulation", "variables", "objective", "bound", "proof", "solve s", "total s")
     runs = []
-    for k, seed, solver, formulation in itertools.product(
-        args.k, args.mask_seed, args.solver, args.formulation
-    ):
+    for k, seed, solver, formulation in itertools.product(args.k, args.mask_seed, args.solver, args.formulation):
         mask = km.PatternMask.random(COLUMNS[args.data], args.patterns, seed)
         problem = km.Problem(table, [km.KAnonymity(k)], mask)
         results = [
-            km.solve(problem, solver, formulation=formulation, time_limit=args.time_limit)
-            for _ in range(args.repeat)
+            km.solve(problem, solver, formulation=formulation, time_limit=args.time_limit) for _ in range(args.repeat)
         ]
         result = results[-1]
         seconds = {name: statistics.median(r.seconds[name] for r in results) for name in result.seconds}

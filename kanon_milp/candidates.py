@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,7 @@ class Candidates:
     def cover_lists(self) -> list[list[int]]:
         """The covers as lists, for declaring a model."""
         members, bounds = self.members.tolist(), self.indptr.tolist()
-        return [members[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [members[a:b] for a, b in itertools.pairwise(bounds)]
 
     def subset(self, keep: NDArray[np.bool_]) -> Candidates:
         """Only the candidates where `keep` is true, in the same order."""

@@ -13,7 +13,7 @@ from kanon_milp import __version__, display, modelfile, output, solvers
 from kanon_milp.compilation import compile_model
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.privacy import REQUIREMENTS, Requirement
-from kanon_milp.problem import Problem
+from kanon_milp.problem import Objective, Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.result import NO_TABLE, OPTIMAL, UNVERIFIED
 from kanon_milp.rowtypes import compress as compress_rows
@@ -21,7 +21,7 @@ from kanon_milp.solve import build_model
 from kanon_milp.solve import solve as solve_problem
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import write_model
-from kanon_milp.table import CsvFormat, default_delimiter, read_table, roles, scan_frame
+from kanon_milp.table import CsvFormat, Missing, default_delimiter, read_table, roles, scan_frame
 from kanon_milp.verify import verify_files
 
 BAD_INPUT = 2
@@ -39,15 +39,9 @@ app = typer.Typer(
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
 ]
-Data = Annotated[
-    Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")
-]
-Qi = Annotated[
-    list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")
-]
-Sensitive = Annotated[
-    list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")
-]
+Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
+Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
+Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
 Mask = Annotated[
     Path | None,
@@ -60,18 +54,14 @@ Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
 ]
 Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
-Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")
-]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
-Missing = Annotated[
-    str, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
+MissingValues = Annotated[
+    Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
 ]
-SuppressedRows = Annotated[
-    str,
-    typer.Option(
-        "--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."
-    ),
+Reading = Annotated[
+    SuppressedRows,
+    typer.Option("--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -88,30 +78,24 @@ def solve(
     mask: Mask = None,
     hierarchies: HierarchyFolder = None,
     weight: Weights = None,
-    suppressed_rows: SuppressedRows = "strict",
-    cost_bound: Annotated[
-        str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")
-    ] = None,
+    suppressed_rows: Reading = "strict",
+    cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
     min_groups: Annotated[int | None, typer.Option("--min-groups", help="Fewest released row types.")] = None,
     max_groups: Annotated[int | None, typer.Option("--max-groups", help="Most released row types.")] = None,
-    objective: Annotated[str, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
+    objective: Annotated[Objective, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
     symbol: Symbol = "*",
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
-    missing: Missing = "value",
+    missing: MissingValues = "value",
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
     ] = None,
     solver: Annotated[str | None, typer.Option("--solver", help="highs (default), cbc or pulp:NAME.")] = None,
-    cbc: Annotated[
-        str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")
-    ] = None,
+    cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
     formulation: FormulationName = None,
     time_limit: Annotated[float | None, typer.Option("--time-limit", metavar="S", help="Seconds.")] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads of the solver; default 1.")
-    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help="Threads of the solver; default 1.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Random seed of the solver; default 0.")] = None,
     gap: Annotated[
         float | None,
@@ -124,7 +108,8 @@ def solve(
 ) -> None:
     """Anonymize a table at proven minimum loss.
 
-    Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without proof
+    Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
+    proof
     of optimality; 5 no table within the limit; 6 verification failed.
     """
     chosen: dict[str, Any] = {}
@@ -144,7 +129,7 @@ def solve(
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,
-            symbol=symbol,  # type: ignore[arg-type]
+            symbol=symbol,
         )
         recoding = _recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
         problem = Problem(
@@ -156,7 +141,7 @@ def solve(
             max_groups,
             objective,
             suppressed_rows,
-            data.name,  # type: ignore[arg-type]
+            data.name,
         )
         title = data.name
     if out is not None:
@@ -195,11 +180,11 @@ def verify(
     k: K = None,
     mask: Mask = None,
     hierarchies: HierarchyFolder = None,
-    suppressed_rows: SuppressedRows = "strict",
+    suppressed_rows: Reading = "strict",
     symbol: Symbol = "*",
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
-    missing: Missing = "value",
+    missing: MissingValues = "value",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -219,7 +204,7 @@ def verify(
         delimiter=delimiter,
         encoding=encoding,
         suppressed_rows=suppressed_rows,
-        missing=missing,  # type: ignore[arg-type]
+        missing=missing,
     )
     if json:
         typer.echo(output.json_text(report.as_dict()), nl=False)
@@ -242,9 +227,7 @@ def export(
     linear = compile_model(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
-        typer.echo(
-            f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros"
-        )
+        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
 
 
 @app.command()

@@ -46,9 +46,7 @@ def compile_model(model: pyo.ConcreteModel, *, names: bool = False) -> Compiled:
     """
     objectives = list(model.component_data_objects(pyo.Objective, active=True))
     if len(objectives) != 1:
-        raise InputError(
-            f"a model to solve needs exactly one active objective, this one has {len(objectives)}"
-        )
+        raise InputError(f"a model to solve needs exactly one active objective, this one has {len(objectives)}")
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         with PauseGC():

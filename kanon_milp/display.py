@@ -87,25 +87,15 @@ def show_result(result: Result, title: str, out: Path | None) -> None:
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    requirements = ", ".join(
-        f"{key} = {problem[key]}" for key in ("k", "p", "l", "t") if problem[key] is not None
-    )
+    requirements = ", ".join(f"{key} = {problem[key]}" for key in ("k", "p", "l", "t") if problem[key] is not None)
     grid.add_row("problem", f"[bold]{title}[/bold]: {requirements}, {problem['recoding'].replace('_', ' ')}")
-    grid.add_row(
-        "table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types"
-    )
+    grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
     grid.add_row(
         "model",
-        f"{result.after.candidates:,} of {result.before.candidates:,} candidates, {result.after.variables:,} variables, "
-        f"{result.after.constraints:,} constraints",
+        f"{result.after.candidates:,} of {result.before.candidates:,} candidates, "
+        f"{result.after.variables:,} variables, {result.after.constraints:,} constraints",
     )
-    colour = (
-        "green"
-        if result.is_optimal
-        else "red"
-        if result.report is not None and not result.report.ok
-        else "yellow"
-    )
+    colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
     grid.add_row("result", Text(result.summary(), style=f"bold {colour}"))
     if result.report is not None and result.report.ok:
         report = result.report
@@ -122,7 +112,8 @@ def show_result(result: Result, title: str, out: Path | None) -> None:
     solver = result.solver
     grid.add_row(
         "solver",
-        f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, {result.seconds['solve']:.2f} s solving",
+        f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
+        f"{result.seconds['solve']:.2f} s solving",
     )
     if out is not None:
         grid.add_row("written", str(out))
@@ -134,19 +125,13 @@ def show_groups(result: Result) -> None:
     names = list(result.problem.table.quasi_identifiers)
     symbol = result.problem.table.symbol
     frame = as_polars(result.table).select(names)
-    groups = (
-        frame.group_by(names, maintain_order=True)
-        .len("rows ")
-        .sort("rows ", descending=True, maintain_order=True)
-    )
+    groups = frame.group_by(names, maintain_order=True).len("rows ").sort("rows ", descending=True, maintain_order=True)
     grid = Grid(title="released rows", title_justify="left")
     grid.add_column("rows", justify="right", style="cyan")
     for name in names:
         grid.add_column(name)
     for *cells, rows in groups.head(SHOWN_GROUPS).rows():
-        shown = [
-            Text(symbol, style="dim red") if c == symbol else Text("" if c is None else str(c)) for c in cells
-        ]
+        shown = [Text(symbol, style="dim red") if c == symbol else Text("" if c is None else str(c)) for c in cells]
         grid.add_row(str(rows), *shown)
     if groups.height > SHOWN_GROUPS:
         grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
@@ -166,7 +151,8 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     )
     grid.add_row(
         "class sizes",
-        f"smallest {sizes['min']}, mean {sizes['mean']:.2f}, largest {sizes['max']:,}; {sizes['unique']:,} rows are unique",
+        f"smallest {sizes['min']}, mean {sizes['mean']:.2f}, largest {sizes['max']:,}; "
+        f"{sizes['unique']:,} rows are unique",
     )
     domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
     grid.add_row("domains", domains)

@@ -1,4 +1,5 @@
-"""What can go wrong, as types. Messages name file, column, row number and kind of a value, never a cell of a user's table."""
+"""What can go wrong, as types. Messages name file, column, row number and kind of a value, never a cell of a user's
+table."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ class KanonError(Exception):
 
 
 class InputError(KanonError):
-    """Bad input: a table, mask, hierarchy, model file or option that cannot be used. The message says how to mend it."""
+    """Bad input: a table, mask, hierarchy, model file or option that cannot be used. The message says how to mend
+    it."""
 
 
 class SolverError(KanonError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,8 @@ Label = str | None
 class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
-    paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top (`*`).
+    paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
+    (`*`).
     source: what error messages call it.
     """
 
@@ -84,9 +86,7 @@ def _check_path(
     if len(path) < 2 or len(path) != height:
         raise InputError(f"{source}: row {number} has {len(path)} levels, expected {max(height, 2)}")
     if path[0] in paths:
-        raise InputError(
-            f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique'
-        )
+        raise InputError(f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique')
     if path[-1] != SYMBOL:
         raise InputError(f'{source}: row {number}: the last level of value "{path[0]}" must be "{SYMBOL}"')
     for level, label in enumerate(path[:-1]):
@@ -114,7 +114,8 @@ def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> 
         for level, leaves in sets[1:]:
             if leaves != sets[0][1]:
                 raise InputError(
-                    f'{source}: "{label}" names different values in level{sets[0][0]} and level{level}; rename one of them'
+                    f'{source}: "{label}" names different values in level{sets[0][0]} and level{level}; '
+                    "rename one of them"
                 )
 
 
@@ -146,7 +147,8 @@ def column_levels(
     weight: Fraction,
     symbol: str,
 ) -> ColumnLevels:
-    """Apply a hierarchy (None: keep or suppress) to the domain of a column; default unit cost level/height, times weight."""
+    """Apply a hierarchy (None: keep or suppress) to the domain of a column; default unit cost level/height, times
+    weight."""
     if hierarchy is None:
         labels: tuple[Label, ...] = (*domain, symbol)
         label_of = np.array([range(len(domain)), [len(domain)] * len(domain)], dtype=np.int32)
@@ -168,6 +170,6 @@ def column_levels(
         raise InputError(
             f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given'
         )
-    if costs[0] != 0 or any(a > b for a, b in zip(costs, costs[1:], strict=False)):
+    if costs[0] != 0 or any(a > b for a, b in itertools.pairwise(costs)):
         raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
     return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs))

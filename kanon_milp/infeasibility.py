@@ -32,8 +32,8 @@ class Stranded:
         patterns = "; ".join(self.patterns[:SHOWN])
         rest = f"; and {len(self.patterns) - SHOWN} more" if len(self.patterns) > SHOWN else ""
         return (
-            f"{len(self.types)} row types with {self.rows} rows cannot satisfy the privacy requirements under any of the "
-            f"{len(self.patterns)} patterns (rows {shown}{more}). Patterns tried: {patterns}{rest}. "
+            f"{len(self.types)} row types with {self.rows} rows cannot satisfy the privacy requirements "
+            f"under any of the {len(self.patterns)} patterns (rows {shown}{more}). Patterns tried: {patterns}{rest}. "
             "Add a pattern that suppresses more, such as the fully suppressed one"
         )
 
@@ -67,9 +67,7 @@ def explain_infeasible(instance: Instance, before: Instance) -> str:
         sides.append(f"at most {problem.max_groups} groups")
     if sides:
         return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
-    requirements = ", ".join(
-        f"{key} = {value}" for r in problem.privacy for key, value in r.describe().items()
-    )
+    requirements = ", ".join(f"{key} = {value}" for r in problem.privacy for key, value in r.describe().items())
     return (
         f"proven: each row type alone could satisfy {requirements} under one of the {before.levels.count} patterns, "
         "but not all of them at once; add a pattern that suppresses more, such as the fully suppressed one"

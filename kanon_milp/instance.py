@@ -34,9 +34,7 @@ class Instance:
 
     def subset(self, keep: NDArray[np.bool_]) -> Instance:
         """The instance with only the candidates where `keep` is true."""
-        return Instance(
-            self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep]
-        )
+        return Instance(self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep])
 
 
 def prepare(problem: Problem) -> Instance:

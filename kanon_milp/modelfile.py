@@ -46,9 +46,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "sensitive": Key((str, list), "sensitive attribute, or a list of them"),
         "delimiter": Key(TEXT, "of a CSV file; default , (a tab for .tsv)"),
         "encoding": Key(TEXT, "of a CSV file; default utf-8"),
-        "missing": Key(
-            TEXT, "missing values are a value of their own (default), or refused", ("value", "error")
-        ),
+        "missing": Key(TEXT, "missing values are a value of their own (default), or refused", ("value", "error")),
         "symbol": Key(TEXT, "the suppression symbol; default *"),
     },
     "privacy": {
@@ -59,9 +57,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
             TEXT,
             "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells",
         ),
-        "patterns": Key(
-            LIST, "or the patterns themselves, each a list of cells in the order of the quasi-identifiers"
-        ),
+        "patterns": Key(LIST, "or the patterns themselves, each a list of cells in the order of the quasi-identifiers"),
         "random_patterns": Key(WHOLE, "or so many random patterns, the fully suppressed one among them"),
         "random_seed": Key(WHOLE, "seed of the random patterns; default 0"),
         "hierarchies": Key(
@@ -128,9 +124,7 @@ def read_model(path: str | Path) -> ModelFile:
     exact = sides.pop("groups", None)
     if exact is not None:
         if "min_groups" in sides or "max_groups" in sides:
-            raise InputError(
-                f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone"
-            )
+            raise InputError(f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone")
         sides.update(min_groups=exact, max_groups=exact)
     problem = Problem(table, privacy, recoding, name=content.get("name", path.stem), **sides)
     return ModelFile(
@@ -156,9 +150,7 @@ def validate(content: Mapping[str, Any], path: Path) -> None:
         else:
             for key, entry in value.items():
                 if key not in SCHEMA[name]:
-                    raise InputError(
-                        f'{path}: unknown key "{key}" in [{name}]{nearest(key, list(SCHEMA[name]))}'
-                    )
+                    raise InputError(f'{path}: unknown key "{key}" in [{name}]{nearest(key, list(SCHEMA[name]))}')
                 _check_value(SCHEMA[name][key], entry, f"[{name}] {key}", path)
 
 
@@ -181,14 +173,10 @@ def _check_value(key: Key, value: object, where: str, path: Path) -> None:
         )
 
 
-def _one_of(
-    table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool
-) -> str | None:
+def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:
     found = [key for key in keys if key in table]
     if len(found) > 1 or (required and not found):
-        raise InputError(
-            f"{path}: [{where}] needs {'exactly' if required else 'at most'} one of {', '.join(keys)}"
-        )
+        raise InputError(f"{path}: [{where}] needs {'exactly' if required else 'at most'} one of {', '.join(keys)}")
     return found[0] if found else None
 
 
@@ -208,9 +196,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
         try:
             frame = generators.GENERATORS[data["generator"]](**data.get("arguments", {}))
         except TypeError:
-            raise InputError(
-                f"{path}: [data] arguments do not fit the generator {data['generator']}"
-            ) from None
+            raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
     if "rows" in data:
         frame = frame.head(data["rows"])
     columns = qi if qi is not None else [name for name in frame.columns if name != sensitive]
@@ -238,9 +224,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             mask=mask,
         )
     if "level_costs" in entries:
-        raise InputError(
-            f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing"
-        )
+        raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
     return mask if mask is not None else Suppression(weights)
 
 

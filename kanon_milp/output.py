@@ -61,7 +61,7 @@ def write_result(result: Result, folder: Path) -> None:
         write_whole(folder / "anonymized.csv", lambda path: _write_bytes(path, text))
         numbers = pl.Series("row", range(1, len(result.groups) + 1), dtype=pl.Int64)
         groups = pl.DataFrame([numbers, pl.Series("group", result.groups)])
-        write_whole(folder / "groups.csv", lambda path: groups.write_csv(path))
+        write_whole(folder / "groups.csv", groups.write_csv)
     write_whole(folder / "result.json", lambda path: _write_bytes(path, json_text(result.as_dict()).encode()))
 
 

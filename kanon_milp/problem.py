@@ -25,7 +25,8 @@ class Problem:
     privacy: requirements that each group must satisfy.
     recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`.
     cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
-    min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal for exact.
+    min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
+    for exact.
     objective: "loss" (fewest weighted suppressions), or "min_groups" / "max_groups" for t_out^min / t_out^max.
     suppressed_rows: "strict" (fully suppressed rows are a group like any other) or "exempt" (they need no partners).
     """
@@ -50,9 +51,7 @@ class Problem:
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
         ):
             if value not in known:
-                raise InputError(
-                    f"{what} must be one of {', '.join(known)}{nearest(str(value), list(known))}"
-                )
+                raise InputError(f"{what} must be one of {', '.join(known)}{nearest(str(value), list(known))}")
         for what, bound in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
             if bound is None:
                 continue

@@ -47,7 +47,8 @@ class Suppression:
 class PatternMask:
     """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
 
-    patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping column → cell.
+    patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping
+    column → cell.
     A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
     """
 
@@ -154,7 +155,8 @@ class Levels:
 def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
     """Check a recoding against a table and turn it into level vectors with integer costs.
 
-    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad weights,
+    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
+    weights,
     a value that a hierarchy does not cover, a bad or repeated pattern.
     """
     names = table.quasi_identifiers
@@ -172,9 +174,7 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
         if hierarchy is not None:
             _check_cover(hierarchy, name, domain, table)
         given_costs = recoding.level_costs.get(name)
-        exact = (
-            None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
-        )
+        exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
         columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
     if recoding.mask is None:
@@ -182,8 +182,7 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     else:
         vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
     per_row = [
-        sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0))
-        for vector in vectors.tolist()
+        sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0)) for vector in vectors.tolist()
     ]
     costs, unit = _as_integers(per_row)
     if costs.size and int(costs.max()) * table.n > 2**50:
@@ -202,16 +201,12 @@ def exact_number(value: Number, what: str) -> Fraction:
     return number
 
 
-def parse_mask(
-    mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str
-) -> NDArray[np.int16]:
+def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
     """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
     header = list(mask.columns if mask.columns is not None else names)
     for name in header:
         if name not in names:
-            raise InputError(
-                f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}'
-            )
+            raise InputError(f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}')
     for name in names:
         if header.count(name) != 1:
             raise InputError(
@@ -226,9 +221,7 @@ def parse_mask(
             if set(pattern) != set(names):
                 raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
         elif len(pattern) != len(header):
-            raise InputError(
-                f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}"
-            )
+            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
         else:
             cells = dict(zip(header, pattern, strict=True))
         vector = tuple(
@@ -277,16 +270,14 @@ def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table
     row = int((hits.fill_null(value=False)).arg_max() or 0) + 1
     way_out = "add a row with an empty level0" if missing[0] is None else "add this value to level0"
     raise InputError(
-        f'{table.source}: column "{name}", row {row}: the value ({kind_of(missing[0])}) is not covered by {hierarchy.source}; '
-        f"{way_out} ({len(missing)} values are not covered)"
+        f'{table.source}: column "{name}", row {row}: the value ({kind_of(missing[0])}) is not covered by '
+        f"{hierarchy.source}; {way_out} ({len(missing)} values are not covered)"
     )
 
 
 def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> str:
     """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
-    cells = (
-        "keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True)
-    )
+    cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
     return ",".join(cells)
 
 

@@ -51,7 +51,8 @@ class Reduction(ABC):
 class Viability(Reduction):
     """Drop a candidate if no subset of its cover satisfies every requirement: it is open in no solution.
 
-    Testing the requirements one by one is valid for their conjunction. For k-anonymity the test is N_g ≥ k. Holds for every
+    Testing the requirements one by one is valid for their conjunction. For k-anonymity the test is N_g ≥ k. Holds for
+    every
     problem; the candidate of fully suppressed rows stays where these are exempt.
     """
 
@@ -72,11 +73,15 @@ class Viability(Reduction):
 class Dominance(Reduction):
     """Drop g if some other g' has C(g) ⊆ C(g') and w_g' ≤ w_g: all rows of g can move to g'.
 
-    Proof: after the move g' holds what it held before (or nothing) and the rows of g, so by merge-closedness it satisfies
-    every requirement; no row costs more; the number of groups does not grow. Among candidates with equal covers and costs
+    Proof: after the move g' holds what it held before (or nothing) and the rows of g, so by merge-closedness it
+    satisfies
+    every requirement; no row costs more; the number of groups does not grow. Among candidates with equal covers and
+    costs
     the first stays; "smaller cover, or dearer, or later" is a strict order, so something undominated is always left.
-    Not valid where a problem asks for many groups, and never applied to a candidate of exempt rows: few rows may lie there
-    that form no group elsewhere. With suppression and all patterns this leaves the closed candidates (no further column is
+    Not valid where a problem asks for many groups, and never applied to a candidate of exempt rows: few rows may lie
+    there
+    that form no group elsewhere. With suppression and all patterns this leaves the closed candidates (no further
+    column is
     constant on the cover), as in closed frequent itemsets.
     """
 
@@ -96,9 +101,7 @@ class Dominance(Reduction):
         agreed = _agreed_levels(instance)
         keep = np.ones(candidates.count, dtype=bool)
         tied: list[tuple[Ints, Ints]] = []
-        profile, inverse = np.unique(
-            np.column_stack([candidates.vector, agreed]), axis=0, return_inverse=True
-        )
+        profile, inverse = np.unique(np.column_stack([candidates.vector, agreed]), axis=0, return_inverse=True)
         for number, row in enumerate(profile):
             v, lowest = int(row[0]), row[1:]
             above = (levels.vectors >= lowest).all(axis=1) & (levels.costs <= levels.costs[v])

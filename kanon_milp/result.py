@@ -47,9 +47,11 @@ class Result:
     """The outcome of solving a problem.
 
     stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, interrupted, error).
-    proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or "none".
+    proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or
+    "none".
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
-    table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row from 1.
+    table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
+    from 1.
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) as the solver went.
     """
 

@@ -51,7 +51,8 @@ class RowTypes:
         return int(self.counts.sum())
 
     def summary(self) -> dict[str, object]:
-        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique rows."""
+        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique
+        rows."""
         return {
             "n": self.n,
             "m": len(self.names),
@@ -119,7 +120,8 @@ def compress(
 
 
 def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:
-    """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]], ascending."""
+    """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]],
+    ascending."""
     order = np.argsort(type_of_row, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(type_of_row, minlength=types))])
     return indptr.astype(np.int64), order.astype(np.int64)

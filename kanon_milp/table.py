@@ -1,4 +1,5 @@
-"""Microdata and the roles of its columns: readers, validation, and the way back to the user's own kind of data frame."""
+"""Microdata and the roles of its columns: readers, validation, and the way back to the user's own kind of data
+frame."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class CsvFormat:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Microdata with roles: which columns are quasi-identifiers, which are sensitive; all others pass through untouched.
+    """Microdata with roles: which columns are quasi-identifiers, which are sensitive; all others pass through
+    untouched.
 
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
@@ -102,7 +104,8 @@ class Table:
         return len(self.quasi_identifiers)
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
-        """Return the user's own kind of data frame with these columns (text) in place of the old ones; row order kept."""
+        """Return the user's own kind of data frame with these columns (text) in place of the old ones; row order
+        kept."""
         replace = [
             nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
             for name, series in columns.items()
@@ -117,8 +120,8 @@ class Table:
             hits = (self.keys[name] == self.symbol).fill_null(value=False)
             if hits.any():
                 raise InputError(
-                    f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a value of the '
-                    f"table ({hits.sum()} such cells); choose another symbol (symbol=..., --symbol)"
+                    f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
+                    f"value of the table ({hits.sum()} such cells); choose another symbol (symbol=..., --symbol)"
                 )
 
 
@@ -195,15 +198,14 @@ def roles(
             if name not in columns:
                 known = [str(c) for c in columns]
                 raise InputError(
-                    f'{source}: there is no column "{name}" ({role}){nearest(str(name), known)}; columns: {", ".join(known)}'
+                    f'{source}: there is no column "{name}" ({role}){nearest(str(name), known)}; '
+                    f"columns: {', '.join(known)}"
                 )
             if names.count(name) > 1:
                 raise InputError(f'{source}: column "{name}" is named twice as {role}')
     for name in qi:
         if name in sa:
-            raise InputError(
-                f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once'
-            )
+            raise InputError(f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once')
     return qi, sa
 
 
@@ -218,9 +220,7 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
     suffixes = [s.lower() for s in path.suffixes]
-    suffix = (
-        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    )
+    suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in PARQUET_SUFFIXES:
         return "parquet"
     if suffix in ARROW_SUFFIXES:
@@ -244,9 +244,7 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
         with _open_text(path, encoding) as file:
             names = next(csv.reader(file, delimiter=fmt.delimiter), [])
     except UnicodeDecodeError:
-        raise InputError(
-            f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)"
-        ) from None
+        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
     if not names:
         raise InputError(f"{path}: the file is empty: a header row with the column names is expected")
     for name in names:
@@ -267,9 +265,7 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
         else:
             raw = raw.decode(fmt.encoding).encode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(
-            f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)"
-        ) from None
+        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
     _refuse_ragged(raw, len(names), path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
@@ -284,8 +280,7 @@ def _refuse_ragged(raw: bytes, width: int, path: Path, fmt: CsvFormat) -> None:
         widths = (line.count(mark) + 1 for line in lines[: len(lines) - (not lines[-1])])
     else:
         widths = (
-            len(row) or 1
-            for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter)
+            len(row) or 1 for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter)
         )
     for number, found in enumerate(widths):
         if found != width:
@@ -302,9 +297,7 @@ def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
         names = list(eager.columns)
     except TypeError:
         kinds = "pandas, polars, pyarrow, duckdb, ..."
-        raise InputError(
-            f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})"
-        ) from None
+        raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
     if not all(isinstance(name, str) for name in names):
@@ -323,7 +316,8 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
             ) from None
         if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
             raise InputError(
-                f'{source}: column "{name}" holds {series.dtype} values; only text, numbers, dates and truth values can be used'
+                f'{source}: column "{name}" holds {series.dtype} values; '
+                "only text, numbers, dates and truth values can be used"
             )
         if series.dtype.is_float():
             series = series.fill_nan(None)
@@ -336,7 +330,8 @@ def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
         hits = keys[name].is_null()
         if hits.any():
             raise InputError(
-                f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} ({hits.sum()} such cells); '
+                f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '
+                f"({hits.sum()} such cells); "
                 'fill it, or let missing values be one value of their own (missing="value")'
             )
 

@@ -89,9 +89,7 @@ def cheapest(
             old = subsets_of[everything & ~mask]
             reached = np.where(before[old, :-1] < NEVER, before[old, :-1] + cost, NEVER)
             least[old | mask, 1:] = np.minimum(least[old | mask, 1:], reached)
-    return {
-        groups: Fraction(int(cost), unit) for groups, cost in enumerate(least[everything]) if cost < NEVER
-    }
+    return {groups: Fraction(int(cost), unit) for groups, cost in enumerate(least[everything]) if cost < NEVER}
 
 
 def released_rows(

@@ -21,9 +21,7 @@ def by_definition(case: Case, instance: Instance) -> dict[tuple[str | None, ...]
     found: dict[tuple[str | None, ...], tuple[set[int], int]] = {}
     covers: dict[tuple[str | None, ...], set[int]] = defaultdict(set)
     for t, row in enumerate(instance.types.frame().rows()):
-        for vector, cost in zip(
-            instance.levels.vectors.tolist(), instance.levels.costs.tolist(), strict=True
-        ):
+        for vector, cost in zip(instance.levels.vectors.tolist(), instance.levels.costs.tolist(), strict=True):
             released = tuple(
                 (case.hierarchies[j][value][level] if j in case.hierarchies else (value, "*")[level])
                 for j, (value, level) in enumerate(zip(row, vector, strict=True))

@@ -22,9 +22,7 @@ TABLE = f"name,zip,age,sick\nanna,101,31,flu\nbert,101,32,cold\n{SECRET},102,31,
 
 def run(*args: object, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kanon_milp", *map(str, args)]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False, **options
-    )
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False, **options)
 
 
 @pytest.fixture
@@ -86,10 +84,7 @@ def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -
 
     verified = run("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,age", "--k", 2)
     assert verified.returncode == 0
-    assert (
-        run("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,age", "--k", 3).returncode
-        == 6
-    )
+    assert run("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,age", "--k", 3).returncode == 6
 
 
 def test_json_is_all_that_goes_to_standard_output(people: Path) -> None:
@@ -261,9 +256,7 @@ def test_bad_input_is_one_clear_line_with_code_2_and_nothing_is_written(people: 
         assert not out.exists()
 
 
-def test_an_output_folder_that_cannot_be_written_is_found_before_solving(
-    people: Path, tmp_path: Path
-) -> None:
+def test_an_output_folder_that_cannot_be_written_is_found_before_solving(people: Path, tmp_path: Path) -> None:
     done = run("solve", "--data", people, "--qi", "zip", "--k", 2, "--out", people / "out")
     assert done.returncode == 2
     assert "is a file" in done.stderr

@@ -106,7 +106,7 @@ def test_nursery_is_checked_by_its_attributes(server: tuple[str, Path, list[str]
 
 
 def test_no_network_is_one_clear_error(cache: Path) -> None:
-    with pytest.raises(km.InputError, match="cannot be downloaded.*KANON_MILP_DATA"):
+    with pytest.raises(km.InputError, match=r"cannot be downloaded.*KANON_MILP_DATA"):
         datasets.load("cmc", base_url="http://127.0.0.1:9/")
     assert not list(cache.glob("*"))
 

@@ -47,8 +47,7 @@ def try_everything(
                 released.append(path[level])
             groups[tuple(released)].append(i)
         good = all(
-            requirement(tuple(group))
-            and (len(group) >= k or (suppressed_rows == "exempt" and set(released) == {"*"}))
+            requirement(tuple(group)) and (len(group) >= k or (suppressed_rows == "exempt" and set(released) == {"*"}))
             for released, group in groups.items()
         )
         if good and (cost_bound is None or cost <= cost_bound) and low <= len(groups) <= high:
@@ -89,9 +88,7 @@ def test_agrees_with_trying_every_level_vector_for_every_row(seed):
         expected = try_everything(
             rows, k, **problem, objective=objective, cost_bound=bound, low=low or 0, high=high or n
         )
-        found = optimum(
-            rows, k, **problem, objective=objective, cost_bound=bound, min_groups=low, max_groups=high
-        )
+        found = optimum(rows, k, **problem, objective=objective, cost_bound=bound, min_groups=low, max_groups=high)
         assert found == expected
 
 

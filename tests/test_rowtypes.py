@@ -55,9 +55,7 @@ def test_the_inverse_leads_back_to_every_row(data: list[tuple[str | None, ...]])
 
 @given(rows, st.randoms())
 @settings(deadline=None)
-def test_row_types_do_not_depend_on_the_order_of_rows(
-    data: list[tuple[str | None, ...]], random: object
-) -> None:
+def test_row_types_do_not_depend_on_the_order_of_rows(data: list[tuple[str | None, ...]], random: object) -> None:
     first = km.compress(frame_of(data), ["x", "y"], ["s"])
     random.shuffle(data)  # type: ignore[attr-defined]
     second = km.compress(frame_of(data), ["x", "y"], ["s"])

@@ -27,9 +27,7 @@ def problem(k: int = 2, **options: Any) -> km.Problem:
     return km.Problem(km.Table.from_frame(FRAME, ["zip", "age"], "sick"), [km.KAnonymity(k)], **options)
 
 
-def random_problem(
-    rows: int = 60, columns: int = 5, values: int = 3, k: int = 3, seed: int = 0
-) -> km.Problem:
+def random_problem(rows: int = 60, columns: int = 5, values: int = 3, k: int = 3, seed: int = 0) -> km.Problem:
     rng = random.Random(seed)
     names = [f"q{j}" for j in range(columns)]
     data = {name: [str(rng.randrange(values)) for _ in range(rows)] for name in names}
@@ -83,9 +81,7 @@ def test_a_users_half_weights_are_proven_without_integral_rounding() -> None:
     p = problem()
     model = km.build_model(p)
     model.loss.deactivate()
-    model.half = pyo.Objective(
-        expr=0.3 * sum(model.assign[pair] for pair in model.PAIRS) + 0.25 * model.loss.expr
-    )
+    model.half = pyo.Objective(expr=0.3 * sum(model.assign[pair] for pair in model.PAIRS) + 0.25 * model.loss.expr)
     result = km.solve_model(p, model).require_optimal()
     assert result.objective == pytest.approx(0.3 * 5 + 0.25 * 5)
 
@@ -161,11 +157,7 @@ def test_an_optimal_status_without_a_bound_proves_nothing() -> None:
 def test_a_solver_that_gives_nothing_leaves_exit_code_5() -> None:
     from dataclasses import replace
 
-    late = Liar(
-        lambda answer, _: replace(
-            answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT
-        )
-    )
+    late = Liar(lambda answer, _: replace(answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT))
     result = km.solve(problem(), late)
     assert (result.exit_code, result.proof, result.bound, result.table) == (5, "bound", 2, None)
 
@@ -218,9 +210,7 @@ def test_row_assignment_is_integral_and_no_dearer_than_the_milp() -> None:
         opened = np.zeros(instance.candidates.count, dtype=bool)
         labels = list(
             zip(
-                *instance.candidates.labels(
-                    instance.types, instance.levels, np.arange(instance.candidates.count)
-                ),
+                *instance.candidates.labels(instance.types, instance.levels, np.arange(instance.candidates.count)),
                 strict=True,
             )
         )

@@ -176,9 +176,7 @@ def reference(model: LinearModel) -> float | None:
     for values in itertools.product(*ranges):
         low, high = model.lower.copy(), model.upper.copy()
         low[where] = high[where] = values
-        done = linprog(
-            model.c, A_ub=A if len(b) else None, b_ub=b if len(b) else None, bounds=np.c_[low, high]
-        )
+        done = linprog(model.c, A_ub=A if len(b) else None, b_ub=b if len(b) else None, bounds=np.c_[low, high])
         if done.status == 0 and (best is None or done.fun < best):
             best = done.fun
     return None if best is None else best + model.offset

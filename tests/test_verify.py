@@ -290,9 +290,7 @@ def test_other_requirements_are_asked_group_by_group():
     table = Table.from_frame(liang_yuan(), QI, "disease")
     two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
     assert len(two.violations) == 1
-    assert (
-        "1 of 3 groups have not every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
-    )
+    assert "1 of 3 groups have not every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
     assert verify(Problem(table, [EveryDisease(("Heart", "Cancer", "Viral"))]), printed(TABLE_5))
 
 
@@ -353,17 +351,12 @@ def test_numbers_agree_with_counting_by_hand(seed):
     assert facts.p == min(len(set(g)) for g in groups.values())
     assert facts.l == min(Fraction(len(g), max(Counter(g).values())) for g in groups.values())
     assert facts.t == max(
-        sum(abs(Fraction(g.count(v), len(g)) - Fraction(whole[v], n)) for v in whole) / 2
-        for g in groups.values()
+        sum(abs(Fraction(g.count(v), len(g)) - Fraction(whole[v], n)) for v in whole) / 2 for g in groups.values()
     )
     # an illegal cell anywhere is found, and so is a row outside the mask
     bad = draw.randrange(n)
     assert not verify(Problem(table, [KAnonymity(1)], recoding), put(out, bad, "v", "w"))
-    outside = [
-        o
-        for o, by in released_rows(rows, {0: TREE.paths}).items()
-        if bad in by and bad not in legal.get(o, {})
-    ]
+    outside = [o for o, by in released_rows(rows, {0: TREE.paths}).items() if bad in by and bad not in legal.get(o, {})]
     for u, v in outside:
         wrong = verify(Problem(table, [KAnonymity(1)], recoding), put(put(out, bad, "u", u), bad, "v", v))
         assert wrong.violations == (f"a released row matches no pattern of the mask: row {bad + 1}",)

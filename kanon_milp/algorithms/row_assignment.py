@@ -18,7 +18,8 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """How many rows of which type each candidate receives: parallel int64 arrays with one entry for each non-zero number.
+    """How many rows of which type each candidate receives: parallel int64 arrays with one entry for each non-zero
+    number.
 
     Entries are ordered by row type, then candidate. cost: total loss in units of `Levels.unit`.
     """
@@ -43,7 +44,8 @@ def assign_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Assig
     """Cheapest assignment that gives each open candidate its smallest group (Homogeneity paper, Lemma 1).
 
     The rows are a transportation problem with lower bounds, a minimum-cost flow: supplies n_i, each open candidate
-    receives at least k rows (1 where fully suppressed rows are exempt), so every vertex that the simplex method ends in is
+    receives at least k rows (1 where fully suppressed rows are exempt), so every vertex that the simplex method ends
+    in is
     integral. Raises SolverError if the open candidates cannot hold all rows.
     """
     candidates = instance.candidates

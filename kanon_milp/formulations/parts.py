@@ -42,9 +42,7 @@ def add_objective_and_sides(m: pyo.ConcreteModel, instance: Instance) -> None:
     # number t_out of released row types
     if problem.objective != "loss":
         m.loss.deactivate()
-        m.groups = pyo.Objective(
-            expr=groups, sense=pyo.minimize if problem.objective == "min_groups" else pyo.maximize
-        )
+        m.groups = pyo.Objective(expr=groups, sense=pyo.minimize if problem.objective == "min_groups" else pyo.maximize)
 
     # decision version: the loss is at most s
     if instance.cost_bound is not None:

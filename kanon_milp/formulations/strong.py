@@ -12,8 +12,10 @@ from kanon_milp.instance import Instance
 def build_strong(instance: Instance) -> pyo.ConcreteModel:
     """Assignment of row types to candidates with strong links.
 
-    The link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤ n}, so the LP bound
-    is that of the Lagrangian dual of the assignment rows. Only `open` is binary where every requirement leaves a network.
+    The link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤ n}, so the LP
+    bound
+    is that of the Lagrangian dual of the assignment rows. Only `open` is binary where every requirement leaves a
+    network.
     """
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)

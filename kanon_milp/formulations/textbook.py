@@ -14,7 +14,8 @@ from kanon_milp.privacy import KAnonymity
 def build_textbook(instance: Instance) -> pyo.ConcreteModel:
     """Equations (1)-(4) of Bredereck, Nichterlein, Niedermeier 2013.
 
-    x[i,j] of the paper is `assign[i, g]` with g the instance of pattern j that covers i; u[j,l] is `unused[g]`, and `open` is
+    x[i,j] of the paper is `assign[i, g]` with g the instance of pattern j that covers i; u[j,l] is `unused[g]`, and
+    `open` is
     its complement. It is the baseline of every benchmark and has the same optimum as the strong formulation.
     """
     (requirement,) = instance.problem.privacy if len(instance.problem.privacy) == 1 else (None,)

@@ -1,6 +1,7 @@
 """Real tables by name: from the folder in KANON_MILP_DATA, then the user's cache, then a download with a known hash.
 
-The tables are of the UCI Machine Learning Repository (CC BY 4.0); the package carries none of them. Every value is text.
+The tables are of the UCI Machine Learning Repository (CC BY 4.0); the package carries none of them. Every value is
+text.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ NURSERY = ("parents", "has_nurs", "form", "children", "housing", "finance", "soc
 class DataSet:
     """A table that can be downloaded: file below `BASE_URL`, its SHA-256, its column names, and what is made of it.
 
-    raw_hash: of the file as served. table_hash: of the finished table as CSV without the columns in `unchecked`; it guards
+    raw_hash: of the file as served. table_hash: of the finished table as CSV without the columns in `unchecked`; it
+    guards
     what comes from every source, and alone where the hash of the served file is not known.
     """
 
@@ -72,9 +74,7 @@ DATASETS: dict[str, DataSet] = {
         _ADULT_FILE,
         "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc",
     ),
-    "cmc": DataSet(
-        "cmc/cmc.data", CMC, None, "15d8f3074ad31a68388113488856875647a5c6bc417d1d06cc9b13c723d55aaa"
-    ),
+    "cmc": DataSet("cmc/cmc.data", CMC, None, "15d8f3074ad31a68388113488856875647a5c6bc417d1d06cc9b13c723d55aaa"),
     "nursery": DataSet(
         "nursery/nursery.data",
         NURSERY,
@@ -131,9 +131,7 @@ def _given(name: str) -> Path | None:
         return None
     if not Path(folder).is_dir():
         raise InputError(f"{FOLDER_VARIABLE} names {folder}, which is no folder")
-    return next(
-        (p for p in (Path(folder) / f"{name}.csv.gz", Path(folder) / f"{name}.csv") if p.exists()), None
-    )
+    return next((p for p in (Path(folder) / f"{name}.csv.gz", Path(folder) / f"{name}.csv") if p.exists()), None)
 
 
 def _cache() -> Path:
@@ -165,9 +163,7 @@ def _download(name: str, target: Path, base_url: str) -> None:
         finally:
             logger.setLevel(level)
     except ValueError:
-        raise InputError(
-            f"{url}: what was downloaded has another hash than the data set {name}; {way_out}"
-        ) from None
+        raise InputError(f"{url}: what was downloaded has another hash than the data set {name}; {way_out}") from None
     except OSError as error:
         raise InputError(f"{url}: cannot be downloaded ({type(error).__name__}); {way_out}") from None
     try:
@@ -180,11 +176,7 @@ def _download(name: str, target: Path, base_url: str) -> None:
 
 def _parse(raw: bytes, entry: DataSet, url: str) -> pl.DataFrame:
     """UCI's files have no header, blanks after commas, and a blank line at the end."""
-    lines = [
-        [cell.strip() for cell in line.split(",")]
-        for line in raw.decode("utf-8").splitlines()
-        if line.strip()
-    ]
+    lines = [[cell.strip() for cell in line.split(",")] for line in raw.decode("utf-8").splitlines() if line.strip()]
     if any(len(line) != len(entry.columns) for line in lines):
         raise InputError(f"{url}: is not the expected file: it has another number of columns")
     text = io.StringIO()

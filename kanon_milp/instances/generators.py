@@ -13,7 +13,8 @@ from kanon_milp.errors import InputError
 
 
 def tight_example(m: int) -> pl.DataFrame:
-    """The table on which the greedy heuristic pays (m-1)·m² and the optimum is m², for k = m (Pattern-guided paper, Theorem 3).
+    """The table on which the greedy heuristic pays (m-1)·m² and the optimum is m², for k = m (Pattern-guided paper,
+    Theorem 3).
 
     k rows with 1 in every column; for each column i, k-1 rows with 1 elsewhere and a value of their own in column i.
     """
@@ -31,13 +32,12 @@ def full_product(domain_sizes: Sequence[int]) -> pl.DataFrame:
     """Each combination of the domains exactly once, like UCI's Nursery data without its class."""
     if not domain_sizes or min(domain_sizes) < 1:
         raise InputError("full_product needs at least one domain, each of at least one value")
-    return _frame(
-        [[str(v) for v in row] for row in itertools.product(*(range(size) for size in domain_sizes))]
-    )
+    return _frame([[str(v) for v in row] for row in itertools.product(*(range(size) for size in domain_sizes))])
 
 
 def full_product_optimum(domain_sizes: Sequence[int], k: int) -> int:
-    """The optimum of `full_product` under all patterns: n·q with q the fewest columns whose sizes multiply to at least k."""
+    """The optimum of `full_product` under all patterns: n·q with q the fewest columns whose sizes multiply to at
+    least k."""
     n = 1
     for size in domain_sizes:
         n *= size

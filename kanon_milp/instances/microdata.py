@@ -40,9 +40,7 @@ def synthetic_microdata(rows: int, seed: int = 0) -> pl.DataFrame:
     """Rows of `QUASI_IDENTIFIERS` and `SENSITIVE`, all text; the first rows do not depend on how many follow."""
     if rows < 1:
         raise InputError("synthetic_microdata needs at least one row")
-    parts = [
-        _chunk(min(CHUNK, rows - start), number, seed) for number, start in enumerate(range(0, rows, CHUNK))
-    ]
+    parts = [_chunk(min(CHUNK, rows - start), number, seed) for number, start in enumerate(range(0, rows, CHUNK))]
     return pl.concat(parts)
 
 
@@ -57,9 +55,7 @@ def write_synthetic_microdata(path: str | Path, rows: int, seed: int = 0) -> Non
 
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".microdata-") as folder:
         for number, start in enumerate(range(0, rows, CHUNK)):
-            _chunk(min(CHUNK, rows - start), number, seed).write_parquet(
-                Path(folder) / f"{number:06}.parquet"
-            )
+            _chunk(min(CHUNK, rows - start), number, seed).write_parquet(Path(folder) / f"{number:06}.parquet")
         scan = pl.scan_parquet(Path(folder) / "*.parquet")
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
@@ -95,5 +91,5 @@ def _chunk(rows: int, number: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame({name: column[:rows] for name, column in columns.items()})
 
 
-def _texts(labels: np.ndarray, codes: np.ndarray) -> pl.Series:  # type: ignore[type-arg]
+def _texts(labels: np.ndarray, codes: np.ndarray) -> pl.Series:
     return pl.Series(labels.tolist(), dtype=pl.String).gather(codes)

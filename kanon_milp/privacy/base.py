@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows that a released row type stands for, as counts: `size` rows, and per sensitive attribute value → rows."""
+    """The rows that a released row type stands for, as counts: `size` rows, and per sensitive attribute value →
+    rows."""
 
     size: int
     sensitive: Mapping[str, Mapping[Label, int]] = field(default_factory=dict)

@@ -122,9 +122,7 @@ def check(adapter: SolverAdapter) -> list[str]:
             )
         elif canary.optimum is not None:
             if result.objective is None or abs(result.objective - canary.optimum) > _TOLERANCE:
-                problems.append(
-                    f"{canary.model.name}: says {result.objective} where {canary.optimum:g} is right"
-                )
+                problems.append(f"{canary.model.name}: says {result.objective} where {canary.optimum:g} is right")
             elif result.x is None or canary.model.violation(result.x) > _TOLERANCE:
                 problems.append(f"{canary.model.name}: its point does not satisfy the model")
     return problems
@@ -133,9 +131,7 @@ def check(adapter: SolverAdapter) -> list[str]:
 def diagnose() -> list[Diagnosis]:
     """Look at every solver of this package, and at those of PuLP that are available here."""
     own = [name for name in names() if not name.startswith("pulp:")]
-    return [
-        _diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))
-    ]
+    return [_diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))]
 
 
 def _diagnose(name: str) -> Diagnosis:

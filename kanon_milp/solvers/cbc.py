@@ -93,9 +93,7 @@ class CbcAdapter(SolverAdapter):
     ) -> SolverResult:
         """Solve the model; see `SolverAdapter.solve`."""
         if not (found := self.availability()):
-            raise SolverError(
-                f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable"
-            )
+            raise SolverError(f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable")
         check_input(model, options)
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
@@ -175,9 +173,7 @@ def _run(
         left = recorder.left(options)
         log = LogReader(model.offset, recorder, options.log_file)
         limit_seconds = None if left is None else left + max(_OVERTIME, 0.1 * left)
-        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(
-            watch, limit_seconds
-        )
+        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
         return _read(folder, model, options, log=log, ended=ended, watch=watch)
 
 
@@ -264,9 +260,7 @@ class _Child:
         try:
             ended = watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop)
             if ended and self._process.returncode < 0 and not self._killed:
-                raise SolverError(
-                    f"CBC crashed (signal {-self._process.returncode}) after: {self._log.tail()}"
-                )
+                raise SolverError(f"CBC crashed (signal {-self._process.returncode}) after: {self._log.tail()}")
             return ended and not self._killed
         finally:
             for timer in (overtime, killer):
@@ -294,9 +288,7 @@ def _read(
     stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
     solution = folder / "m.sol"
     if not ended:
-        return _Outcome(
-            stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point"
-        )
+        return _Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
     if not solution.exists():
         if watch.asked():
             return _Outcome(stopped, None, log.bound)
@@ -331,9 +323,7 @@ def _read(
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
         return _Outcome(reason, x, log.bound, message)
-    raise SolverError(
-        f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded"
-    )
+    raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")
 
 
 def _point(folder: Path, model: LinearModel) -> Floats | None:
@@ -354,15 +344,11 @@ def _point(folder: Path, model: LinearModel) -> Floats | None:
 def _version(path: str) -> str:
     """Version that an executable states, empty if it does not answer like CBC."""
     try:
-        done = subprocess.run(
-            [path, "-quit"], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
-        )
+        done = subprocess.run([path, "-quit"], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return ""
     text = done.stdout.decode("utf-8", errors="replace")
-    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE) or re.search(
-        r"^CBC (.+?) —", text, re.MULTILINE
-    )
+    found = re.search(r"^Version:\s*(\S+)", text, re.MULTILINE) or re.search(r"^CBC (.+?) —", text, re.MULTILINE)
     return found.group(1) if found else ""
 
 

@@ -13,9 +13,7 @@ _FOUND = re.compile(rf"(?:Integer solution of|MIPStart provided solution with co
 _NODES = re.compile(rf"Cbc0010I .*? {_NUMBER} best solution, best possible {_NUMBER}")
 # later versions print a table: [★] nodes, on tree, depth, [best solution, method words,] best bound, gap%,
 # time
-_TABLE = re.compile(
-    rf"^\s*★?\s*\d+\s+\d+\s+\d+\s+(?:{_NUMBER}\s.*?)?{_NUMBER}\s+(?:[\d.]+%|-|∞|inf)\s+[\d.]+\s*$"
-)
+_TABLE = re.compile(rf"^\s*★?\s*\d+\s+\d+\s+\d+\s+(?:{_NUMBER}\s.*?)?{_NUMBER}\s+(?:[\d.]+%|-|∞|inf)\s+[\d.]+\s*$")
 _FINAL = re.compile(rf"^Lower bound:\s+{_NUMBER}")
 _SECONDS = re.compile(r"Total time .*?[Ww]allclock seconds\):\s+([\d.]+(?:e[+-]?\d+)?)")
 _REFUSED = re.compile(
@@ -78,9 +76,7 @@ class LogReader:
             self.says_infeasible = True
 
     def _note(self, incumbent: str | None, bound: str | None) -> None:
-        value = (
-            None if incumbent is None or abs(float(incumbent)) > _NOTHING else float(incumbent) + self._offset
-        )
+        value = None if incumbent is None or abs(float(incumbent)) > _NOTHING else float(incumbent) + self._offset
         lower = None
         if bound is not None and abs(float(bound)) < _NOTHING:
             lower = printed_range(bound)[0] + self._offset

@@ -40,9 +40,7 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
             # solvers append, or say nothing about a file that they cannot write
             options.log_file.write_bytes(b"")
         except OSError as error:
-            raise InputError(
-                f"cannot write the log file {options.log_file}: {error.strerror or error}"
-            ) from error
+            raise InputError(f"cannot write the log file {options.log_file}: {error.strerror or error}") from error
 
 
 def obvious_answer(model: LinearModel) -> tuple[StopReason, Floats | None] | None:

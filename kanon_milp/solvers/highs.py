@@ -115,9 +115,7 @@ class HighsAdapter(SolverAdapter):
                 outcome = _Outcome(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
-            if outcome.stop_reason is None or (
-                outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()
-            ):
+            if outcome.stop_reason is None or (outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()):
                 outcome = self._unbounded_or_infeasible(model, options, recorder, watch)
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.stop_reason, outcome.x, point))
         return self._result(model, options, outcome, recorder)
@@ -170,9 +168,7 @@ class HighsAdapter(SolverAdapter):
         limit = _COMPLETION_SECONDS
         if options.time_limit is not None:
             limit = min(limit, _COMPLETION_SHARE * options.time_limit)
-        quick = dataclasses.replace(
-            options, time_limit=recorder.seconds() + limit, gap=max(options.gap, 0.05)
-        )
+        quick = dataclasses.replace(options, time_limit=recorder.seconds() + limit, gap=max(options.gap, 0.05))
         fixed = dataclasses.replace(model, lower=lower, upper=upper)
         x = _run(fixed, quick, None, recorder, watch, record=False).x
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
@@ -246,9 +242,7 @@ def _run(
     threading.Thread(target=work, name="highs", daemon=True).start()
     if not watch.wait(done, _PATIENCE):
         message = "HiGHS did not react to the interruption; its last reported point is taken"
-        return _Outcome(
-            StopReason.INTERRUPTED, best[0] if best else None, recorder.bound if record else None, message
-        )
+        return _Outcome(StopReason.INTERRUPTED, best[0] if best else None, recorder.bound if record else None, message)
     return _read(highs, highspy, model)
 
 

@@ -51,9 +51,7 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
     elif name.endswith((".lp", ".lp.gz")):
         writer = lp_lines
     else:
-        raise InputError(
-            f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz"
-        )
+        raise InputError(f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz")
     refuse_contradictions(model)
 
     taken = set(_RESERVED)
@@ -111,9 +109,7 @@ def refuse_contradictions(model: LinearModel) -> None:
             )
 
 
-def mps_lines(
-    model: LinearModel, variables: Sequence[str], rows: Sequence[str], offset: bool = True
-) -> Iterator[str]:
+def mps_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str], offset: bool = True) -> Iterator[str]:
     """Pieces of a free-format MPS file; `offset=False` leaves out the constant of the objective."""
     low, high = model.row_lower, model.row_upper
     kinds = _row_kinds(low, high)

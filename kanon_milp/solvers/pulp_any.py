@@ -58,9 +58,7 @@ class PulpAdapter(SolverAdapter):
     def __init__(self, solver: str) -> None:
         known = solver_names()
         if solver not in known:
-            raise InputError(
-                f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}"
-            )
+            raise InputError(f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}")
         self.solver = solver
         self.name = f"pulp:{solver}"
         parameters = self._parameters()
@@ -195,9 +193,7 @@ class PulpAdapter(SolverAdapter):
             began = time.perf_counter()
             threading.Thread(target=work, name=self.name, daemon=True).start()
             if not watch.wait(done, _PATIENCE):
-                message = (
-                    f"{self.solver} did not end when it was interrupted; it is left behind without a point"
-                )
+                message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
                 return _Outcome(StopReason.INTERRUPTED, None, message)
             took = time.perf_counter() - began
         stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
@@ -313,9 +309,7 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _read(
-    problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None
-) -> _Outcome:
+def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> _Outcome:
     """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
     pulp = _pulp()
     reasons = {
@@ -333,9 +327,7 @@ def _read(
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
     )
-    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(
-        1.0, float(np.abs(x).max())
-    )
+    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(1.0, float(np.abs(x).max()))
     if reason is StopReason.OPTIMAL:
         if not satisfied:
             raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")

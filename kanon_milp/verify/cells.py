@@ -48,9 +48,7 @@ class ColumnRule:
         return tuple(level for level, label in enumerate(path) if label == released)
 
 
-def check_cells(
-    table: Table, recoding: Recoding, released: pl.DataFrame
-) -> tuple[Fraction | None, list[str]]:
+def check_cells(table: Table, recoding: Recoding, released: pl.DataFrame) -> tuple[Fraction | None, list[str]]:
     """Check each released cell and each row's level vector.
 
     released: the quasi-identifiers as text, row by row as in the table.
@@ -89,15 +87,11 @@ def check_cells(
     return loss, violations
 
 
-def _options(
-    rule: ColumnRule, original: pl.Series, released: pl.Series
-) -> tuple[NDArray[np.int64], list[Levels]]:
+def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tuple[NDArray[np.int64], list[Levels]]:
     """Per row the number of its reading, and the distinct readings (sets of levels) in that order."""
     pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
     number: dict[Levels, int] = {}
-    of_pair = [
-        number.setdefault(rule.levels(before, after), len(number)) for before, after in pairs.iter_rows()
-    ]
+    of_pair = [number.setdefault(rule.levels(before, after), len(number)) for before, after in pairs.iter_rows()]
     return np.array(of_pair, dtype=np.int64)[pair_of_row], list(number)
 
 
@@ -160,9 +154,7 @@ def _allowed_vectors(recoding: Recoding, rules: Sequence[ColumnRule]) -> frozens
     vectors = set()
     for number, pattern in enumerate(mask.patterns, 1):
         if not isinstance(pattern, Mapping) and len(pattern) != len(header):
-            raise InputError(
-                f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}"
-            )
+            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
         cells = pattern if isinstance(pattern, Mapping) else dict(zip(header, pattern, strict=True))
         if set(cells) != {rule.name for rule in rules}:
             raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")

@@ -139,9 +139,7 @@ def examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None =
 
 def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
     if len(partition) != rows:
-        raise InputError(
-            f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}"
-        )
+        raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
     try:
         ids = np.asarray(partition, dtype=np.int64)
     except (TypeError, ValueError):
@@ -167,9 +165,7 @@ def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> l
     return found
 
 
-def _read_recoding(
-    table: Table, mask: str | Path | None, hierarchies: str | Path | None, fmt: CsvFormat
-) -> Recoding:
+def _read_recoding(table: Table, mask: str | Path | None, hierarchies: str | Path | None, fmt: CsvFormat) -> Recoding:
     patterns = None if mask is None else PatternMask.read(mask, fmt=fmt)
     if hierarchies is not None:
         return Hierarchies.read(hierarchies, table.quasi_identifiers, mask=patterns, fmt=fmt)

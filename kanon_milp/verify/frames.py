@@ -33,9 +33,7 @@ def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
     ):
         for name in columns:
             if name not in names:
-                raise InputError(
-                    f'anonymized table: there is no column "{name}" ({role}){nearest(name, names)}'
-                )
+                raise InputError(f'anonymized table: there is no column "{name}" ({role}){nearest(name, names)}')
     if len(eager) == 0:
         raise InputError("anonymized table: it has no rows")
     return eager

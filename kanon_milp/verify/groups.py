@@ -98,9 +98,7 @@ class Grouping:
             what = f"fewer than k = {int(requirement.k)} rows"
         else:
             groups = self._groups()
-            failing = np.array(
-                [g for g, group in enumerate(groups) if not requirement.holds(group)], dtype=np.int64
-            )
+            failing = np.array([g for g, group in enumerate(groups) if not requirement.holds(group)], dtype=np.int64)
             parameters = ", ".join(f"{name} = {value}" for name, value in requirement.describe().items())
             what = f"not {requirement.name} ({parameters})"
         if not failing.size:

@@ -1,0 +1,99 @@
+"""Everything before a model is declared: compress, recode, enumerate, reduce; with the time that each step takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kanon_milp.formulations import Formulation
+from kanon_milp.infeasibility import Stranded, find_stranded
+from kanon_milp.instance import Instance, compress_table, recode, with_candidates
+from kanon_milp.problem import Problem
+from kanon_milp.reductions import Step, reduce
+from kanon_milp.result import Size
+
+STEPS = ("read", "compress", "candidates", "reduce", "build", "handover", "solve", "assign", "verify")
+
+OnStage = Callable[[str], None]
+
+
+@dataclass
+class Clock:
+    """Wall-clock seconds of each step, and the stage that is on."""
+
+    on_stage: OnStage | None = None
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STEPS, 0.0))
+    began: float = field(default_factory=time.perf_counter)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time one step."""
+        if self.on_stage is not None:
+            self.on_stage(name)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - start
+
+    def since_reading(self) -> float:
+        """Seconds since the table was read."""
+        return time.perf_counter() - self.began
+
+    def total(self) -> dict[str, float]:
+        """All seconds with their total."""
+        return {**self.seconds, "total": self.since_reading() + self.seconds["read"]}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An instance before and after the reductions, and what the formulation is declared over.
+
+    stranded: row types that no candidate can hold, a proof of infeasibility.
+    """
+
+    problem: Problem
+    formulation: Formulation
+    before: Instance
+    instance: Instance
+    steps: list[Step]
+    stranded: Stranded | None
+
+    @property
+    def size_before(self) -> Size:
+        """The strong formulation over all candidates: one variable and link a pair, one a candidate, one row a type."""
+        types, candidates = self.before.types.count, self.before.candidates
+        return Size(
+            row_types=types,
+            candidates=candidates.count,
+            pairs=candidates.pairs,
+            variables=candidates.pairs + candidates.count,
+            constraints=types + candidates.pairs + candidates.count,
+        )
+
+    @property
+    def reduction_sizes(self) -> tuple[dict[str, object], ...]:
+        """What each reduction left."""
+        return tuple(
+            {"name": step.name, "candidates": step.instance.candidates.count, "pairs": step.instance.candidates.pairs}
+            for step in self.steps
+        )
+
+
+def prepare_for(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
+    """Compress, recode, enumerate and reduce."""
+    clock.seconds["read"] = problem.table.read_seconds
+    with clock.step("compress"):
+        types = compress_table(problem)
+    with clock.step("candidates"):
+        levels = recode(problem, types)
+        before = with_candidates(problem, types, levels)
+    with clock.step("reduce"):
+        steps = reduce(before)
+        reduced = steps[-1].instance
+        stranded = find_stranded(reduced)
+    # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
+    whole = not formulation.reduced or stranded is not None
+    return Prepared(problem, formulation, before, before if whole else reduced, steps, stranded)
