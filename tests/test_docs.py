@@ -1,0 +1,67 @@
+"""What the documentation prints is what the program does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kanon_milp as km
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def lines(text: str) -> list[str]:
+    """Lines without trailing blanks, and without those that hold times, versions or folders."""
+    return [
+        line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith(("solver ", "written "))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "model"), [("README.md", "hospital.toml"), ("models/README.md", "hospital_hierarchies.toml")]
+)
+def test_the_printed_output_is_what_comes_out(page: str, model: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kanon_milp", "solve", f"models/{model}", "--show"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100"},
+        check=True,
+    )
+    shown = next(block for block in blocks(ROOT / page, "text") if "proven optimum" in block)
+    assert lines(shown) == lines(done.stdout)
+
+
+def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "\n".join(f"{100 + i // 4},{30 + i % 5},{'fm'[i % 2]},flu" for i in range(40))
+    (tmp_path / "people.csv").write_text(f"zip,age,sex,disease\n{rows}\n")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for example in blocks(ROOT / "README.md", "python"):
+        exec(example, names)
+    result = names["result"]
+    assert isinstance(result, km.Result)
+    assert result.is_optimal
+
+
+def test_every_option_in_the_readme_exists() -> None:
+    text = (ROOT / "README.md").read_text() + (ROOT / "models" / "README.md").read_text()
+    helped = "".join(
+        subprocess.run(
+            [sys.executable, "-m", "kanon_milp", name, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        for name in ("solve", "verify", "export", "compress", "doctor")
+    )
+    for option in set(re.findall(r"kanon-milp [^\n`]*", text)):
+        for flag in re.findall(r"--[a-z-]+", option):
+            assert flag in helped, flag
