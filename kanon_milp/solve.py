@@ -21,7 +21,7 @@ from kanon_milp.infeasibility import explain_infeasible
 from kanon_milp.instance import Instance
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
-from kanon_milp.proof import contradicts, meets, safe_bound
+from kanon_milp.proof import WHOLE_GAP, close, contradicts, meets, safe_bound
 from kanon_milp.result import Proof, Result, Size, SolverRun
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
 from kanon_milp.verify import Report, verify
@@ -56,13 +56,14 @@ def solve(
     adapter = _adapter(solver)
     clock = Clock(on_stage)
     prepared = prepare_for(problem, get_formulation(formulation), clock)
+    tuned = prepared.formulation.tune(prepared.instance).get(adapter.name, {})
+    # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
+    options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
     run = Run(prepared, adapter, options, clock)
     if prepared.stranded is not None:
         return run.end("infeasible", "infeasible", message=str(prepared.stranded))
     with clock.step("build"):
         model = prepared.formulation.build(prepared.instance)
-    # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
-    run = replace(run, options=replace(options, absolute_gap=0.999))
     return _finish(run, model, on_progress, interrupt, own=True)
 
 
@@ -315,10 +316,10 @@ def _judge(
     if objective is None or not report.ok:
         return "error", "none", exact_bound, "the verifier refuses the table"
     reached = scale.to_model(objective)
-    if contradicts(reached, bound):
+    if contradicts(reached, bound, integral=scale.integral):
         message = "the verified table is better than the bound that the solver claims; the bound is discarded"
         return "error", "none", None, message
-    if meets(reached, bound):
+    if meets(reached, bound, integral=scale.integral):
         return "optimal", "optimal", objective, answer.message
     reason = "gap_limit" if answer.stop_reason is StopReason.OPTIMAL else answer.stop_reason.value
     return reason, "none" if exact_bound is None else "bound", exact_bound, answer.message
@@ -341,7 +342,7 @@ def _objective(
     if own:
         return report.cost if problem.objective == "loss" else Fraction(report.groups)
     value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and meets(value, scale.to_model(report.cost)) and meets(scale.to_model(report.cost), value):
+    if model.loss.active and close(value, scale.to_model(report.cost)):
         return report.cost
     return scale.exact(value)
 

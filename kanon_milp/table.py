@@ -159,9 +159,9 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
         if kind == "parquet":
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         if kind == "arrow":
-            return pl.read_ipc(path)
+            return pl.read_ipc(path.read_bytes())
         return _read_csv(path, fmt)
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
@@ -173,13 +173,13 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     kind = _kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if kind == "parquet":
-        return pl.scan_parquet(path)
+        return pl.scan_parquet(path, glob=False)
     if kind == "arrow":
-        return pl.scan_ipc(path)
+        return pl.scan_ipc(path, glob=False)
     if fmt.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
         return read_frame(path, fmt).lazy()
     _header(path, fmt)
-    return pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False)
+    return pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
 
 
 def roles(

@@ -94,6 +94,15 @@ def test_columnar_files_are_read_with_their_types(tmp_path: Path, suffix: str) -
         km.read_table(path, ["free"])
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".arrow"])
+def test_a_file_name_is_never_taken_for_a_pattern(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a[1]*{suffix}"
+    frame = FRAME.select("age")
+    {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".arrow": frame.write_ipc}[suffix](path)
+    assert km.read_table(path, "age").n == 3
+    assert scan_frame(path).collect().height == 3
+
+
 def test_missing_values_are_a_value_or_are_refused() -> None:
     assert km.Table.from_frame(FRAME, ["age"], "d").keys["d"].null_count() == 1
     with pytest.raises(km.InputError, match='column "d", row 2: the value is missing'):

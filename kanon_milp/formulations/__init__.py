@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.formulations.strong import build_strong
+from kanon_milp.formulations.strong import build_strong, tune_strong
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.instance import Instance
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """A builder, and whether it is declared over the reduced instance."""
+    """A builder, whether it is declared over the reduced instance, and solver options that suit it.
+
+    tune: solver name → options, for an instance; what the user asks for comes first.
+    """
 
     name: str
     build: Callable[[Instance], pyo.ConcreteModel]
     reduced: bool
+    tune: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
 
 
 FORMULATIONS: dict[str, Formulation] = {
-    "strong": Formulation("strong", build_strong, reduced=True),
+    "strong": Formulation("strong", build_strong, reduced=True, tune=tune_strong),
     "textbook": Formulation("textbook", build_textbook, reduced=False),
 }
 
