@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
+import hashlib
 import http.server
+import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,20 +93,56 @@ def test_another_content_is_refused_and_nothing_stays(
     assert not list(cache.iterdir())
 
 
-def test_nursery_is_checked_by_its_attributes(server: tuple[str, Path, list[str]], cache: Path) -> None:
-    import itertools
-
-    url, served, _ = server
+@pytest.fixture
+def nursery_rows() -> list[str]:
+    """The lines of nursery.data, but for the class: the true one is not at hand."""
     domains = [
         ["usual", "pretentious", "great_pret"], ["proper", "less_proper", "improper", "critical", "very_crit"],
         ["complete", "completed", "incomplete", "foster"], ["1", "2", "3", "more"],
         ["convenient", "less_conv", "critical"], ["convenient", "inconv"],
         ["nonprob", "slightly_prob", "problematic"], ["recommended", "priority", "not_recom"],
     ]  # fmt: skip
+    return [",".join((*row, "priority")) for row in itertools.product(*domains)]
+
+
+def test_nursery_with_another_class_is_refused(
+    server: tuple[str, Path, list[str]], cache: Path, nursery_rows: list[str]
+) -> None:
+    url, served, _ = server
     file = served / "nursery/nursery.data"
     file.parent.mkdir(parents=True)
-    file.write_text("\n".join(",".join((*row, "priority")) for row in itertools.product(*domains)) + "\n\n")
-    assert datasets.load("nursery", base_url=url).shape == (12_960, 9)
+    file.write_text("\n".join(nursery_rows) + "\n\n")
+    with pytest.raises(km.InputError, match="another hash"):
+        datasets.load("nursery", base_url=url)
+    assert not list(cache.iterdir())
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nursery_is_checked_by_its_attributes(
+    server: tuple[str, Path, list[str]],
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    nursery_rows: list[str],
+    swapped: bool,
+) -> None:
+    """The expected hash of the file is that of the file at hand, so only its attributes are judged."""
+    url, served, _ = server
+    file = served / "nursery/nursery.data"
+    file.parent.mkdir(parents=True)
+    rows = list(nursery_rows)
+    if swapped:
+        rows[0], rows[1] = rows[1], rows[0]
+    file.write_text("\n".join(rows) + "\n\n")
+    known = dataclasses.replace(datasets.DATASETS["nursery"], raw_hash=hashlib.sha256(file.read_bytes()).hexdigest())
+    monkeypatch.setitem(datasets.DATASETS, "nursery", known)
+    if swapped:
+        with pytest.raises(km.InputError, match="its content has another hash"):
+            datasets.load("nursery", base_url=url)
+        assert not list(cache.iterdir())
+    else:
+        frame = datasets.load("nursery", base_url=url)
+        assert frame.shape == (12_960, 9)
+        assert frame.n_unique(frame.columns[:-1]) == frame.height
 
 
 def test_no_network_is_one_clear_error(cache: Path) -> None:
@@ -126,6 +166,51 @@ def test_a_changed_file_in_the_folder_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("KANON_MILP_DATA", str(tmp_path / "none"))
     with pytest.raises(km.InputError, match="is no folder"):
         datasets.load("cmc")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not packed",
+        gzip.compress(b"a,b\n1,2\n")[:-6],
+        gzip.compress(b"a,b\n1,2,3\n"),
+        gzip.compress(b"a,b\n\xff,2\n"),
+    ],
+    ids=["empty", "not packed", "cut off", "ragged", "not UTF-8"],
+)
+def test_a_broken_file_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    (tmp_path / "cmc.csv.gz").write_bytes(content)
+    monkeypatch.setenv("KANON_MILP_DATA", str(tmp_path))
+    with pytest.raises(km.InputError, match=r"cmc\.csv\.gz.*remove or replace"):
+        datasets.load("cmc")
+
+
+def test_a_broken_cache_is_one_clear_error(server: tuple[str, Path, list[str]], cache: Path) -> None:
+    cache.mkdir()
+    (cache / "cmc.csv").write_text("")
+    with pytest.raises(km.InputError, match=r"cmc\.csv: cannot be read.*remove or replace"):
+        datasets.load("cmc")
+    (cache / "cmc.csv").unlink()
+    cache.rmdir()
+    cache.write_text("no folder")
+    with pytest.raises(km.InputError, match=r"cannot be used as the cache.*KANON_MILP_CACHE"):
+        datasets.load("cmc", base_url=server[0])
+
+
+def test_brackets_in_the_path_are_no_pattern(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data [1]*"
+    folder.mkdir()
+    (folder / "cmc.csv.gz").write_bytes((data_folder / "cmc.csv.gz").read_bytes())
+    monkeypatch.setenv("KANON_MILP_DATA", str(folder))
+    assert datasets.load("cmc").shape == (1473, 10)
+
+
+def test_adult_is_the_complete_cases_of_adult_raw(data_folder: Path) -> None:
+    raw = datasets.load("adult_raw")
+    assert datasets.DATASETS["adult"].finish(raw).equals(datasets.load("adult"))
 
 
 def test_an_unknown_name_is_refused() -> None:

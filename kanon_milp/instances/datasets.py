@@ -6,8 +6,8 @@ text.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import os
 import secrets
 from collections.abc import Callable
@@ -42,13 +42,12 @@ class DataSet:
     """A table that can be downloaded: file below `BASE_URL`, its SHA-256, its column names, and what is made of it.
 
     raw_hash: of the file as served. table_hash: of the finished table as CSV without the columns in `unchecked`; it
-    guards
-    what comes from every source, and alone where the hash of the served file is not known.
+    guards what comes from the folder, the cache and the download alike.
     """
 
     file: str
     columns: tuple[str, ...]
-    raw_hash: str | None
+    raw_hash: str
     table_hash: str
     finish: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
     unchecked: tuple[str, ...] = ()
@@ -74,11 +73,18 @@ DATASETS: dict[str, DataSet] = {
         _ADULT_FILE,
         "8fb550d41c43de9dba884c297067639ef94ae5aced00c30275ea52b97eb87efc",
     ),
-    "cmc": DataSet("cmc/cmc.data", CMC, None, "15d8f3074ad31a68388113488856875647a5c6bc417d1d06cc9b13c723d55aaa"),
+    "cmc": DataSet(
+        "cmc/cmc.data",
+        CMC,
+        "ad2a49da55df24b061a994ecc4d90c856aba35acd05138851aa251c4f06303c9",
+        "15d8f3074ad31a68388113488856875647a5c6bc417d1d06cc9b13c723d55aaa",
+    ),
+    # the eight attributes are a full product and so known without the file; the class is guarded by raw_hash alone,
+    # which is the one that UCIData.jl pins
     "nursery": DataSet(
         "nursery/nursery.data",
         NURSERY,
-        None,
+        "8e0389c3dd37590248a921c2726d869ee96b817761a35eb8416afa24f31f931d",
         "b1f6249fd0ee98d750c76a2611fb2abecf522eee5e19319547ad3df2bf327627",
         unchecked=("class",),
     ),
@@ -95,24 +101,30 @@ def load(name: str, *, base_url: str = BASE_URL) -> pl.DataFrame:
 
     Raises InputError for an unknown name, a table that is not the expected one, or where nothing can be downloaded.
     """
-    _known(name)
-    given = _given(name)
-    if given is not None:
-        return _checked(pl.read_csv(given, infer_schema=False), name, str(given))
-    cached = _cache() / f"{name}.csv"
-    if not cached.exists():
-        _download(name, cached, base_url)
-    return _checked(pl.read_csv(cached, infer_schema=False), name, str(cached))
+    source = path(name, base_url=base_url)
+    try:
+        # bytes, because polars takes the characters * ? [ ] of a path for a pattern
+        frame = pl.read_csv(source.read_bytes(), infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{source}: cannot be read as CSV ({type(error).__name__}); remove or replace the file"
+        ) from None
+    return _checked(frame, name, str(source))
 
 
-def path(name: str) -> Path | None:
-    """Where `load` would find the data set on this machine, None if it would have to be downloaded."""
+def path(name: str, *, base_url: str = BASE_URL) -> Path:
+    """Where the data set is on this machine: CSV with a header, packed or not; downloaded if it is nowhere yet.
+
+    Raises InputError for an unknown name, or where nothing can be downloaded.
+    """
     _known(name)
     given = _given(name)
     if given is not None:
         return given
     cached = _cache() / f"{name}.csv"
-    return cached if cached.exists() else None
+    if not cached.exists():
+        _download(name, cached, base_url)
+    return cached
 
 
 def table_hash(frame: pl.DataFrame, unchecked: tuple[str, ...] = ()) -> str:
@@ -148,38 +160,48 @@ def _checked(frame: pl.DataFrame, name: str, source: str) -> pl.DataFrame:
 
 
 def _download(name: str, target: Path, base_url: str) -> None:
+    """Put the table into the cache: made in a file beside `target`, checked, then renamed."""
     entry = DATASETS[name]
     url = base_url + entry.file
-    way_out = f"put {name}.csv.gz into the folder named by {FOLDER_VARIABLE}"
-    known = None if entry.raw_hash is None else f"sha256:{entry.raw_hash}"
-    beside = f"download-{secrets.token_hex(4)}"
+    beside = target.with_name(f"download-{secrets.token_hex(4)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        logger = pooch.get_logger()
-        level = logger.level
-        logger.setLevel("ERROR")  # pooch prints the hash of what it fetches
-        try:
-            raw = Path(pooch.retrieve(url, known_hash=known, fname=beside, path=target.parent))
-        finally:
-            logger.setLevel(level)
-    except ValueError:
-        raise InputError(f"{url}: what was downloaded has another hash than the data set {name}; {way_out}") from None
+        _fetch(url, entry.raw_hash, beside, name)
+        frame = _checked(entry.finish(_parse(beside.read_bytes(), entry.columns)), name, url)
+        frame.write_csv(beside)
+        beside.replace(target)
     except OSError as error:
-        raise InputError(f"{url}: cannot be downloaded ({type(error).__name__}); {way_out}") from None
-    try:
-        frame = _checked(entry.finish(_parse(raw.read_bytes(), entry, url)), name, url)
-        frame.write_csv(raw)
-        raw.replace(target)
+        raise InputError(
+            f"{target.parent}: cannot be used as the cache ({type(error).__name__}); "
+            f"let {CACHE_VARIABLE} name another folder, or {_way_out(name)}"
+        ) from None
     finally:
-        raw.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # there may be nothing to remove, or no way to reach it
+            beside.unlink()
 
 
-def _parse(raw: bytes, entry: DataSet, url: str) -> pl.DataFrame:
+def _fetch(url: str, known: str, beside: Path, name: str) -> None:
+    """Download a file of a known hash."""
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")  # pooch announces each download
+    try:
+        pooch.retrieve(url, known_hash=f"sha256:{known}", fname=beside.name, path=beside.parent)
+    except ValueError:
+        raise InputError(
+            f"{url}: what was downloaded has another hash than the data set {name}; {_way_out(name)}"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{url}: cannot be downloaded ({type(error).__name__}); {_way_out(name)}") from None
+    finally:
+        logger.setLevel(level)
+
+
+def _way_out(name: str) -> str:
+    return f"put {name}.csv.gz into the folder named by {FOLDER_VARIABLE}"
+
+
+def _parse(raw: bytes, columns: tuple[str, ...]) -> pl.DataFrame:
     """UCI's files have no header, blanks after commas, and a blank line at the end."""
     lines = [[cell.strip() for cell in line.split(",")] for line in raw.decode("utf-8").splitlines() if line.strip()]
-    if any(len(line) != len(entry.columns) for line in lines):
-        raise InputError(f"{url}: is not the expected file: it has another number of columns")
-    text = io.StringIO()
-    text.write(",".join(entry.columns) + "\n")
-    text.writelines(",".join(line) + "\n" for line in lines)
-    return pl.read_csv(io.BytesIO(text.getvalue().encode()), infer_schema=False)
+    return pl.DataFrame(lines, schema=dict.fromkeys(columns, pl.String), orient="row")

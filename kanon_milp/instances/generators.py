@@ -13,10 +13,14 @@ from kanon_milp.errors import InputError
 
 
 def tight_example(m: int) -> pl.DataFrame:
-    """The table on which the greedy heuristic pays (m-1)·m² and the optimum is m², for k = m (Pattern-guided paper,
-    Theorem 3).
+    """The table of the Pattern-guided paper, Theorem 3: for k = m its optimum is m².
 
     k rows with 1 in every column; for each column i, k-1 rows with 1 elsewhere and a value of their own in column i.
+
+    The paper says that its greedy heuristic (Algorithm 1) pays (m-1)·m² under all 2^m patterns. That holds for m = 2
+    only: from m = 3 on, suppressing two columns i and j makes 2(k-1) ≥ k of the rows alike, which the heuristic takes
+    at 2 a row; it pays 2·m·(m-1) for even m and (m-1)·(3m-2) for odd m. It does pay (m-1)·m², with the same optimum,
+    under the m+2 patterns that suppress no column, one column or all columns.
     """
     if m < 2:
         raise InputError("tight_example needs m of at least 2")
@@ -61,14 +65,17 @@ class Decision:
     s: int
 
 
-def three_set_cover(sets: Sequence[Sequence[str]], h: int) -> Decision:
+def three_set_cover(sets: Sequence[Sequence[str]], universe: Sequence[str], h: int) -> Decision:
     """3-Set Cover as pattern-guided 3-anonymity with two patterns and three columns (Pattern-guided paper, Theorem 1).
 
-    A yes-instance exactly if h of the sets (three elements each) cover the universe, which is their union.
+    A yes-instance exactly if at most h of the sets (three elements each) cover the universe.
     """
-    if any(len(set(members)) != 3 for members in sets):
+    if any(len(set(members)) != 3 or len(members) != 3 for members in sets):
         raise InputError("three_set_cover needs sets of three different elements")
-    universe = sorted({element for members in sets for element in members})
+    if not universe or len(set(universe)) != len(universe):
+        raise InputError("three_set_cover needs a universe of at least one element, each named once")
+    if not set(universe).issuperset(element for members in sets for element in members):
+        raise InputError("three_set_cover needs sets of elements of the universe")
     unique = itertools.count()
     rows = [[f"u{u}", f"own{next(unique)}", f"own{next(unique)}"] for u in universe for _ in range(2)]
     rows += [[f"u{u}", f"S{i}", f"S{i}"] for i, members in enumerate(sets) for u in members]
@@ -77,7 +84,9 @@ def three_set_cover(sets: Sequence[Sequence[str]], h: int) -> Decision:
 
 
 def random_table(rows: int, columns: int, domain: int, seed: int = 0) -> pl.DataFrame:
-    """Independent uniform values."""
+    """Independent uniform values 0, ..., domain-1."""
+    if rows < 1 or columns < 1 or domain < 1:
+        raise InputError("random_table needs at least one row, one column and one value")
     rng = random.Random(seed)
     return _frame([[str(rng.randrange(domain)) for _ in range(columns)] for _ in range(rows)])
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, nearest
 
 CHUNK = 1 << 18
 
@@ -23,6 +25,7 @@ QUASI_IDENTIFIERS = (
     "occupation",
 )
 SENSITIVE = "disease"
+COLUMNS = (*QUASI_IDENTIFIERS, SENSITIVE)
 # number of values and exponent of the Zipf law of each column, chosen so that t_in at 30,162 rows is near UCI Adult's
 # 18,109; `age` and `sex` are drawn on their own
 _ZIPF = {
@@ -36,33 +39,50 @@ _ZIPF = {
 }
 
 
-def synthetic_microdata(rows: int, seed: int = 0) -> pl.DataFrame:
-    """Rows of `QUASI_IDENTIFIERS` and `SENSITIVE`, all text; the first rows do not depend on how many follow."""
-    if rows < 1:
-        raise InputError("synthetic_microdata needs at least one row")
-    parts = [_chunk(min(CHUNK, rows - start), number, seed) for number, start in enumerate(range(0, rows, CHUNK))]
+def synthetic_microdata(rows: int, seed: int = 0, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
+    """Rows of the asked for `COLUMNS`, all text.
+
+    A value depends on seed, row and column alone: not on how many rows follow or which columns stand beside it.
+    """
+    _asked(rows, columns)
+    parts = [
+        _chunk(min(CHUNK, rows - start), number, seed).select(columns)
+        for number, start in enumerate(range(0, rows, CHUNK))
+    ]
     return pl.concat(parts)
 
 
-def write_synthetic_microdata(path: str | Path, rows: int, seed: int = 0) -> None:
-    """Write `synthetic_microdata(rows, seed)` to a Parquet or CSV file, chunk by chunk, so that memory stays small."""
+def write_synthetic_microdata(path: str | Path, rows: int, seed: int = 0, columns: Sequence[str] = COLUMNS) -> None:
+    """Write `synthetic_microdata(rows, seed, columns)` to a Parquet or CSV file, chunk by chunk, so that memory stays
+    small."""
     path = Path(path)
     if path.suffix not in (".parquet", ".csv"):
         raise InputError(f"{path}: synthetic microdata is written as .parquet or .csv")
-    if rows < 1:
-        raise InputError("synthetic_microdata needs at least one row")
-    import tempfile
-
+    _asked(rows, columns)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".microdata-") as folder:
         for number, start in enumerate(range(0, rows, CHUNK)):
-            _chunk(min(CHUNK, rows - start), number, seed).write_parquet(Path(folder) / f"{number:06}.parquet")
+            part = _chunk(min(CHUNK, rows - start), number, seed).select(columns)
+            part.write_parquet(Path(folder) / f"{number:06}.parquet")
         scan = pl.scan_parquet(Path(folder) / "*.parquet")
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            scan.sink_parquet(beside) if path.suffix == ".parquet" else scan.sink_csv(beside)
+            if path.suffix == ".parquet":
+                scan.sink_parquet(beside)
+            else:
+                scan.sink_csv(beside)
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
+
+
+def _asked(rows: int, columns: Sequence[str]) -> None:
+    if rows < 1:
+        raise InputError("synthetic microdata need at least one row")
+    for name in columns:
+        if name not in COLUMNS:
+            raise InputError(f'synthetic microdata have no column "{name}"{nearest(name, list(COLUMNS))}')
+    if not columns or len(set(columns)) != len(columns):
+        raise InputError("synthetic microdata need at least one column, each named once")
 
 
 def _chunk(rows: int, number: int, seed: int) -> pl.DataFrame:
