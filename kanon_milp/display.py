@@ -16,6 +16,7 @@ from rich.text import Text
 
 from kanon_milp.output import as_polars
 from kanon_milp.result import Result
+from kanon_milp.rowtypes import unused_name
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
@@ -125,14 +126,15 @@ def show_groups(result: Result) -> None:
     names = list(result.problem.table.quasi_identifiers)
     symbol = result.problem.table.symbol
     frame = as_polars(result.table).select(names)
-    groups = frame.group_by(names, maintain_order=True).len("rows ").sort("rows ", descending=True, maintain_order=True)
+    rows = unused_name(names)
+    groups = frame.group_by(names, maintain_order=True).len(rows).sort(rows, descending=True, maintain_order=True)
     grid = Grid(title="released rows", title_justify="left")
     grid.add_column("rows", justify="right", style="cyan")
     for name in names:
         grid.add_column(name)
-    for *cells, rows in groups.head(SHOWN_GROUPS).rows():
+    for *cells, size in groups.head(SHOWN_GROUPS).rows():
         shown = [Text(symbol, style="dim red") if c == symbol else Text("" if c is None else str(c)) for c in cells]
-        grid.add_row(str(rows), *shown)
+        grid.add_row(str(size), *shown)
     if groups.height > SHOWN_GROUPS:
         grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
     Console(highlight=False).print(grid)

@@ -76,10 +76,11 @@ class RowTypes:
 
     def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
         """Row type of each row of the table that was compressed, int32 (n,), in row order."""
-        types = self.frame().with_row_index("row type ").lazy()
+        number = unused_name(self.names)
+        types = self.frame().with_row_index(number).lazy()
         rows = frame.lazy().select(pl.col(name).cast(pl.String) for name in self.names)
         joined = rows.join(types, on=list(self.names), how="left", nulls_equal=True, maintain_order="left")
-        found = joined.select("row type ").collect(engine="streaming").to_series()
+        found = joined.select(number).collect(engine="streaming").to_series()
         return found.to_numpy().astype(np.int32)
 
 
@@ -89,12 +90,13 @@ def compress(
     """Count the distinct rows of a table; a lazy frame may be larger than memory."""
     by = [*quasi_identifiers, *sensitive]
     schema = frame.collect_schema()
-    groups = frame.lazy().group_by(by).agg(pl.len().alias("rows ")).collect(engine="streaming")
+    rows = unused_name(by)
+    groups = frame.lazy().group_by(by).agg(pl.len().alias(rows)).collect(engine="streaming")
     # floats are cast after the grouping: values that look alike as text are one value
     as_text = [pl.col(name).fill_nan(None) if schema[name].is_float() else pl.col(name) for name in by]
     groups = groups.with_columns(column.cast(pl.String) for column in as_text)
     domains, encoded = _encode(groups, by)
-    counts = groups["rows "].to_numpy().astype(np.int64)
+    counts = groups[rows].to_numpy().astype(np.int64)
     key = mixed_key(encoded, [max(len(d), 1) for d in domains])
     order = np.argsort(key)
     new_star = _begins(key[order])
@@ -117,6 +119,11 @@ def compress(
         star_codes=codes[:, m:],
         star_counts=counts,
     )
+
+
+def unused_name(names: Sequence[str]) -> str:
+    """A column name that is not among these."""
+    return "#" * (1 + max(map(len, names)))
 
 
 def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:

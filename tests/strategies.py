@@ -85,7 +85,7 @@ def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool 
     m = draw(st.integers(1, max_columns))
     value = st.sampled_from((*VALUES[: draw(st.integers(1, 4))], None) if draw(st.booleans()) else VALUES[:3])
     rows = tuple(draw(st.lists(st.tuples(*[value] * m), min_size=1, max_size=max_rows)))
-    k = draw(st.integers(1, min(4, len(rows))))
+    k = draw(st.sampled_from([k for k in (2, 3, 4, 1) if k <= len(rows)]))
     with_hierarchy = draw(st.lists(st.integers(0, m - 1), unique=True, max_size=m)) if draw(st.booleans()) else []
     heights = [3 if j in with_hierarchy else 1 for j in range(m)]
     everything = list(itertools.product(*(range(h + 1) for h in heights)))

@@ -337,5 +337,16 @@ def test_ctrl_c_keeps_the_incumbent(tmp_path: Path) -> None:
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
 
 
+def test_columns_may_be_called_anything(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text('len,"a,b",rows ,row,group,level0,row type \n1,x,1,1,q,a,b\n1,y,1,2,q,a,b\n2,x,2,1,q,a,b\n')
+    out = tmp_path / "out"
+    qi = 'len,"a,b",rows ,row,group,level0,row type '
+    assert run("solve", "--data", path, "--qi", qi, "--k", 3, "--out", out, "--show").returncode == 0
+    assert (out / "anonymized.csv").read_text().splitlines()[1] == "*,*,*,*,q,a,b"
+    assert run("verify", out / "anonymized.csv", "--original", path, "--qi", qi, "--k", 3).returncode == 0
+    assert run("compress", path, "--qi", qi).returncode == 0
+
+
 def test_version() -> None:
     assert km.__version__ in run("--version").stdout

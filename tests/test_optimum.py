@@ -34,7 +34,7 @@ def check(case: Case, result: km.Result) -> None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=300)
+@settings(relaxed, max_examples=400)
 def test_strong_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem()))
 
