@@ -20,7 +20,7 @@ from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 import kanon_milp as km
 from kanon_milp.compilation import compile_model
-from kanon_milp.formulations.strong import build_strong
+from kanon_milp.formulations import get_formulation
 from kanon_milp.instance import Instance, prepare
 from kanon_milp.reductions import reduce
 from kanon_milp.solvers.highs import _as_highs_lp
@@ -50,7 +50,7 @@ def plain_pyomo(instance: Instance) -> object:
 def ours(instance: Instance) -> dict[str, float]:
     """The package's way, up to a model inside HiGHS."""
     start = time.perf_counter()
-    model = build_strong(instance)
+    model = get_formulation("strong").build(instance)
     built = time.perf_counter()
     linear = compile_model(model).linear
     compiled = time.perf_counter()

