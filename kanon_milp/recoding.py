@@ -19,12 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.table import CsvFormat, Table, read_frame
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
-Number = int | str | float | Fraction
 MAX_LEVEL_VECTORS = 1 << 20
 
 KEEP = ("keep", "□")
@@ -188,17 +188,6 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     if costs.size and int(costs.max()) * table.n > 2**50:
         raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
     return Levels(tuple(columns), vectors, costs, unit)
-
-
-def exact_number(value: Number, what: str) -> Fraction:
-    """Read a non-negative number exactly; a float means its shortest decimal form."""
-    try:
-        number = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what}: a non-negative number is expected, found {kind_of(value)}") from None
-    if number < 0:
-        raise InputError(f"{what}: must not be negative")
-    return number
 
 
 def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
