@@ -1,0 +1,390 @@
+"""Ground distances are what their definitions say, and refuse what is no metric."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kanon_milp as km
+from kanon_milp.distances import (
+    EqualDistance,
+    GroundDistance,
+    HierarchicalDistance,
+    MatrixDistance,
+    NumericDistance,
+    OrderedDistance,
+    Space,
+    ground_distance,
+)
+
+WHERE = 'people.csv: column "disease"'
+
+
+def path_length(space: Space, i: int, j: int) -> int:
+    """Walk from both values to the root and leave out what they share."""
+    assert space.tree is not None
+    edges: list[set[int]] = []
+    for start in (i, j):
+        walked, node = set(), start
+        while space.tree.parent[node] >= 0:
+            walked.add(node)
+            node = space.tree.parent[node]
+        edges.append(walked)
+    return sum(space.tree.weight[node] for node in edges[0] ^ edges[1])
+
+
+def table_of(space: Space) -> list[list[Fraction]]:
+    everything = range(len(space.values))
+    return [[Fraction(space.distance(i, j), space.scale) for j in everything] for i in everything]
+
+
+def check_tree(space: Space) -> None:
+    assert space.tree is not None
+    assert sorted(space.tree.order) == list(range(len(space.tree.parent)))
+    seen: set[int] = set()
+    for node in space.tree.order:
+        seen.add(node)
+        assert space.tree.parent[node] not in seen
+    for i, j in itertools.product(range(len(space.values)), repeat=2):
+        assert path_length(space, i, j) == space.distance(i, j)
+
+
+def test_equal_distance() -> None:
+    space = EqualDistance().space(["a", "b", None], WHERE)
+    assert table_of(space) == [[int(i != j) for j in range(3)] for i in range(3)]
+    check_tree(space)
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=6, unique=True))
+def test_ordered_distance_counts_ranks(numbers: list[int]) -> None:
+    values = sorted(map(str, numbers))
+    space = OrderedDistance().space(values, WHERE)
+    ranks = [sorted(numbers).index(int(value)) for value in values]
+    assert table_of(space) == [[Fraction(abs(a - b), len(numbers) - 1) for b in ranks] for a in ranks]
+    check_tree(space)
+
+
+@given(st.permutations("abcdef"), st.sets(st.sampled_from("abcdef"), min_size=1))
+def test_a_given_order_ranks_its_values_also_those_that_the_table_lacks(order: list[str], present: set[str]) -> None:
+    values = sorted(present)
+    space = OrderedDistance(order).space(values, WHERE)
+    ranks = [order.index(value) for value in values]
+    assert table_of(space) == [[Fraction(abs(a - b), 5) for b in ranks] for a in ranks]
+    check_tree(space)
+
+
+@given(st.lists(st.decimals(-100, 100, places=2), min_size=2, max_size=6, unique=True))
+def test_numeric_distance_is_exact(numbers: list[object]) -> None:
+    values = sorted(map(str, numbers))
+    exact = [Fraction(value) for value in values]
+    space = NumericDistance().space(values, WHERE)
+    length = max(exact) - min(exact)
+    assert table_of(space) == [[abs(a - b) / length for b in exact] for a in exact]
+    check_tree(space)
+
+
+def test_numbers_that_are_written_differently_are_at_distance_0() -> None:
+    space = NumericDistance().space(["1", "1.0", "2"], WHERE)
+    assert table_of(space)[0] == [0, 0, 1]
+    check_tree(space)
+    assert table_of(OrderedDistance().space(["1", "1.0", "2"], WHERE))[0] == [0, 0, 1]
+
+
+def test_numbers_may_be_written_as_decimals_or_fractions() -> None:
+    space = NumericDistance().space(["-1/2", "0.25", "1", "1e0", "5E-1"], WHERE)
+    exact = [Fraction(-1, 2), Fraction(1, 4), Fraction(1), Fraction(1), Fraction(1, 2)]
+    assert table_of(space) == [[abs(a - b) / Fraction(3, 2) for b in exact] for a in exact]
+    check_tree(space)
+
+
+@pytest.mark.parametrize("text", ["", " ", "nan", "inf", "1/0", "1_000", "1,5", "0x1", "1e9999", "9" * 5000, None])
+def test_what_is_no_number(text: str | None) -> None:
+    for distance in (NumericDistance(), OrderedDistance()):
+        with pytest.raises(km.InputError, match=r"value number 2 .* is no number"):
+            distance.space(["1", text], WHERE)
+
+
+PATHS: dict[str | None, tuple[str | None, ...]] = {
+    "flu": ("flu", "infection", "*"),
+    "cold": ("cold", "infection", "*"),
+    "cancer": ("cancer", "chronic", "*"),
+    None: (None, "unknown", "*"),
+}
+
+
+def test_hierarchical_distance_is_the_height_of_the_first_common_ancestor() -> None:
+    space = HierarchicalDistance(km.Hierarchy(PATHS)).space(["cancer", "cold", "flu", None], WHERE)
+    half = Fraction(1, 2)
+    assert table_of(space) == [[0, 1, 1, 1], [1, 0, half, 1], [1, half, 0, 1], [1, 1, 1, 0]]
+    check_tree(space)
+
+
+@st.composite
+def hierarchies(draw: st.DrawFn) -> km.Hierarchy:
+    """Three levels below the top; each label lies in one label of the next level."""
+    middle = draw(st.lists(st.integers(0, 2), min_size=5, max_size=5))
+    leaves = draw(st.lists(st.integers(0, 4), min_size=2, max_size=9))
+    leaves += [middle.index(min(middle)), middle.index(max(middle))]
+    paths = [(f"v{i}", f"m{m}", f"u{middle[m]}", "*") for i, m in enumerate(leaves)]
+    if len({upper for *_, upper, _ in paths}) == 1:
+        paths.append(("other", "m-other", "u-other", "*"))
+    return km.Hierarchy.from_rows(paths)
+
+
+@given(hierarchies(), st.data())
+@settings(deadline=None)
+def test_hierarchical_distance_on_any_part_of_any_hierarchy(hierarchy: km.Hierarchy, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.sampled_from(sorted(map(str, hierarchy.paths))), min_size=1, unique=True))
+    space = HierarchicalDistance(hierarchy).space(values, WHERE)
+
+    def definition(a: str, b: str) -> Fraction:
+        """Height of the lowest ancestor-or-self that both have, over the height of the hierarchy."""
+        common = set(hierarchy.paths[a]) & set(hierarchy.paths[b])
+        return Fraction(min(hierarchy.paths[a].index(label) for label in common), 3)
+
+    assert table_of(space) == [[definition(a, b) for b in values] for a in values]
+    check_tree(space)
+
+
+def test_a_hierarchy_of_one_value_is_no_distance() -> None:
+    with pytest.raises(km.InputError, match="at least two values"):
+        HierarchicalDistance(km.Hierarchy({"a": ("a", "*")}))
+
+
+def test_a_hierarchy_whose_values_meet_early_is_no_normalized_distance() -> None:
+    with pytest.raises(km.InputError, match="largest distance is below 1"):
+        HierarchicalDistance(km.Hierarchy({"a": ("a", "all", "*"), "b": ("b", "all", "*")}))
+
+
+def test_matrix_distance_takes_any_metric() -> None:
+    space = MatrixDistance(["a", "b", "c"], [[0, "1/3", 1], ["1/3", 0, "2/3"], [1, "2/3", 0]]).space(["c", "a"], WHERE)
+    assert table_of(space) == [[0, 1], [1, 0]]
+    assert space.tree is None
+
+
+@pytest.mark.parametrize(
+    ("values", "matrix", "message"),
+    [
+        ("ab", [[0, 1]], "2 values need 2 rows, it has 1"),
+        ("ab", [[0, 1], [1]], "row 2 has 1 entries"),
+        ("aa", [[0, 1], [1, 0]], r'entry 2 \("a"\) occurs twice'),
+        ("ab", [[1, 1], [1, 0]], '"a" to itself is 1, not 0'),
+        ("ab", [[0, 1], ["1/2", 0]], 'of "a" and "b" differs from that of the reverse pair: 1 and 1/2'),
+        ("ab", [[0, -1], [-1, 0]], 'of "a" and "b" is negative: -1'),
+        (
+            "abc",
+            [[0, "1/4", 1], ["1/4", 0, "1/2"], [1, "1/2", 0]],
+            r'triangle inequality fails for "a", "b", "c": 1/4 \+ 1/2 < 1',
+        ),
+        (
+            ["a", None, "b"],
+            [[0, "1/4", 1], ["1/4", 0, "1/2"], [1, "1/2", 0]],
+            'triangle inequality fails for "a", the missing value, "b"',
+        ),
+        (
+            "abc",  # numbers of which whole multiples do not fit into 64 bits
+            [[0, Fraction(1, 10**30), 1], [Fraction(1, 10**30), 0, "1/2"], [1, "1/2", 0]],
+            'triangle inequality fails for "a", "b", "c"',
+        ),
+        ("ab", [[0, 2], [2, 0]], "largest distance must be 1, it is 2; divide all entries by 2"),
+        ("ab", [[0, "2/3"], ["2/3", 0]], "it is 2/3; divide all entries by 2/3"),
+        ("ab", [[0, 0], [0, 0]], "largest distance must be 1, it is 0"),
+        ("", [], "largest distance must be 1, it is 0"),
+        ("ab", [[0, 1.0], [1, 0]], 'row 1 for "b": a float is not exact'),
+        ("ab", [[0, 1], ["x", 0]], 'row 2 for "a": an exact number'),
+        ([1, 2], [[0, 1], [1, 0]], "entry 1 is a number; .* write them as text"),
+    ],
+)
+def test_a_matrix_that_is_no_metric_is_refused(
+    values: Sequence[str], matrix: list[list[int | str | Fraction]], message: str
+) -> None:
+    with pytest.raises(km.InputError, match=message):
+        MatrixDistance(list(values), matrix)
+
+
+@given(st.lists(st.integers(1, 6), min_size=6, max_size=6), st.sampled_from([1, 10**25]))
+def test_a_matrix_is_refused_exactly_if_some_triple_breaks_the_triangle_inequality(
+    sides: list[int], finer: int
+) -> None:
+    """finer: makes the whole numbers too large for 64 bits."""
+    d = [[Fraction(0)] * 4 for _ in range(4)]
+    for (i, j), side in zip(itertools.combinations(range(4), 2), sides, strict=True):
+        d[i][j] = d[j][i] = Fraction(side * finer + (i == 0), 6 * finer + 1)
+    largest = max(map(max, d))
+    d = [[side / largest for side in row] for row in d]
+    broken = [(i, j, k) for i, j, k in itertools.product(range(4), repeat=3) if d[i][j] + d[j][k] < d[i][k]]
+    if not broken:
+        assert table_of(MatrixDistance(list("abcd"), d).space("abcd", WHERE)) == d
+        return
+    with pytest.raises(km.InputError, match="triangle inequality") as error:
+        MatrixDistance(list("abcd"), d)
+    assert any('"{}", "{}", "{}": '.format(*("abcd"[v] for v in triple)) in str(error.value) for triple in broken)
+
+
+def test_a_matrix_does_not_change_with_the_lists_that_it_was_made_of() -> None:
+    values: list[str | None] = ["a", "b"]
+    matrix: list[list[int]] = [[0, 1], [1, 0]]
+    distance = MatrixDistance(values, matrix)
+    values[0], matrix[0][1] = "c", 7
+    assert distance == MatrixDistance(["a", "b"], [[0, 1], [1, 0]])
+    assert hash(distance) == hash(MatrixDistance(("a", "b"), ((0, 1), (1, 0))))
+
+
+@pytest.mark.parametrize(
+    ("distance", "message"),
+    [
+        (OrderedDistance(), "number 1 of the sorted distinct values .text of 6 characters. is no number"),
+        (OrderedDistance(["x", "y"]), "has no rank in the order"),
+        (NumericDistance(), "is no number"),
+        (HierarchicalDistance(km.Hierarchy(PATHS)), "is not covered"),
+        (MatrixDistance(["x", "y"], [[0, 1], [1, 0]]), "is not in the distance matrix"),
+    ],
+)
+def test_a_value_without_a_place_is_refused_without_printing_it(distance: GroundDistance, message: str) -> None:
+    with pytest.raises(km.InputError, match=message) as error:
+        distance.space(["secret", "x"], WHERE)
+    assert "secret" not in str(error.value)
+    assert str(error.value).startswith(WHERE)
+
+
+def test_a_value_has_one_rank() -> None:
+    with pytest.raises(km.InputError, match=r'entry 3 \("a"\) occurs twice'):
+        OrderedDistance(["a", "b", "a"])
+    with pytest.raises(km.InputError, match=r"entry 2 \(the missing value\) occurs twice"):
+        OrderedDistance([None, None])
+
+
+def test_an_order_is_a_list_of_texts() -> None:
+    with pytest.raises(km.InputError, match="found one text"):
+        OrderedDistance("low,high")
+    with pytest.raises(km.InputError, match=r"entry 1 is a number; .* write them as text"):
+        OrderedDistance([1, 2])  # type: ignore[list-item]
+
+
+ALL = [
+    EqualDistance(),
+    OrderedDistance(),
+    OrderedDistance(["2", "1", "3"]),
+    NumericDistance(),
+    HierarchicalDistance(km.Hierarchy({"1": ("1", "*"), "2": ("2", "*")})),
+    MatrixDistance(["1", "2"], [[0, 1], [1, 0]]),
+]
+
+
+@pytest.mark.parametrize("distance", ALL)
+def test_one_value_is_at_distance_0_from_itself(distance: GroundDistance) -> None:
+    space = distance.space(["1"], WHERE)
+    assert space.distance(0, 0) == 0
+    assert space.values == ("1",)
+    assert space.scale >= 1
+    if space.tree is not None:
+        check_tree(space)
+
+
+@pytest.mark.parametrize("distance", ALL)
+def test_a_space_can_be_pickled(distance: GroundDistance) -> None:
+    space = distance.space(["1", "2"], WHERE)
+    assert table_of(pickle.loads(pickle.dumps(space))) == table_of(space)
+
+
+@pytest.mark.parametrize(
+    "distance",
+    [
+        EqualDistance(),
+        OrderedDistance(),
+        OrderedDistance([str(i) for i in range(20_000)]),
+        NumericDistance(),
+        HierarchicalDistance(km.Hierarchy({str(i): (str(i), f"{i % 2}?", "*") for i in range(20_000)})),
+    ],
+)
+def test_long_lists_of_values_need_no_matrix(distance: GroundDistance) -> None:
+    """A matrix of 20000 x 20000 distances would not be there in time, nor fit into memory."""
+    space = distance.space([str(i) for i in range(20_000)], WHERE)
+    assert Fraction(space.distance(0, 19_999), space.scale) == 1
+    assert space.tree is not None
+    assert len(space.tree.parent) <= 20_003
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "order.csv").write_text("value\nlow\nmid\nhigh\n")
+    (tmp_path / "matrix.csv").write_text("d,low,mid,high\nlow,0,1/2,1\nmid,0.5,0,1\nhigh,1,1,0\n")
+    (tmp_path / "hierarchy.csv").write_text("level0,level1,level2\nlow,ok,*\nmid,ok,*\nhigh,bad,*\n")
+    values, half = ["high", "low", "mid"], Fraction(1, 2)
+    found = {
+        kind: table_of(ground_distance(f"{kind}:{kind}.csv", tmp_path).space(values, WHERE))
+        for kind in ("order", "matrix", "hierarchy")
+    }
+    assert found["order"] == [[0, 1, half], [1, 0, half], [half, half, 0]]
+    assert found["matrix"] == found["hierarchy"] == [[0, 1, 1], [1, 0, half], [1, half, 0]]
+
+
+def test_an_empty_cell_of_a_file_stands_for_missing_values(tmp_path: Path) -> None:
+    (tmp_path / "order.csv").write_text("value\nlow\n\nhigh\n")
+    (tmp_path / "matrix.csv").write_text("d,low,,high\nlow,0,1/2,1\n,0.5,0,1\nhigh,1,1,0\n")
+    (tmp_path / "hierarchy.csv").write_text("level0,level1,level2\nlow,ok,*\n,ok,*\nhigh,bad,*\n")
+    values, half = ["high", "low", None], Fraction(1, 2)
+    found = {
+        kind: table_of(ground_distance(f"{kind}:{kind}.csv", tmp_path).space(values, WHERE))
+        for kind in ("order", "matrix", "hierarchy")
+    }
+    assert found["order"] == [[0, 1, half], [1, 0, half], [half, half, 0]]
+    assert found["matrix"] == found["hierarchy"] == [[0, 1, 1], [1, 0, half], [1, half, 0]]
+
+
+def test_files_have_the_format_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "matrix.csv").write_bytes("d;süß;x\nsüß;0;1\nx;1;0\n".encode("latin-1"))
+    distance = ground_distance("matrix:matrix.csv", tmp_path, km.table.CsvFormat(";", "latin-1"))
+    assert table_of(distance.space(["süß", "x"], WHERE)) == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "message"),
+    [
+        ("order", "value,more\nlow,1\n", 'one column with the header "value".*found the header "value,more"'),
+        ("order", "low\nmid\nhigh\n", 'found the header "low"'),
+        ("order", "value\nlow\nlow\n", r'order.csv: entry 2 \("low"\) occurs twice'),
+        ("matrix", "d,low,mid\nlow,0,1\nhigh,1,0\n", "first column must name the same values in the same order"),
+        ("matrix", "d,low,mid\nlow,0,1\n", "first column must name the same values in the same order"),
+        ("matrix", "low\nlow\n", "first column must name the same values in the same order"),
+        ("matrix", "d,low,mid\nlow,0,\nmid,1,0\n", 'matrix.csv: the entry of row 1 for "mid": .* found empty text'),
+        ("matrix", "d,low,mid\nlow,0,3\nmid,3,0\n", "matrix.csv: the largest distance must be 1, it is 3"),
+        ("hierarchy", "level0,level1\nlow,all\n", "the last level"),
+        ("hierarchy", "level0,level1,level2\nlow,all,*\nhigh,all,*\n", "hierarchy.csv: .* largest distance is below 1"),
+    ],
+)
+def test_files_that_cannot_be_used(spec: str, text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / f"{spec}.csv").write_text(text)
+    with pytest.raises(km.InputError, match=message):
+        ground_distance(f"{spec}:{spec}.csv", tmp_path)
+    with pytest.raises(km.InputError, match="no such file"):
+        ground_distance(f"{spec}:none.csv", tmp_path)
+
+
+def test_distances_by_name() -> None:
+    assert isinstance(ground_distance("equal"), EqualDistance)
+    assert isinstance(ground_distance("ordered"), OrderedDistance)
+    assert isinstance(ground_distance("numeric"), NumericDistance)
+    distance = MatrixDistance(["a", "b"], [[0, 1], [1, 0]])
+    assert ground_distance(distance) is distance
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("orderd", r'unknown ground distance "orderd" \(did you mean "ordered"\?\)'),
+        ("matrx:d.csv", r'\(did you mean "matrix:FILE"\?\)'),
+        ("equal:d.csv", 'unknown ground distance "equal:d.csv"'),
+        ("matrix", r'\(did you mean "matrix:FILE"\?\)'),
+        (3, "found number"),
+    ],
+)
+def test_unknown_distances(spec: str, message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        ground_distance(spec)
