@@ -6,7 +6,16 @@ from kanon_milp.errors import InputError, KanonError, NotProvenError, SolverErro
 from kanon_milp.hierarchies import Hierarchy
 from kanon_milp.instances import datasets
 from kanon_milp.modelfile import ModelFile, read_model
-from kanon_milp.privacy import KAnonymity, Requirement
+from kanon_milp.privacy import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    PSensitivity,
+    Requirement,
+    TCloseness,
+)
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.result import Result
@@ -16,13 +25,18 @@ from kanon_milp.table import Table, read_table
 from kanon_milp.verify import Report, verify
 
 __all__ = [
+    "AlphaKAnonymity",
+    "BetaLikeness",
+    "DeltaDisclosure",
     "Hierarchies",
     "Hierarchy",
     "InputError",
     "KAnonymity",
     "KanonError",
+    "LDiversity",
     "ModelFile",
     "NotProvenError",
+    "PSensitivity",
     "PatternMask",
     "Problem",
     "Report",
@@ -31,6 +45,7 @@ __all__ = [
     "RowTypes",
     "SolverError",
     "Suppression",
+    "TCloseness",
     "Table",
     "build_model",
     "compress",

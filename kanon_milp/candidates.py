@@ -42,7 +42,8 @@ class Candidates:
     @property
     def representative(self) -> NDArray[np.int32]:
         """The first row type of each cover, int32 (G,)."""
-        return self.members[self.indptr[:-1]]
+        first: NDArray[np.int32] = self.members[self.indptr[:-1]]
+        return first
 
     def candidate_of_pair(self) -> NDArray[np.int32]:
         """The candidate of each pair, in the order of `members`."""

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Literal
 
 from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.exact import Number, exact_number
 from kanon_milp.privacy import Requirement
-from kanon_milp.recoding import Number, Recoding, Suppression, exact_number
+from kanon_milp.recoding import Recoding, Suppression
 from kanon_milp.table import Table
 
 Objective = Literal["loss", "min_groups", "max_groups"]
@@ -22,7 +23,8 @@ SUPPRESSED_ROWS = ("strict", "exempt")
 class Problem:
     """What to solve. A group is what one released row type stands for.
 
-    privacy: requirements that each group must satisfy.
+    privacy: requirements that each group must satisfy. requirements: the same, checked against the table, one for each
+    sensitive attribute that is meant.
     recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`.
     cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
     min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
@@ -40,25 +42,26 @@ class Problem:
     objective: Objective = "loss"
     suppressed_rows: SuppressedRows = "strict"
     name: str = "problem"
+    requirements: tuple[Requirement, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.privacy:
             raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
-        for requirement in self.privacy:
-            requirement.check(self.table)
+        bound = tuple(each for requirement in self.privacy for each in requirement.bind(self.table))
+        object.__setattr__(self, "requirements", bound)
         for what, value, known in (
             ("objective", self.objective, OBJECTIVES),
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
         ):
             if value not in known:
                 raise InputError(f"{what} must be one of {', '.join(known)}{nearest(str(value), list(known))}")
-        for what, bound in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
-            if bound is None:
+        for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
+            if limit is None:
                 continue
-            if isinstance(bound, bool) or not isinstance(bound, int):
-                raise InputError(f"{what} must be a whole number, found {kind_of(bound)}")
-            if bound < 1:
-                raise InputError(f"{what} must be at least 1, found {bound}")
+            if isinstance(limit, bool) or not isinstance(limit, int):
+                raise InputError(f"{what} must be a whole number, found {kind_of(limit)}")
+            if limit < 1:
+                raise InputError(f"{what} must be at least 1, found {limit}")
         if self.min_groups is not None and self.max_groups is not None and self.min_groups > self.max_groups:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
@@ -77,4 +80,16 @@ class Problem:
     @property
     def merge_closed(self) -> bool:
         """Whether every requirement is merge-closed."""
-        return all(r.merge_closed for r in self.privacy)
+        return all(r.merge_closed for r in self.requirements)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attributes that the requirements are about, in the order of the table."""
+        named = {name for r in self.requirements for name in r.attributes}
+        return tuple(name for name in self.table.sensitive if name in named)
+
+    @property
+    def network(self) -> bool:
+        """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
+        cells = {r.attributes for r in self.requirements if r.attributes}
+        return all(r.integral for r in self.requirements) and len(cells) <= 1

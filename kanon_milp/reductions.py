@@ -51,9 +51,8 @@ class Reduction(ABC):
 class Viability(Reduction):
     """Drop a candidate if no subset of its cover satisfies every requirement: it is open in no solution.
 
-    Testing the requirements one by one is valid for their conjunction. For k-anonymity the test is N_g ≥ k. Holds for
-    every
-    problem; the candidate of fully suppressed rows stays where these are exempt.
+    Testing the requirements one by one is valid for their conjunction, and so is N_g ≥ κ with κ the smallest size that
+    any of them allows (k, p, ⌈l⌉, ...). Holds for every problem; what is exempt is so from k alone.
     """
 
     name = "viability"
@@ -63,11 +62,11 @@ class Viability(Reduction):
         return True
 
     def keep(self, instance: Instance) -> NDArray[np.bool_]:
-        """Viable for each requirement, or exempt."""
-        viable = np.ones(instance.candidates.count, dtype=bool)
-        for requirement in instance.problem.privacy:
+        """As many rows as the smallest group has, and viable for each requirement."""
+        viable: NDArray[np.bool_] = instance.candidates.support >= instance.least
+        for requirement in instance.problem.requirements:
             viable &= requirement.viable(instance)
-        return viable | instance.exempt
+        return viable
 
 
 class Dominance(Reduction):

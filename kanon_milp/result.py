@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import NotProvenError
+from kanon_milp.exact import plain
 from kanon_milp.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
 from kanon_milp.verify import Report
@@ -181,18 +182,17 @@ class Result:
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
     """The entry `problem` of `result.json`."""
-    parameters: dict[str, object] = {"k": None, "p": None, "l": None, "t": None}
-    for requirement in problem.privacy:
-        parameters.update(requirement.describe())
+    described = [{"name": r.name, **r.describe()} for r in problem.requirements]
     table = problem.table
     return {
         "name": problem.name,
-        "kind": "+".join(requirement.name for requirement in problem.privacy),
+        "kind": "+".join(dict.fromkeys(requirement.name for requirement in problem.requirements)),
         "n": table.n,
         "m": table.m,
         "t_in": row_types[0],
         "t_in_star": row_types[1],
-        **parameters,
+        **{letter: _strictest(described, letter) for letter in ("k", "p", "l", "t")},
+        "requirements": described,
         "quasi_identifiers": list(table.quasi_identifiers),
         "sensitive": list(table.sensitive),
         "recoding": problem.recoding.kind,
@@ -205,8 +205,9 @@ def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, 
     }
 
 
-def plain(value: Fraction | None) -> Numeric | None:
-    """A fraction as int where it is whole, else as float."""
-    if value is None:
+def _strictest(described: list[dict[str, object]], letter: str) -> Any:
+    """The parameter of that letter; where several requirements have one, the strictest (a small t, a large k, p, l)."""
+    found: list[Any] = [entry[letter] for entry in described if letter in entry and "quasi_identifiers" not in entry]
+    if not found:
         return None
-    return int(value) if value.denominator == 1 else float(value)
+    return min(found) if letter == "t" else max(found)

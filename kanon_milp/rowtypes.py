@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ class RowTypes:
     codes: int32 (t_in, m), positions in the domains. counts: int64 (t_in,), multiplicities n_i.
     star_type: int32 (t_in*,), row type of each distinct (quasi-identifier, sensitive) tuple, ascending;
     star_codes: int32 (t_in*, number of sensitive attributes); star_counts: int64 (t_in*,), multiplicities n_iσ.
+    split: whether each (quasi-identifier, sensitive) tuple is a row type of its own (`split_by`).
     """
 
     names: tuple[str, ...]
@@ -34,6 +36,7 @@ class RowTypes:
     star_type: Codes
     star_codes: Codes
     star_counts: Ints
+    split: bool = False
 
     @property
     def count(self) -> int:
@@ -70,16 +73,48 @@ class RowTypes:
     def frame(self) -> pl.DataFrame:
         """The row types as text, one row each, in order."""
         columns = []
-        for j, (name, domain) in enumerate(zip(self.names, self.domains, strict=False)):
-            columns.append(pl.Series(name, domain, dtype=pl.String).gather(self.codes[:, j]))
+        codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
+        for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False)):
+            columns.append(pl.Series(name, domain, dtype=pl.String).gather(codes[:, j]))
         return pl.DataFrame(columns)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that tell row types apart."""
+        return (*self.names, *self.sensitive) if self.split else self.names
+
+    def split_by(self, attributes: Sequence[str]) -> RowTypes:
+        """One row type for each distinct tuple of quasi-identifiers and these sensitive attributes.
+
+        These are the t_in* types of the Homogeneity paper (section 4.3) where all sensitive attributes are named; what
+        a requirement asks of SA values can be stated over them.
+        """
+        at = [self.sensitive.index(name) for name in attributes]
+        domains = [self.domains[len(self.names) + j] for j in at]
+        key = mixed_key(
+            [self.star_type, *(self.star_codes[:, j] for j in at)], [self.count, *(len(domain) for domain in domains)]
+        )
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        counts = np.zeros(len(first), dtype=np.int64)
+        np.add.at(counts, inverse, self.star_counts)
+        return RowTypes(
+            names=self.names,
+            sensitive=tuple(attributes),
+            domains=(*self.domains[: len(self.names)], *domains),
+            codes=self.codes[self.star_type[first]],
+            counts=counts,
+            star_type=np.arange(len(first), dtype=np.int32),
+            star_codes=self.star_codes[first][:, at],
+            star_counts=counts,
+            split=True,
+        )
 
     def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
         """Row type of each row of the table that was compressed, int32 (n,), in row order."""
-        number = unused_name(self.names)
+        number = unused_name(self.by)
         types = self.frame().with_row_index(number).lazy()
-        rows = frame.lazy().select(pl.col(name).cast(pl.String) for name in self.names)
-        joined = rows.join(types, on=list(self.names), how="left", nulls_equal=True, maintain_order="left")
+        rows = frame.lazy().select(pl.col(name).cast(pl.String) for name in self.by)
+        joined = rows.join(types, on=list(self.by), how="left", nulls_equal=True, maintain_order="left")
         found = joined.select(number).collect(engine="streaming").to_series()
         return found.to_numpy().astype(np.int32)
 
@@ -134,7 +169,7 @@ def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:
     return indptr.astype(np.int64), order.astype(np.int64)
 
 
-def mixed_key(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> Ints:
+def mixed_key(columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]) -> Ints:
     """One int64 per row that orders and tells apart rows as the tuple of their codes does."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     span = 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyomo.environ as pyo
 
 from kanon_milp.expressions import weighted_sum
 from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
 from kanon_milp.instance import Instance
+from kanon_milp.privacy import KAnonymity, Requirement
+from kanon_milp.privacy.cells import Rows
 
 FEW_PATTERNS = 64
 
@@ -16,27 +20,30 @@ def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
 
     Under a mask of few patterns the root LP is nearly integral and simple rounding finds good tables, while the
     sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k = 25: 23 s without them, no proof
-    after 150 s with them). With many patterns they are what finds good tables at all.
+    after 150 s with them). With many patterns they are what finds good tables at all. Its presolve is not to be trusted
+    with fractional variables beside whole ones (see `add_sizes`).
     """
-    if instance.levels.count > FEW_PATTERNS:
-        return {}
-    heuristics = ("rins", "rens", "root_reduced_cost")
-    return {"highs": {f"mip_heuristic_run_{name}": False for name in heuristics}}
+    options: dict[str, object] = {}
+    if instance.levels.count <= FEW_PATTERNS:
+        heuristics = ("rins", "rens", "root_reduced_cost")
+        options.update({f"mip_heuristic_run_{name}": False for name in heuristics})
+    if any(requirement.mixed for requirement in instance.problem.requirements):
+        options["presolve"] = "off"
+    return {"highs": options}
 
 
 def build_strong(instance: Instance) -> pyo.ConcreteModel:
     """Assignment of row types to candidates with strong links.
 
-    The link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤ n}, so the LP
-    bound
-    is that of the Lagrangian dual of the assignment rows. Only `open` is binary where every requirement leaves a
-    network.
+    For k-anonymity the link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤
+    n}, so the LP bound is that of the Lagrangian dual of the assignment rows. Only `open` and what requirements
+    declare is binary where these leave a network; else `assign` is integer. Row types are (quasi-identifier,
+    sensitive) tuples where requirements are about sensitive attributes.
     """
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)
-    n = instance.types.counts.tolist()
-    integral = all(requirement.integral for requirement in instance.problem.privacy)
-    domain = pyo.NonNegativeReals if integral else pyo.NonNegativeIntegers
+    n, requirements = instance.types.counts.tolist(), instance.problem.requirements
+    domain = pyo.NonNegativeReals if instance.problem.network else pyo.NonNegativeIntegers
 
     # x[i,g]: how many rows of type i candidate g receives;  y[g]: whether candidate g is used
     m.assign = pyo.Var(m.PAIRS, domain=domain, bounds=lambda _, i, g: (0, n[i]))
@@ -55,10 +62,58 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     def linked(m: pyo.ConcreteModel, i: int, g: int) -> object:
         return m.assign[i, g] <= n[i] * m.open[g]
 
+    if any(requirement.relative for requirement in requirements):
+        add_sizes(m, instance)
+
     # what each open group must have
-    for requirement in instance.problem.privacy:
-        m.add_component(requirement.name, pyo.Block())
-        requirement.declare(m.component(requirement.name), m, instance)
+    for requirement, name in zip(requirements, block_names(requirements), strict=True):
+        m.add_component(name, pyo.Block())
+        requirement.declare(m.component(name), m, instance)
+    add_smallest_size(m, instance)
 
     add_objective_and_sides(m, instance)
     return m
+
+
+def add_sizes(m: pyo.ConcreteModel, instance: Instance) -> None:
+    """rows[g]: how many rows candidate g receives, S_g.
+
+    Whole by themselves, but declared so: presolve of HiGHS 1.15.1 rounds the bounds of continuous variables that it
+    finds to be whole wrongly (https://github.com/ERGO-Code/HiGHS/issues/3274), and a dear point looks optimal.
+    """
+    covers, support = instance.candidates.cover_lists(), instance.candidates.support.tolist()
+    m.rows = pyo.Var(m.CANDIDATES, domain=pyo.NonNegativeIntegers, bounds=lambda _, g: (0, support[g]))
+
+    # S_g = Σ_i x[i,g]
+    @m.Constraint(m.CANDIDATES)
+    def counted(m: pyo.ConcreteModel, g: int) -> object:
+        xs = [m.assign[i, g] for i in covers[g]]
+        return weighted_sum([*[1] * len(xs), -1], [*xs, m.rows[g]]) == 0
+
+
+def add_smallest_size(m: pyo.ConcreteModel, instance: Instance) -> None:
+    """An open group has at least the κ rows that all requirements together imply, where no k says as much already."""
+    stated = max(
+        (int(r.k) for r in instance.problem.requirements if isinstance(r, KAnonymity) and r.merge_closed), default=0
+    )
+    least, exempt = instance.least.tolist(), instance.exempt
+    rows = Rows(m, instance)
+    needed = [g for g in m.CANDIDATES if least[g] > (min(stated, 1) if exempt[g] else stated)]
+    if not needed:
+        return
+    m.SMALL = pyo.Set(initialize=needed, ordered=pyo.Set.InsertionOrder)
+
+    # Σ_i x[i,g] ≥ κ · y[g]
+    @m.Constraint(m.SMALL)
+    def smallest_size(m: pyo.ConcreteModel, g: int) -> object:
+        ones, xs = rows.of(g)
+        return (0, weighted_sum([*ones, -least[g]], [*xs, m.open[g]]), None)
+
+
+def block_names(requirements: Sequence[Requirement]) -> list[str]:
+    """One block a requirement: its name, and from the second of a kind on a number behind it."""
+    names: list[str] = []
+    for requirement in requirements:
+        again = sum(name.split("__")[0] == requirement.name for name in names)
+        names.append(f"{requirement.name}__{again + 1}" if again else requirement.name)
+    return names

@@ -18,8 +18,9 @@ def build_textbook(instance: Instance) -> pyo.ConcreteModel:
     `open` is
     its complement. It is the baseline of every benchmark and has the same optimum as the strong formulation.
     """
-    (requirement,) = instance.problem.privacy if len(instance.problem.privacy) == 1 else (None,)
-    if not isinstance(requirement, KAnonymity):
+    requirements = instance.problem.requirements
+    (requirement,) = requirements if len(requirements) == 1 else (None,)
+    if not isinstance(requirement, KAnonymity) or requirement.quasi_identifiers is not None:
         raise InputError("the textbook formulation is defined for k-anonymity alone; use the strong one")
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)

@@ -6,9 +6,11 @@ import secrets
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
 
@@ -111,5 +113,5 @@ def _chunk(rows: int, number: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame({name: column[:rows] for name, column in columns.items()})
 
 
-def _texts(labels: np.ndarray, codes: np.ndarray) -> pl.Series:
+def _texts(labels: NDArray[Any], codes: NDArray[Any]) -> pl.Series:
     return pl.Series(labels.tolist(), dtype=pl.String).gather(codes)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.hierarchies import Label
 
 if TYPE_CHECKING:
@@ -20,46 +22,150 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows that a released row type stands for, as counts: `size` rows, and per sensitive attribute value →
-    rows."""
+    """The rows that a released row type stands for, as counts.
+
+    size: number of rows. sensitive: per sensitive attribute value → rows (absent values are not in it).
+    tuples: joint values of the attributes `names` → rows. whole: the whole table as a group, the reference
+    distribution.
+    """
 
     size: int
     sensitive: Mapping[str, Mapping[Label, int]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    tuples: Mapping[tuple[Label, ...], int] = field(default_factory=dict)
+    whole: Group | None = None
+
+    @classmethod
+    def of(cls, names: Sequence[str], tuples: Mapping[tuple[Label, ...], int], whole: Group | None = None) -> Group:
+        """A group from the joint values of its sensitive attributes."""
+        marginals: dict[str, dict[Label, int]] = {name: defaultdict(int) for name in names}
+        for values, rows in tuples.items():
+            for name, value in zip(names, values, strict=True):
+                marginals[name][value] += rows
+        counts = {name: dict(found) for name, found in marginals.items()}
+        return cls(sum(tuples.values()), counts, tuple(names), dict(tuples), whole)
+
+    @property
+    def reference(self) -> Group:
+        """The whole table. Raises ValueError for a group that does not know it."""
+        if self.whole is None:
+            raise ValueError("a requirement that compares with the whole table needs Group.whole")
+        return self.whole
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why not even the whole table as one group satisfies a requirement: a value of an attribute, and what it does."""
+
+    attribute: str
+    value: Label
+    text: str
 
 
 class Requirement(ABC):
-    """A property that each group must have. One file each in `privacy/`, one line each in its registry.
-
-    merge_closed: the union of two groups that have it has it; then one group per candidate loses nothing, and dominance
-    and merging of row types keep the optimum.
-    integral: with the binaries fixed, the rows of this requirement leave a network, so `assign` may be continuous.
-    """
+    """A property that each group must have. One file each in `privacy/`, one line each in its registry."""
 
     name: ClassVar[str]
-    merge_closed: ClassVar[bool]
-    integral: ClassVar[bool]
 
     @abstractmethod
-    def check(self, table: Table) -> None:
-        """Raise InputError where the requirement makes no sense for the table."""
+    def bind(self, table: Table) -> tuple[Self, ...]:
+        """Check against a table, and name the sensitive attribute; where none is named, one for each that there is.
+
+        Raises InputError where the requirement makes no sense for the table.
+        """
 
     @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attributes that it is about."""
+        return ()
+
+    @property
+    def merge_closed(self) -> bool:
+        """Whether the union of two groups that have it has it.
+
+        Then one group per candidate loses nothing, and dominance and merging of row types keep the optimum.
+        """
+        return True
+
+    @property
+    def integral(self) -> bool:
+        """Whether, with the binaries fixed, its rows bound numbers of rows within disjoint cells of a group.
+
+        Such requirements about the same attributes together leave a network, so `assign` may be continuous.
+        """
+        return False
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it."""
+        return False
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it declares variables that may be fractional where the assignment is whole."""
+        return False
+
+    @property
+    def relative(self) -> bool:
+        """Whether its rows compare with the size of the group, so that the model needs `rows`."""
+        return True
+
     @abstractmethod
-    def smallest_group(self) -> int:
-        """A lower bound on the size of every group that satisfies the requirement."""
+    def smallest_group(self, whole: Group) -> int:
+        """A lower bound on the size of every group that satisfies it, in a table with these counts."""
 
     @abstractmethod
     def holds(self, group: Group) -> bool:
         """Exact check of one group."""
 
-    @abstractmethod
     def viable(self, instance: Instance) -> NDArray[np.bool_]:
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
+        return np.ones(instance.candidates.count, dtype=bool)
+
+    def shortfall(self, _whole: Group) -> Shortfall | None:
+        """What to say where the whole table does not satisfy it; None where there is nothing to point at."""
+        return None
 
     @abstractmethod
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: Instance) -> None:
-        """State the rows of the strong formulation, one indexed component for all candidates."""
+        """State the rows of the strong formulation, indexed components for all candidates."""
 
     @abstractmethod
     def describe(self) -> dict[str, object]:
         """Its parameters as in `result.json`, such as {"k": 5}."""
+
+
+R = TypeVar("R", bound=Requirement)
+
+
+def bind_each(requirement: R, sensitive: str | None, table: Table) -> tuple[R, ...]:
+    """The requirement for the attribute that it names, or for each sensitive attribute of the table."""
+    names = sensitive_names(requirement.name, sensitive, table)
+    return tuple(replace(requirement, sensitive=name) for name in names)  # type: ignore[type-var]
+
+
+def sensitive_names(what: str, named: str | Sequence[str] | None, table: Table) -> tuple[str, ...]:
+    """The sensitive attributes that are meant, all by default; each must have a role in the table and two values."""
+    if not table.sensitive:
+        raise InputError(f"{table.source}: {what} needs a sensitive attribute; name it (sensitive=..., --sensitive)")
+    names = table.sensitive if named is None else (named,) if isinstance(named, str) else tuple(named)
+    for name in names:
+        if name not in table.sensitive:
+            raise InputError(
+                f'{table.source}: {what}: "{name}" is not a sensitive attribute of the table'
+                f"{nearest(str(name), list(table.sensitive))}; it has {', '.join(table.sensitive)}"
+            )
+        if table.keys[name].n_unique() < 2:
+            raise InputError(
+                f'{table.source}: column "{name}": a sensitive attribute with one value only hides nothing'
+            )
+    return names
+
+
+def whole_number(value: object, what: str, least: int = 1) -> int:
+    """Check a whole-number parameter."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{what} must be a whole number, found {kind_of(value)}")
+    if value < least:
+        raise InputError(f"{what} must be at least {least}, found {value}")
+    return int(value)

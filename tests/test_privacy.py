@@ -1,0 +1,214 @@
+"""Requirements by themselves: what they refuse, what holds for a group, the smallest size they imply."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kanon_milp as km
+from kanon_milp.distances import MatrixDistance, OrderedDistance
+from kanon_milp.powers import below_power, largest_below, smallest_above
+from kanon_milp.privacy import Group
+
+
+def table(sensitive: str = "abcabd", second: str | None = None) -> km.Table:
+    columns = {"q": list("xxyyzz")[: len(sensitive)], "s": list(sensitive)}
+    if second is not None:
+        columns["s2"] = list(second)
+    return km.Table.from_frame(pl.DataFrame(columns), "q", [name for name in columns if name != "q"], source="t.csv")
+
+
+def group(values: str, whole: str) -> Group:
+    reference = Group.of(["s"], Counter((value,) for value in whole))
+    return Group.of(["s"], Counter((value,) for value in values), reference)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: km.PSensitivity(0), "p must be at least 1, found 0"),
+        (lambda: km.PSensitivity("2"), "p must be a whole number"),  # type: ignore[arg-type]
+        (lambda: km.LDiversity("0.9"), "l must be at least 1, found 9/10"),
+        (lambda: km.LDiversity(1.1), "l: a float is not exact"),  # type: ignore[arg-type]
+        (lambda: km.LDiversity("two"), "l: an exact number"),
+        (lambda: km.LDiversity("3/2", "distinct"), "l must be a whole number for the distinct form"),
+        (lambda: km.LDiversity(2, "entropic"), "the form of l-diversity is one of"),  # type: ignore[arg-type]
+        (lambda: km.LDiversity(2, sensitive=("a", "b")), "one sensitive attribute at a time"),
+        (lambda: km.TCloseness(0.2), 't: a float is not exact; write it as text, such as "0.15"'),  # type: ignore[arg-type]
+        (lambda: km.TCloseness("1.01"), "t must lie between 0 and 1, found 101/100"),
+        (lambda: km.TCloseness("-1/10"), "t must lie between 0 and 1"),
+        (lambda: km.TCloseness("0.2", "equl"), r'unknown ground distance "equl" \(did you mean "equal"'),
+        (lambda: km.TCloseness("0.2", form="long"), "the form of t-closeness is one of"),  # type: ignore[arg-type]
+        (lambda: km.AlphaKAnonymity("0"), "alpha must be above 0"),
+        (lambda: km.AlphaKAnonymity("3/2"), "alpha must be above 0 and at most 1"),
+        (lambda: km.AlphaKAnonymity("1/2", 0), "k must be at least 1"),
+        (lambda: km.BetaLikeness("-1"), "beta must not be negative"),
+        (lambda: km.DeltaDisclosure(0), "delta must be above 0"),
+        (lambda: km.DeltaDisclosure(1, "base10"), "log must be one of"),  # type: ignore[arg-type]
+        (lambda: km.DeltaDisclosure(1, absent="fine"), "absent must be one of"),  # type: ignore[arg-type]
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("requirement", "message"),
+    [
+        (km.PSensitivity(5), 'column "s" has 4 different values, fewer than p = 5'),
+        (km.LDiversity(5, "distinct"), 'column "s" has 4 different values, fewer than l = 5'),
+        (km.LDiversity(5, "blocki-williams"), "fewer than l = 5"),
+        (km.LDiversity(2, sensitive="t"), '"t" is not a sensitive attribute of the table'),
+        (km.TCloseness("0.2", "ordered"), 'column "s": value number 1 .* is no number'),
+        (km.TCloseness("0.2", OrderedDistance(["a", "b"])), "has no rank"),
+        (km.TCloseness("0.2", MatrixDistance(["a", "b"], [[0, 1], [1, 0]])), "is not in the distance matrix"),
+        (km.AlphaKAnonymity("1/2", 7), "k = 7 is larger than the number of rows"),
+        (km.AlphaKAnonymity("1/2", values=["q"]), "has no such value as number 1 of values"),
+        (km.KAnonymity(2, ["s"]), '"s" is none'),
+        (km.KAnonymity(2, ["q", "q"]), "names each column once"),
+    ],
+)
+def test_requirements_that_do_not_fit_the_table_are_refused(requirement: km.Requirement, message: str) -> None:
+    with pytest.raises(km.InputError, match=message) as error:
+        km.Problem(table(), [requirement])
+    assert str(error.value).startswith("t.csv") or "t.csv" in str(error.value)
+
+
+def test_a_sensitive_attribute_is_needed_and_must_vary() -> None:
+    none = km.Table.from_frame(pl.DataFrame({"q": ["x", "y"]}), "q")
+    with pytest.raises(km.InputError, match="needs a sensitive attribute; name it"):
+        km.Problem(none, [km.LDiversity(2)])
+    with pytest.raises(km.InputError, match='column "s": a sensitive attribute with one value only'):
+        km.Problem(table("aaaaaa"), [km.TCloseness("0.2")])
+
+
+def test_without_a_name_every_sensitive_attribute_is_meant() -> None:
+    both = table("abcabd", "uvuvuv")
+    assert [r.attributes for r in km.Problem(both, [km.PSensitivity(2)]).requirements] == [("s",), ("s2",)]
+    (joint,) = km.Problem(both, [km.LDiversity(2, "blocki-williams")]).requirements
+    assert joint.attributes == ("s", "s2")
+    (one,) = km.Problem(both, [km.TCloseness("1/2", sensitive="s2")]).requirements
+    assert one.attributes == ("s2",)
+
+
+def bound(requirement: km.Requirement, whole: str) -> km.Requirement:
+    frame = pl.DataFrame({"q": ["x"] * len(whole), "s": list(whole)})
+    return requirement.bind(km.Table.from_frame(frame, "q", "s"))[0]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "whole", "holds", "fails"),
+    [
+        (km.PSensitivity(2), "abc", ["ab", "aab"], ["a", "aa"]),
+        (km.LDiversity("3/2"), "abc", ["aab", "ab", "aabb"], ["aaab", "a"]),
+        (km.LDiversity(2, "distinct"), "abc", ["aaaab"], ["aaa"]),
+        (km.LDiversity(2, "blocki-williams"), "abc", ["aaaab"], ["aaa"]),
+        (km.TCloseness("1/6"), "aabb", ["ab", "aab", "aabb"], ["aaab", "a"]),
+        (km.AlphaKAnonymity("1/2", 2), "abc", ["ab"], ["aab", "a"]),
+        (km.AlphaKAnonymity("1/2", 2, values=["b"]), "abc", ["ab", "aaa"], ["abb", "b"]),
+        (km.BetaLikeness("1/2"), "aabb", ["ab", "aaab"], ["aaaab", "b"]),
+        (km.DeltaDisclosure(1, "base2"), "aaaabb", ["aab", "aaab", "aaaab"], ["aaaaab", "a", "bba"]),
+        (km.DeltaDisclosure(1, "base2", absent="ignored"), "aaaabb", ["aab", "a"], ["aaaaab", "bba"]),
+        (km.DeltaDisclosure("0.693"), "aabb", ["ab", "aab"], ["aaab", "a"]),
+        (km.DeltaDisclosure("0.694", absent="ignored"), "aabb", ["aaab", "a"], ["aaaab"]),
+    ],
+)
+def test_what_holds_for_a_group(requirement: km.Requirement, whole: str, holds: list[str], fails: list[str]) -> None:
+    requirement = bound(requirement, whole)
+    for rows in holds:
+        assert requirement.holds(group(rows, whole)), rows
+    for rows in fails:
+        assert not requirement.holds(group(rows, whole)), rows
+
+
+def test_blocki_williams_asks_for_partners_of_every_row() -> None:
+    frame = pl.DataFrame({"q": ["x"] * 4, "s": list("abab"), "s2": list("uvvu")})
+    (requirement,) = km.LDiversity(2, "blocki-williams").bind(km.Table.from_frame(frame, "q", ["s", "s2"]))
+    pairs = {"au": 1, "bv": 1}
+    assert requirement.holds(Group.of(["s", "s2"], {tuple(key): n for key, n in pairs.items()}))
+    # (a, v) differs from nobody in both attributes, although two rows do differ in both
+    assert not requirement.holds(Group.of(["s", "s2"], {("a", "u"): 1, ("b", "v"): 1, ("a", "v"): 1}))
+
+
+REQUIREMENTS = [
+    km.PSensitivity(2),
+    km.LDiversity("3/2"),
+    km.LDiversity("5/2"),
+    km.LDiversity(2, "distinct"),
+    km.TCloseness("1/5"),
+    km.TCloseness("1/3"),
+    km.TCloseness("1/10", "ordered"),
+    km.TCloseness("1/4", "numeric"),
+    km.AlphaKAnonymity("2/3", 2),
+    km.BetaLikeness("1/2"),
+    km.DeltaDisclosure(1),
+    km.DeltaDisclosure(1, "base2", "ignored"),
+]
+
+
+@settings(deadline=None)
+@given(st.text("1239", min_size=3, max_size=7).filter(lambda text: len(set(text)) > 1), st.sampled_from(REQUIREMENTS))
+def test_no_group_is_smaller_than_the_implied_size(whole: str, requirement: km.Requirement) -> None:
+    try:
+        requirement = bound(requirement, whole)
+    except km.InputError:
+        return
+    reference = Group.of(["s"], Counter((value,) for value in whole))
+    least = requirement.smallest_group(reference)
+    for size in range(1, min(least, len(whole) + 1)):
+        for rows in itertools.combinations(whole, size):
+            assert not requirement.holds(group("".join(rows), whole))
+
+
+@settings(deadline=None)
+@given(st.text("123", min_size=4, max_size=7).filter(lambda text: len(set(text)) > 1), st.sampled_from(REQUIREMENTS))
+def test_requirements_that_say_so_are_merge_closed(whole: str, requirement: km.Requirement) -> None:
+    requirement = bound(requirement, whole)
+    if not requirement.merge_closed:
+        return
+    rows = range(len(whole))
+    good = [
+        set(chosen)
+        for size in rows
+        for chosen in itertools.combinations(rows, size + 1)
+        if requirement.holds(group("".join(whole[i] for i in chosen), whole))
+    ]
+    for left, right in itertools.combinations(good, 2):
+        if not left & right:
+            assert requirement.holds(group("".join(whole[i] for i in left | right), whole))
+
+
+@settings(deadline=None)
+@given(st.fractions(1, 20, max_denominator=50), st.fractions(Fraction(1, 50), 3, max_denominator=50))
+def test_comparison_with_powers_is_exact(value: Fraction, exponent: Fraction) -> None:
+    for base, log in (("natural", math.log), ("base2", math.log2)):
+        if abs(log(value) - exponent) > 1e-9:
+            assert below_power(value, exponent, base) == (log(value) < exponent)  # type: ignore[arg-type]
+
+
+def test_a_rational_power_is_not_below_itself() -> None:
+    assert not below_power(Fraction(8), Fraction(3), "base2")
+    assert below_power(Fraction(8) - Fraction(1, 10**40), Fraction(3), "base2")
+    # ln 2 to forty digits, and one more in the last place
+    digits = "0.6931471805599453094172321214581765680755"
+    assert not below_power(Fraction(2), Fraction(digits), "natural")
+    assert below_power(Fraction(2), Fraction(digits) + Fraction(1, 10**40), "natural")
+
+
+@settings(deadline=None)
+@given(st.floats(0.01, 5).map(Fraction), st.integers(1, 30))
+def test_best_fractions_beside_a_number(number: Fraction, limit: int) -> None:
+    fractions = {Fraction(a, b) for b in range(1, limit + 1) for a in range(6 * b)}
+    below = largest_below(lambda x: x < number, limit)
+    above = smallest_above(lambda x: x < number, limit)
+    assert below == max(x for x in fractions if x < number)
+    assert above == min(x for x in fractions if x >= number)
