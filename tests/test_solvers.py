@@ -27,7 +27,7 @@ from kanon_milp.solvers import cbc as cbc_module
 from kanon_milp.solvers import highs as highs_module
 from kanon_milp.solvers.canaries import small_model
 from kanon_milp.solvers.cbc_log import LogReader, printed_range
-from kanon_milp.solvers.common import Recorder, judge
+from kanon_milp.solvers.common import Recorder, Watch, judge
 
 INF = float("inf")
 
@@ -642,3 +642,11 @@ def test_log_of_both_generations_of_cbc_is_read():
     assert seen[-1].incumbent == 124.0
     assert seen[-1].bound == pytest.approx(107.1245)
     assert log.final_range == pytest.approx((107.1245, 107.1255))
+
+
+def test_a_solver_that_overruns_its_time_limit_is_stopped() -> None:
+    watch = Watch(Recorder(None), None)
+    began = time.perf_counter()
+    assert not watch.wait(threading.Event(), 0.2, seconds=0.1)
+    assert watch.late
+    assert 0.4 <= time.perf_counter() - began < 5

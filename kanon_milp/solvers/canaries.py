@@ -71,6 +71,32 @@ def mixed_rounding() -> Canary:
     return Canary(model, StopReason.OPTIMAL, 9.0)
 
 
+def equality_clique() -> Canary:
+    """HiGHS 1.15.1 answers 2, marked optimal, unless its presolve rule "enumeration" is off.
+
+    The rule drops an equation all of whose variables but one are fixed (https://github.com/ERGO-Code/HiGHS/issues/3216,
+    mended after 1.15.1). The model is what is left of a small t-closeness problem in which that happens.
+    """
+    sparse: list[tuple[float, dict[int, float], float]] = [
+        (1, {0: 1, 1: 1, 2: 1}, 1),  # a row goes to group 0, 1 or elsewhere
+        (-_INF, {3: 1, 6: -1}, 0),
+        (-_INF, {1: 1, 7: -1}, 0),
+        (-_INF, {}, 0),
+        (0, {0: 1, 3: 1, 8: -1}, 0),  # sizes of the groups
+        (0, {1: 1, 4: 1, 5: 1, 9: -1}, 0),
+        (0, {7: -2, 9: 1}, _INF),
+        (-_INF, {0: 3, 8: -1, 10: -1}, 0),  # shares
+        (-_INF, {3: 3, 8: -1, 11: -1}, 0),
+        (-_INF, {1: 3, 9: -1}, 0),
+        (-_INF, {8: -3, 10: 2, 11: 2}, 0),
+    ]
+    rows = [(low, [row.get(j, 0.0) for j in range(12)], high) for low, row, high in sparse]
+    bounds = [(0.0, 1.0)] * 8 + [(0.0, 2.0), (0.0, 5.0), (0.0, _INF), (0.0, _INF)]
+    costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
+    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4)
+    return Canary(model, StopReason.OPTIMAL, 0.0)
+
+
 def knapsack() -> Canary:
     """Feasible with a fractional relaxation: maximize 5a + 4b + 3c under three capacities, and a constant."""
     rows = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
@@ -99,6 +125,7 @@ def unbounded() -> Canary:
 
 CANARIES: tuple[Callable[[], Canary], ...] = (
     mixed_rounding,
+    equality_clique,
     knapsack,
     infeasible_integers,
     infeasible_relaxation,

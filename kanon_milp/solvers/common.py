@@ -149,6 +149,12 @@ class Recorder:
             if better or (tighter and new_time) or (last and self._state() != self._last_state()):
                 self._points.append(Progress(self.seconds(), *self._state()))
 
+    def forget(self) -> None:
+        """Leave out everything so far: it came from a solver that was wrong."""
+        with self._lock:
+            self._incumbent, self._bound = math.inf, -math.inf
+            self._points.clear()
+
     def report(self, now: bool = False) -> None:
         """Call on_progress with the present state, if it is time to."""
         seconds = self.seconds()
@@ -183,6 +189,7 @@ class Watch:
         self._recorder = recorder
         self._interrupt = interrupt
         self._impatient = False
+        self.late = False
 
     def asked(self) -> bool:
         """Whether somebody wants the solver to stop; also looks at the caller's event."""
@@ -190,17 +197,28 @@ class Watch:
             self.stop.set()
         return self.stop.is_set()
 
-    def wait(self, done: threading.Event, patience: float, on_stop: Callable[[], None] | None = None) -> bool:
+    def wait(
+        self,
+        done: threading.Event,
+        patience: float,
+        on_stop: Callable[[], None] | None = None,
+        seconds: float | None = None,
+    ) -> bool:
         """Wait until `done`; False if the solver does not react within `patience` seconds to being stopped.
 
         A second Ctrl-C ends the patience. `on_stop` is called once when stopping is asked for. An exception
-        of on_progress stops the solver and is raised.
+        of on_progress stops the solver and is raised. seconds: the solver's own time limit; one that does not keep
+        it is stopped `patience` seconds later, and `late` is set.
         """
         deadline = math.inf
+        over = math.inf if seconds is None else time.perf_counter() + seconds + patience
         while True:
             try:
                 while not done.wait(_POLL_EVERY):
                     self._recorder.report()
+                    if time.perf_counter() > over and not self.stop.is_set():
+                        self.late = True
+                        self.stop.set()
                     if self.asked() and deadline == math.inf:
                         deadline = time.perf_counter() + patience
                         if on_stop is not None:

@@ -38,8 +38,15 @@ from kanon_milp.solvers.common import (
 )
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
+# Bits of the option presolve_rule_off: aggregator and enumeration. With these rules HiGHS 1.15.1 drops equations that
+# it takes for redundant, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended after
+# 1.15.1; the canary "equality clique", and a test of the t-closeness problem that showed it).
+_UNSAFE_RULES = (1 << 12) | (1 << 16)
 _PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
 _COMPLETION_SECONDS = 10.0
+_MOMENT = 1.0  # models that took no longer ...
+_SMALL = 5000  # ... and have no more variables are solved a second time without presolve
+_SECOND_LOOK = 3.0
 _COMPLETION_SHARE = 0.1  # of the time limit
 
 
@@ -115,6 +122,7 @@ class HighsAdapter(SolverAdapter):
                 outcome = _Outcome(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
+                outcome = self._second_look(model, options, outcome, recorder, watch)
             if outcome.stop_reason is None or (outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()):
                 outcome = self._unbounded_or_infeasible(model, options, recorder, watch)
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.stop_reason, outcome.x, point))
@@ -172,6 +180,31 @@ class HighsAdapter(SolverAdapter):
         fixed = dataclasses.replace(model, lower=lower, upper=upper)
         x = _run(fixed, quick, None, recorder, watch, record=False).x
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
+
+    @staticmethod
+    def _second_look(
+        model: LinearModel, options: SolverOptions, outcome: _Outcome, recorder: Recorder, watch: Watch
+    ) -> _Outcome:
+        """Solve a small integer model once more without presolve, and believe the better answer.
+
+        Presolve of HiGHS 1.15.1 has made dear points look optimal and feasible models infeasible, all of them small
+        enough to be presolved away. Models that take longer than a moment are not looked at again.
+        """
+        decided = outcome.stop_reason in (StopReason.OPTIMAL, StopReason.INFEASIBLE)
+        if not decided or not model.integer.any() or "presolve" in options.extra:
+            return outcome
+        if recorder.seconds() > _MOMENT or model.variables > _SMALL:
+            return outcome
+        limit = recorder.seconds() + _SECOND_LOOK
+        limit = limit if options.time_limit is None else min(limit, options.time_limit)
+        again = dataclasses.replace(options, time_limit=limit, extra={**options.extra, "presolve": "off"})
+        other = _run(model, again, outcome.x, recorder, watch, record=False)
+        if other.stop_reason is not StopReason.OPTIMAL or other.x is None:
+            return outcome
+        if outcome.x is None or model.value(other.x) < model.value(outcome.x) - FEASIBILITY:
+            recorder.forget()
+            return dataclasses.replace(other, message="presolve of HiGHS was wrong; solved without it")
+        return outcome
 
     @staticmethod
     def _unbounded_or_infeasible(
@@ -240,10 +273,17 @@ def _run(
             done.set()
 
     threading.Thread(target=work, name="highs", daemon=True).start()
-    if not watch.wait(done, _PATIENCE):
-        message = "HiGHS did not react to the interruption; its last reported point is taken"
-        return _Outcome(StopReason.INTERRUPTED, best[0] if best else None, recorder.bound if record else None, message)
-    return _read(highs, highspy, model)
+    reacted = watch.wait(done, _PATIENCE, seconds=recorder.left(options))
+    if not reacted:
+        asked = "its time limit" if watch.late else "the interruption"
+        message = f"HiGHS did not react to {asked}; its last reported point is taken"
+        bound = recorder.bound if record else None
+        outcome = _Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
+    else:
+        outcome = _read(highs, highspy, model)
+    if watch.late and outcome.stop_reason is StopReason.INTERRUPTED:
+        outcome = dataclasses.replace(outcome, stop_reason=StopReason.TIME_LIMIT)
+    return outcome
 
 
 def _read(highs: Any, highspy: Any, model: LinearModel) -> _Outcome:
@@ -288,6 +328,7 @@ def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left:
         "random_seed": options.seed,
         "mip_rel_gap": float(options.gap),
         "mip_abs_gap": float(options.absolute_gap),
+        "presolve_rule_off": _UNSAFE_RULES,
     }
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)
