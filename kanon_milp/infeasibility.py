@@ -2,73 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.instance import Instance
+from kanon_milp.instance import Instance, whole_table
+from kanon_milp.privacy import Group, Requirement
+from kanon_milp.problem import Problem
 from kanon_milp.recoding import describe_vector
+from kanon_milp.rowtypes import RowTypes
 
 SHOWN = 10
+WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
 
 
-@dataclass(frozen=True, eq=False)
-class Stranded:
-    """Row types that no candidate can hold: even alone they have no solution.
+def spelled(requirement: Requirement) -> str:
+    """A requirement with its parameters, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
+    described = requirement.describe()
+    exact = {key.removesuffix("_exact"): value for key, value in described.items() if key.endswith("_exact")}
+    parameters = ", ".join(
+        f"{key} = {exact.get(key, value)}"
+        for key, value in described.items()
+        if not key.endswith("_exact") and key != "sensitive"
+    )
+    about = "".join(f' of "{name}"' for name in requirement.attributes)
+    return f"{requirement.name}{about} ({parameters})"
 
-    types: their numbers. rows: how many rows they have. examples: row numbers (from 1) of the first of these rows.
-    patterns: the level vectors tried, as in a mask file.
+
+def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
+    """Whether not even the whole table as one group satisfies a requirement.
+
+    Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
+    mask. None if there is no such requirement.
     """
-
-    types: NDArray[np.int64]
-    rows: int
-    examples: tuple[int, ...]
-    patterns: tuple[str, ...]
-
-    def __str__(self) -> str:
-        shown = ", ".join(map(str, self.examples))
-        more = ", ..." if self.rows > len(self.examples) else ""
-        patterns = "; ".join(self.patterns[:SHOWN])
-        rest = f"; and {len(self.patterns) - SHOWN} more" if len(self.patterns) > SHOWN else ""
-        return (
-            f"{len(self.types)} row types with {self.rows} rows cannot satisfy the privacy requirements "
-            f"under any of the {len(self.patterns)} patterns (rows {shown}{more}). Patterns tried: {patterns}{rest}. "
-            "Add a pattern that suppresses more, such as the fully suppressed one"
-        )
+    counts = whole_table(types)
+    whole: Group = replace(counts, whole=counts)
+    for requirement in problem.requirements:
+        if not requirement.merge_closed or requirement.holds(whole):
+            continue
+        short = requirement.shortfall(whole)
+        because = ""
+        if short is not None:
+            of_row = problem.table.keys[short.attribute]
+            row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
+            because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
+        return f"not even the whole table as one group has {spelled(requirement)}{because}"
+    return None
 
 
-def find_stranded(reduced: Instance) -> Stranded | None:
-    """The row types without a viable candidate; they prove infeasibility by themselves."""
+def find_stranded(before: Instance, reduced: Instance) -> str | None:
+    """Row types without a viable candidate: even alone they have no solution. None if there are none."""
     covered = np.zeros(reduced.types.count, dtype=bool)
     covered[reduced.candidates.members] = True
-    types = np.flatnonzero(~covered)
-    if not len(types):
+    stranded = ~covered
+    if not stranded.any():
         return None
     of_row = reduced.types.type_of_rows(reduced.problem.table.keys)
-    rows = np.flatnonzero(~covered[of_row]) + 1
-    return Stranded(
-        types=types,
-        rows=len(rows),
-        examples=tuple(rows[:SHOWN].tolist()),
-        patterns=tuple(describe_vector(v, reduced.levels.columns) for v in reduced.levels.vectors.tolist()),
+    rows = np.flatnonzero(stranded[of_row]) + 1
+    patterns = [describe_vector(v, reduced.levels.columns) for v in reduced.levels.vectors.tolist()]
+    shown = ", ".join(map(str, rows[:SHOWN].tolist())) + (", ..." if len(rows) > SHOWN else "")
+    rest = f"; and {len(patterns) - SHOWN} more" if len(patterns) > SHOWN else ""
+    return (
+        f"{stranded.sum()} row types with {len(rows)} rows cannot satisfy the privacy requirements "
+        f"under any of the {len(patterns)} patterns (rows {shown}){_blame(before, stranded)}. "
+        f"Patterns tried: {'; '.join(patterns[:SHOWN])}{rest}. {WAY_OUT}"
     )
 
 
-def explain_infeasible(instance: Instance, before: Instance) -> str:
-    """Explain a proven infeasibility that no single row type causes."""
-    problem = instance.problem
-    sides = []
-    if problem.cost_bound is not None:
-        sides.append(f"a loss of at most {problem.cost_bound}")
-    if problem.min_groups is not None:
-        sides.append(f"at least {problem.min_groups} groups")
-    if problem.max_groups is not None:
-        sides.append(f"at most {problem.max_groups} groups")
+def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
+    """Which requirement by itself leaves how many of the stranded row types without a candidate."""
+    requirements = before.problem.requirements
+    if len(requirements) == 1:
+        return ""
+    found = []
+    for requirement in requirements:
+        viable = requirement.viable(before)
+        covered = np.zeros(before.types.count, dtype=bool)
+        covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
+        alone = int((stranded & ~covered).sum())
+        if alone:
+            found.append(f"{spelled(requirement)} alone rules out {alone} of them")
+    return ": " + "; ".join(found or ["no single requirement alone, but all together"])
+
+
+def explain_infeasible(problem: Problem, patterns: int) -> str:
+    """Explain a proven infeasibility that no single row type causes, under so many patterns."""
+    sides = list(side_constraints(problem).values())
     if sides:
         return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
-    requirements = ", ".join(f"{key} = {value}" for r in problem.privacy for key, value in r.describe().items())
+    requirements = ", ".join(spelled(r) for r in problem.requirements)
     return (
-        f"proven: each row type alone could satisfy {requirements} under one of the {before.levels.count} patterns, "
-        "but not all of them at once; add a pattern that suppresses more, such as the fully suppressed one"
+        f"proven: each row type alone could satisfy {requirements} under one of the {patterns} patterns, "
+        f"but not all of them at once. {WAY_OUT}"
     )
+
+
+def side_constraints(problem: Problem) -> dict[str, str]:
+    """The side constraints of a problem: name of the model's row → in words."""
+    sides = {}
+    if problem.cost_bound is not None:
+        sides["cost_bound"] = f"a loss of at most {problem.cost_bound}"
+    if problem.min_groups is not None:
+        sides["min_groups"] = f"at least {problem.min_groups} groups"
+    if problem.max_groups is not None:
+        sides["max_groups"] = f"at most {problem.max_groups} groups"
+    return sides

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kanon_milp.formulations import Formulation
-from kanon_milp.infeasibility import Stranded, find_stranded
-from kanon_milp.instance import Instance, compress_table, recode, with_candidates
+from kanon_milp.infeasibility import find_stranded, refuse_whole
+from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.problem import Problem
 from kanon_milp.reductions import Step, reduce
 from kanon_milp.result import Size
@@ -51,7 +51,7 @@ class Clock:
 class Prepared:
     """An instance before and after the reductions, and what the formulation is declared over.
 
-    stranded: row types that no candidate can hold, a proof of infeasibility.
+    row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver.
     """
 
     problem: Problem
@@ -59,7 +59,8 @@ class Prepared:
     before: Instance
     instance: Instance
     steps: list[Step]
-    stranded: Stranded | None
+    row_types: tuple[int, int]
+    obstacle: str | None
 
     @property
     def size_before(self) -> Size:
@@ -86,14 +87,17 @@ def prepare_for(problem: Problem, formulation: Formulation, clock: Clock) -> Pre
     """Compress, recode, enumerate and reduce."""
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
-        types = compress_table(problem)
+        compressed = compress_table(problem)
+        types = types_of(problem, compressed)
+        obstacle = refuse_whole(problem, types)
     with clock.step("candidates"):
         levels = recode(problem, types)
         before = with_candidates(problem, types, levels)
     with clock.step("reduce"):
         steps = reduce(before)
         reduced = steps[-1].instance
-        stranded = find_stranded(reduced)
+        stranded = find_stranded(before, reduced)
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
-    whole = not formulation.reduced or stranded is not None
-    return Prepared(problem, formulation, before, before if whole else reduced, steps, stranded)
+    instance = before if not formulation.reduced or stranded is not None else reduced
+    row_types = (compressed.count, compressed.star_count)
+    return Prepared(problem, formulation, before, instance, steps, row_types, obstacle or stranded)

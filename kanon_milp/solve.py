@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
-from kanon_milp.algorithms.row_assignment import Assignment, assign_rows
+from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
 from kanon_milp.compilation import Compiled, compile_model
+from kanon_milp.conflict import find_conflict
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.expansion import expand
-from kanon_milp.formulations import get_formulation
-from kanon_milp.infeasibility import explain_infeasible
+from kanon_milp.formulations import Formulation, get_formulation
+from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.instance import Instance
+from kanon_milp.judgement import judge, objective_of, scale_of
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
-from kanon_milp.proof import WHOLE_GAP, close, contradicts, meets, safe_bound
+from kanon_milp.proof import WHOLE_GAP, safe_bound
 from kanon_milp.result import Proof, Result, Size, SolverRun
-from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers import Capability, Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
 from kanon_milp.verify import Report, verify
+
+EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 
 OnProgress = Callable[[Progress], None]
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
@@ -39,7 +46,7 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     gap: float = 0.0,
-    log_file: Any | None = None,
+    log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
@@ -53,18 +60,39 @@ def solve(
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
-    adapter = _adapter(solver)
-    clock = Clock(on_stage)
-    prepared = prepare_for(problem, get_formulation(formulation), clock)
-    tuned = prepared.formulation.tune(prepared.instance).get(adapter.name, {})
+    return _solve(
+        problem,
+        _adapter(solver),
+        get_formulation(formulation),
+        options,
+        Clock(on_stage),
+        on_progress=on_progress,
+        interrupt=interrupt,
+    )
+
+
+def _solve(
+    problem: Problem,
+    adapter: SolverAdapter,
+    formulation: Formulation,
+    options: SolverOptions,
+    clock: Clock,
+    *,
+    on_progress: OnProgress | None = None,
+    interrupt: threading.Event | None = None,
+    explain: bool = True,
+) -> Result:
+    """Prepare, declare and solve."""
+    prepared = prepare_for(problem, formulation, clock)
+    tuned = formulation.tune(prepared.instance).get(adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
     run = Run(prepared, adapter, options, clock)
-    if prepared.stranded is not None:
-        return run.end("infeasible", "infeasible", message=str(prepared.stranded))
+    if prepared.obstacle is not None:
+        return run.end("infeasible", "infeasible", message=prepared.obstacle)
     with clock.step("build"):
         model = prepared.formulation.build(prepared.instance)
-    return _finish(run, model, on_progress, interrupt, own=True)
+    return _finish(run, model, on_progress, interrupt, own=True, explain=explain)
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
@@ -83,7 +111,7 @@ def solve_model(
     threads: int = 1,
     seed: int = 0,
     gap: float = 0.0,
-    log_file: Any | None = None,
+    log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
@@ -149,7 +177,7 @@ class Run:
             solver=SolverRun(self.adapter.name, version or self.adapter.version(), formulation, self.options),
             before=self.prepared.size_before,
             after=Size(types.count, candidates.count, candidates.pairs, *size),
-            row_types=(types.count, types.star_count),
+            row_types=self.prepared.row_types,
             seconds=self.clock.total(),
             trajectory=trajectory,
             message=message,
@@ -157,39 +185,12 @@ class Run:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """How a model's objective relates to the problem's: value = sign · model value · unit.
-
-    integral: whether the objective of every integral point is a whole number in the model's units.
-    """
-
-    sign: int
-    unit: Fraction
-    integral: bool
-
-    def to_problem(self, value: float | None) -> float | None:
-        """A model's (minimized) value in the problem's units."""
-        return None if value is None else self.sign * value * float(self.unit)
-
-    def exact(self, bound: float | None) -> Fraction | None:
-        """A model's safe bound in the problem's units."""
-        if bound is None:
-            return None
-        whole = Fraction(round(bound)) if self.integral else Fraction(bound).limit_denominator(10**9)
-        return self.sign * whole * self.unit
-
-    def to_model(self, value: Fraction) -> float:
-        """A value in the problem's units as the model's."""
-        return self.sign * float(value / self.unit)
-
-
 def _options(
     time_limit: float | None,
     threads: int,
     seed: int,
     gap: float,
-    log_file: Any,
+    log_file: str | Path | None,
     extra: dict[str, object] | None,
 ) -> SolverOptions:
     if time_limit is not None and not time_limit > 0:
@@ -200,7 +201,9 @@ def _options(
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
     if seed < 0:
         raise InputError("the seed must not be negative")
-    return SolverOptions(time_limit, threads, seed, gap, 0.0, log_file, dict(extra or {}))
+    return SolverOptions(
+        time_limit, threads, seed, gap, 0.0, None if log_file is None else Path(log_file), dict(extra or {})
+    )
 
 
 def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
@@ -218,8 +221,12 @@ def _finish(
     interrupt: threading.Event | None,
     *,
     own: bool,
+    explain: bool = True,
 ) -> Result:
-    """Hand the model over, solve it, assign rows, verify and judge. own: the model is as the package declares it."""
+    """Hand the model over, solve it, assign rows, verify and judge.
+
+    own: the model is as the package declares it. explain: look for what is in conflict where there is no solution.
+    """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     with clock.step("handover"):
         compiled = compile_model(model)
@@ -227,7 +234,7 @@ def _finish(
             compiled = _integer_assignment(compiled, model)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
-    scale = _scale(instance, model, compiled, own=own)
+    scale = scale_of(instance, model, compiled, own=own)
 
     options = run.options
     if options.time_limit is not None:
@@ -241,11 +248,14 @@ def _finish(
             on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
 
     with clock.step("solve"):
-        answer = run.adapter.solve(linear, options, on_progress=forward, interrupt=interrupt)
+        start = _start(run, model, compiled) if own else None
+        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
     bound = safe_bound(answer.bound, integral=scale.integral)
     trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
     if answer.x is None:
-        reason, proof, message = _claim_without_point(answer, bound, run.prepared)
+        reason, proof, message = _claim_without_point(answer, bound, run)
+        if proof == "infeasible" and own and explain:
+            message = _explain(run, interrupt)
         known = None if proof == "infeasible" else scale.exact(bound)
         return run.end(
             reason, proof, bound=known, size=size, trajectory=trajectory, version=answer.version, message=message
@@ -257,8 +267,8 @@ def _finish(
         report = verify(problem, table, partition=release.group.tolist())
     if not own:
         compiled.load(answer.x)
-    objective = _objective(problem, model, compiled, answer, report, scale, own=own)
-    reason, proof, exact_bound, message = _judge(answer, report, objective, bound, scale)
+    objective = objective_of(problem, model, compiled, answer, report, scale, own=own)
+    reason, proof, exact_bound, message = judge(answer, report, objective, bound, scale)
     return run.end(
         reason,
         proof,
@@ -274,6 +284,23 @@ def _finish(
     )
 
 
+def _start(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
+    """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
+    problem, instance = run.prepared.problem, run.prepared.instance
+    if problem.network or problem.objective != "loss" or side_constraints(problem):
+        return None
+    if Capability.PARTIAL_START not in run.adapter.capabilities:
+        return None
+    found = greedy(instance)
+    if found is None:
+        return None
+    rows = found.rows_of_pairs(instance)
+    used = np.bincount(instance.candidates.candidate_of_pair(), weights=rows, minlength=instance.candidates.count) > 0
+    values = np.concatenate([rows, used]).astype(float).tolist()
+    columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
+    return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
+
+
 def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
     """Take `assign` as integer: a user's rows may have broken the network behind it."""
     columns = compiled.columns_of(list(model.assign.values()))
@@ -282,74 +309,49 @@ def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compile
     return replace(compiled, linear=replace(compiled.linear, integer=integer))
 
 
-def _scale(instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, *, own: bool) -> Scale:
-    """Our own objectives are whole numbers; a user's is only if all of its variables and coefficients are."""
-    linear = compiled.linear
-    whole = bool((linear.c == np.round(linear.c)).all()) and linear.offset == round(linear.offset)
-    integral = own or (whole and bool(linear.integer[linear.c != 0].all()))
-    return Scale(compiled.sign, instance.levels.unit if model.loss.active else Fraction(1), integral)
-
-
 def _assignment(
     instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, answer: SolverResult, *, own: bool
 ) -> Assignment:
-    """Integral rows of each pair: by row assignment for our own models, as the solver says for a user's model."""
+    """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
     assert answer.x is not None
     columns = compiled.columns_of(list(model.assign.values()))
     x = np.where(columns >= 0, answer.x[columns], 0.0)
-    if not own:
-        return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
     candidate = instance.candidates.candidate_of_pair()
+    if not own or not instance.problem.network:
+        return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
     rows = np.bincount(candidate, weights=x, minlength=instance.candidates.count)
-    assignment = assign_rows(instance, rows > 0.5)
+    exclusive = any(requirement.exclusive for requirement in instance.problem.requirements)
+    assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
     claimed = float(instance.candidates.cost[candidate] @ x)
     if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
         raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
     return assignment
 
 
-def _judge(
-    answer: SolverResult, report: Report, objective: Fraction | None, bound: float | None, scale: Scale
-) -> tuple[str, Proof, Fraction | None, str]:
-    """Stop reason, proof, bound and message: optimal only where incumbent and bound meet and the verifier agrees."""
-    exact_bound = scale.exact(bound)
-    if objective is None or not report.ok:
-        return "error", "none", exact_bound, "the verifier refuses the table"
-    reached = scale.to_model(objective)
-    if contradicts(reached, bound, integral=scale.integral):
-        message = "the verified table is better than the bound that the solver claims; the bound is discarded"
-        return "error", "none", None, message
-    if meets(reached, bound, integral=scale.integral):
-        return "optimal", "optimal", objective, answer.message
-    reason = "gap_limit" if answer.stop_reason is StopReason.OPTIMAL else answer.stop_reason.value
-    return reason, "none" if exact_bound is None else "bound", exact_bound, answer.message
+def _explain(run: Run, interrupt: threading.Event | None) -> str:
+    """Which of the things asked for are in conflict, or just that there is no solution."""
+    problem = run.prepared.problem
+    ends = time.perf_counter() + EXPLAIN_SECONDS
+    if run.options.time_limit is not None:
+        ends = min(ends, time.perf_counter() + run.options.time_limit - run.clock.since_reading())
+
+    def is_infeasible(smaller: Problem) -> bool | None:
+        left = ends - time.perf_counter()
+        if left <= 0 or (interrupt is not None and interrupt.is_set()):
+            return None
+        # any table will do: a gap that the first one meets
+        options = replace(run.options, time_limit=left, gap=0.999, log_file=None)
+        formulation = run.prepared.formulation
+        trial = _solve(smaller, run.adapter, formulation, options, Clock(), interrupt=interrupt, explain=False)
+        return True if trial.proof == "infeasible" else False if trial.verified else None
+
+    conflict = find_conflict(problem, is_infeasible)
+    return explain_infeasible(problem, run.prepared.before.levels.count) if conflict is None else str(conflict)
 
 
-def _objective(
-    problem: Problem,
-    model: pyo.ConcreteModel,
-    compiled: Compiled,
-    answer: SolverResult,
-    report: Report,
-    scale: Scale,
-    *,
-    own: bool,
-) -> Fraction | None:
-    """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
-    assert answer.x is not None
-    if report.cost is None:
-        return None
-    if own:
-        return report.cost if problem.objective == "loss" else Fraction(report.groups)
-    value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and close(value, scale.to_model(report.cost)):
-        return report.cost
-    return scale.exact(value)
-
-
-def _claim_without_point(answer: SolverResult, bound: float | None, prepared: Prepared) -> tuple[str, Proof, str]:
+def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
     if answer.stop_reason is StopReason.INFEASIBLE:
-        return "infeasible", "infeasible", explain_infeasible(prepared.instance, prepared.before)
+        return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
         return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
     return (
