@@ -16,7 +16,7 @@ from oracle import released_rows
 
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.table import Table
@@ -269,17 +269,25 @@ def test_messages_never_name_cells():
 
 
 @dataclasses.dataclass(frozen=True)
-class EveryDisease:
+class EveryDisease(Requirement):
     """A requirement that the verifier has no check of its own for."""
 
     among: tuple[str, ...]
     name: ClassVar[str] = "every_disease"
 
-    def check(self, table):
-        pass
+    def bind(self, table):
+        return (self,)
+
+    def smallest_group(self, whole):
+        return 1
+
+    def declare(self, block, model, instance):
+        raise AssertionError("the verifier needs no model")
 
     def holds(self, group: Group):
         assert sum(group.sensitive["disease"].values()) == group.size
+        assert group.names == ("disease",)
+        assert group.whole.sensitive == {"disease": {"Viral": 3, "Heart": 3, "Cancer": 4}}
         return set(group.sensitive["disease"]) >= set(self.among)
 
     def describe(self):
@@ -423,7 +431,33 @@ def test_the_report_is_plain_data():
     assert (data["cost"], data["cost_exact"], data["groups"]) == (54, "54", 3)
     assert data["privacy"] == [{"k": 3}]
     assert data["mean_group_exact"] == "10/3"
-    assert data["sensitive"]["disease"] == {"p": 1, "l": 1, "l_exact": "1", "t": 0.6, "t_exact": "3/5"}
+    assert data["sensitive"]["disease"] == {
+        "p": 1,
+        "l": 1,
+        "l_exact": "1",
+        "l_distinct": 1,
+        "l_entropy": 1.0,
+        "l_entropy_exact": "1",
+        "l_entropy_whole": 1,
+        "recursive": {},
+        "alpha": 1,
+        "alpha_exact": "1",
+        "t": 0.6,
+        "t_exact": "3/5",
+        "t_equal": 0.6,
+        "t_equal_exact": "3/5",
+        "beta": 1.5,
+        "beta_exact": "3/2",
+        "delta": None,
+        "delta_base2": None,
+        "delta_ratio": None,
+        "delta_ratio_exact": None,
+        "delta_present": 0.9162907318741551,
+        "delta_present_base2": 1.3219280948873624,
+        "delta_present_ratio": 2.5,
+        "delta_present_ratio_exact": "5/2",
+    }
+    assert (data["l_pairwise"], data["minimal"]) == (None, True)
     assert data["partition"]["groups"] == 3
     text = report.summary()
     assert text.startswith("verified")

@@ -5,7 +5,16 @@ says holds whoever made the table.
 """
 
 from kanon_milp.verify.check import verify, verify_files
-from kanon_milp.verify.groups import GroupFacts, SensitiveFacts
+from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
+from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
 
-__all__ = ["GroupFacts", "Report", "SensitiveFacts", "verify", "verify_files"]
+__all__ = [
+    "EntropyDiversity",
+    "GroupFacts",
+    "LogRatio",
+    "Report",
+    "SensitiveFacts",
+    "verify",
+    "verify_files",
+]

@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.recoding import Number, Recoding
+from kanon_milp.exact import Number
+from kanon_milp.recoding import Recoding
 from kanon_milp.table import Table
 from kanon_milp.verify.frames import classes, list_rows
 
@@ -42,25 +43,59 @@ class ColumnRule:
         """Highest level."""
         return len(self.costs) - 1
 
+    def path(self, original: Value) -> tuple[Value, ...]:
+        """What the original value is released as at each level."""
+        return (original, self.symbol) if self.paths is None else self.paths[original]
+
     def levels(self, original: Value, released: Value) -> Levels:
         """All levels at which the original value reads as the released one; none if that is not legal."""
-        path = (original, self.symbol) if self.paths is None else self.paths[original]
-        return tuple(level for level, label in enumerate(path) if label == released)
+        return tuple(level for level, label in enumerate(self.path(original)) if label == released)
 
 
-def check_cells(table: Table, recoding: Recoding, released: pl.DataFrame) -> tuple[Fraction | None, list[str]]:
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What all released rows may become: a rule per quasi-identifier, and the level vectors that the mask allows.
+
+    allowed: in the order of the quasi-identifiers; None if all are.
+    """
+
+    columns: tuple[ColumnRule, ...]
+    allowed: frozenset[Levels] | None
+
+    @classmethod
+    def of(cls, table: Table, recoding: Recoding) -> Rules:
+        """Check a recoding against a table; raises InputError."""
+        rules = tuple(_rule(table, recoding, name) for name in table.quasi_identifiers)
+        return cls(rules, _allowed_vectors(recoding, rules))
+
+    def allow(self, readings: Sequence[Levels]) -> bool:
+        """Whether a row whose cells can stand at these levels can be read as the mask allows."""
+        return self.allowed is None or not self.allowed.isdisjoint(itertools.product(*readings))
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """At which levels each released cell can stand.
+
+    kind_of_row: int64 (n,), rows with the same number have the same readings. kinds: those readings, one set of levels
+    per quasi-identifier.
+    """
+
+    kind_of_row: NDArray[np.int64]
+    kinds: tuple[tuple[Levels, ...], ...]
+
+
+def check_cells(table: Table, rules: Rules, released: pl.DataFrame) -> tuple[Fraction | None, list[str], Readings]:
     """Check each released cell and each row's level vector.
 
     released: the quasi-identifiers as text, row by row as in the table.
-    Returns the loss, Σ over cells of weight · level cost (None where a cell has no legal reading), and the
-    violations.
+    Returns the loss, Σ over cells of weight · level cost (None where a cell has no legal reading), the violations, and
+    how the cells read.
     """
-    rules = [_rule(table, recoding, name) for name in table.quasi_identifiers]
-    allowed = _allowed_vectors(recoding, rules)
     violations: list[str] = []
     option_of_row: dict[str, NDArray[np.int64]] = {}
     options: list[list[Levels]] = []
-    for rule in rules:
+    for rule in rules.columns:
         row_option, levels = _options(rule, table.keys[rule.name], released[rule.name])
         option_of_row[rule.name] = row_option
         options.append(levels)
@@ -70,11 +105,13 @@ def check_cells(table: Table, recoding: Recoding, released: pl.DataFrame) -> tup
             violations.append(f'column "{rule.name}": not the original value, not {legal}: {list_rows(rows)}')
     kind_of_row, kinds = classes(pl.DataFrame(option_of_row))
     rows_of_kind = np.bincount(kind_of_row)
+    readings = tuple(
+        tuple(levels[option] for levels, option in zip(options, choice, strict=True)) for choice in kinds.rows()
+    )
     loss: Fraction | None = Fraction(0)
     outside: list[int] = []
-    for kind, choice in enumerate(kinds.rows()):
-        readings = [levels[option] for levels, option in zip(options, choice, strict=True)]
-        cost, matches = _cheapest(readings, rules, allowed)
+    for kind, reading in enumerate(readings):
+        cost, matches = _cheapest(reading, rules)
         if cost is None or loss is None:
             loss = None
         else:
@@ -84,7 +121,7 @@ def check_cells(table: Table, recoding: Recoding, released: pl.DataFrame) -> tup
     if outside:
         rows = np.flatnonzero(np.isin(kind_of_row, outside))
         violations.append(f"a released row matches no pattern of the mask: {list_rows(rows)}")
-    return loss, violations
+    return loss, violations, Readings(kind_of_row, readings)
 
 
 def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tuple[NDArray[np.int64], list[Levels]]:
@@ -95,16 +132,14 @@ def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tupl
     return np.array(of_pair, dtype=np.int64)[pair_of_row], list(number)
 
 
-def _cheapest(
-    readings: Sequence[Levels], rules: Sequence[ColumnRule], allowed: frozenset[Levels] | None
-) -> tuple[Fraction | None, bool]:
+def _cheapest(reading: Sequence[Levels], rules: Rules) -> tuple[Fraction | None, bool]:
     """Cost of the cheapest level vector that reads so (None: there is none); whether the mask allows it."""
 
     def cost(vector: Levels) -> Fraction:
-        return sum((rule.costs[level] for rule, level in zip(rules, vector, strict=True)), Fraction(0))
+        return sum((rule.costs[level] for rule, level in zip(rules.columns, vector, strict=True)), Fraction(0))
 
-    vectors = list(itertools.product(*readings))
-    matching = vectors if allowed is None else [vector for vector in vectors if vector in allowed]
+    vectors = list(itertools.product(*reading))
+    matching = vectors if rules.allowed is None else [vector for vector in vectors if vector in rules.allowed]
     return min((cost(vector) for vector in matching or vectors), default=None), bool(matching)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,34 +12,45 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
-from kanon_milp.privacy import Requirement
+from kanon_milp.distances import GroundDistance, HierarchicalDistance
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
-from kanon_milp.verify.cells import check_cells
+from kanon_milp.verify.cells import Rules, check_cells
+from kanon_milp.verify.counts import coded
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
-from kanon_milp.verify.groups import Grouping
+from kanon_milp.verify.groups import Grouping, Sensitive
+from kanon_milp.verify.minimality import Property, not_minimal
 from kanon_milp.verify.report import Report
 
 
-def verify(problem: Problem, anonymized: Any, partition: Sequence[int] | None = None) -> Report:
+def verify(
+    problem: Problem,
+    anonymized: Any,
+    partition: Sequence[int] | None = None,
+    *,
+    distances: Mapping[str, GroundDistance] | None = None,
+) -> Report:
     """Check a released table exactly: shape, each cell, mask, cost, requirements and side constraints.
 
     anonymized: a data frame of any kind that narwhals knows, rows in the order of the original.
     partition: a group id per row, for a table that comes with its groups; then each of them must have one
     released row and satisfy every requirement, and so must the groups of equal released rows.
+    distances: sensitive attribute → a further ground distance for which to report the closeness.
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length). A released table that is wrong gives violations.
     """
     demands = Demands(
         problem.table,
         problem.recoding,
-        tuple(problem.privacy),
+        problem.requirements,
         problem.suppressed_rows,
         problem.exact_cost_bound,
         problem.min_groups,
         problem.max_groups,
+        distances or {},
     )
     return examine(demands, anonymized, partition)
 
@@ -58,11 +69,13 @@ def verify_files(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
+    distances: Mapping[str, GroundDistance] | None = None,
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
-    hierarchies: folder with COLUMN.csv files. symbol: what stands in the anonymized file for a suppressed
+    hierarchies: folder with COLUMN.csv files; that of a sensitive attribute is a ground distance to report, as are
+    distances, sensitive attribute → ground distance. symbol: what stands in the anonymized file for a suppressed
     value. delimiter, encoding: of all CSV files. Raises InputError for files that cannot be read or do not
     belong together.
     """
@@ -78,9 +91,11 @@ def verify_files(
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
     recoding = _read_recoding(table, mask, hierarchies, table.csv)
+    known = {**_hierarchical(table, hierarchies), **(distances or {})}
     if privacy:
-        return verify(Problem(table, privacy, recoding, suppressed_rows=suppressed_rows), frame)
-    return examine(Demands(table, recoding, (), suppressed_rows), frame)
+        problem = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
+        return verify(problem, frame, distances=known)
+    return examine(Demands(table, recoding, (), suppressed_rows, distances=known), frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,40 +104,68 @@ class Demands:
 
     table: Table
     recoding: Recoding
-    privacy: tuple[Requirement, ...]
+    requirements: tuple[Requirement, ...]
     suppressed_rows: SuppressedRows
     cost_bound: Fraction | None = None
     min_groups: int | None = None
     max_groups: int | None = None
+    distances: Mapping[str, GroundDistance] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, distance in self.distances.items():
+            if name not in self.table.sensitive:
+                known = nearest(name, list(self.table.sensitive))
+                raise InputError(f'distances: "{name}" is not a sensitive attribute of {self.table.source}{known}')
+            # a value that it does not know is an error of whoever asks, not of the released table
+            labels, _ = coded(self.table.keys, [name])
+            distance.space([label for (label,) in labels], f'{self.table.source}: column "{name}"')
 
 
 def examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None = None) -> Report:
     """Check a released table; parameters and errors as in `verify`."""
-    table = demands.table
+    table, requirements = demands.table, demands.requirements
+    exempt = demands.suppressed_rows == "exempt"
     frame = open_released(anonymized, table)
     violations = compare_shape(table, frame)
     released = text_columns(frame, table.quasi_identifiers)
-    sensitive = text_columns(frame, table.sensitive)
-    cost = None
+    rules = Rules.of(table, demands.recoding)
+    cost, readings = None, None
     if released.height == table.n:
-        cost, illegal = check_cells(table, demands.recoding, released)
+        cost, illegal, readings = check_cells(table, rules, released)
         violations += illegal
+    legal = not violations
 
     symbols = released.select((pl.all() == table.symbol).fill_null(value=False))
     per_row = symbols.sum_horizontal().to_numpy()
     suppressed = per_row == table.m
     of_row, _ = classes(released)
+    sensitive = Sensitive(
+        text_columns(frame, table.sensitive), table.keys.select(table.sensitive), _distances(demands), table.source
+    )
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
+    unmet = [text for requirement in requirements for text in _check(requirement, groups, released, symbols, exempt)]
+    violations += unmet
     blocks = None
     if partition is not None:
         block_of_row = _blocks(partition, released.height)
-        blocks = Grouping.build(block_of_row, suppressed, sensitive, "groups of the partition")
-        violations += _mixed_blocks(block_of_row, of_row)
-    for requirement in demands.privacy:
-        for grouping in (groups, blocks):
-            if grouping is not None:
-                violations += grouping.check(requirement, exempt=demands.suppressed_rows == "exempt")
-    violations += _side_constraints(demands, cost, len(groups.size))
+        same = np.array_equal(block_of_row, of_row)
+        blocks = groups if same else Grouping.build(block_of_row, suppressed, sensitive, "groups of the partition")
+        if not same:
+            violations += _mixed_blocks(block_of_row, of_row)
+            for requirement in requirements:
+                if not _is_subset(requirement):
+                    violations += blocks.check(requirement, exempt=exempt)
+    sides = _side_constraints(demands, cost, len(groups.size))
+    violations += sides
+    minimal, not_minimal_text = None, None
+    if legal and readings is not None and requirements:
+        kept = Property(requirements, exempt, demands.min_groups, demands.max_groups)
+        not_minimal_text = (
+            "it does not have what is asked for"
+            if unmet or sides
+            else not_minimal(rules, table.keys, released, readings, groups, kept)
+        )
+        minimal = not_minimal_text is None
     return Report(
         violations=tuple(violations),
         n=released.height,
@@ -131,10 +174,43 @@ def examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None =
         suppressed_cells=int(per_row.sum()),
         fully_suppressed_rows=int(suppressed.sum()),
         suppressed_rows=demands.suppressed_rows,
-        privacy=tuple(requirement.describe() for requirement in demands.privacy),
+        privacy=tuple(requirement.describe() for requirement in requirements),
         released=groups.facts,
         partition=None if blocks is None else blocks.facts,
+        minimal=minimal,
+        not_minimal=not_minimal_text,
+        groupings=(groups, blocks),
     )
+
+
+def _is_subset(requirement: Requirement) -> bool:
+    return isinstance(requirement, KAnonymity) and requirement.quasi_identifiers is not None
+
+
+def _check(
+    requirement: Requirement, groups: Grouping, released: pl.DataFrame, symbols: pl.DataFrame, exempt: bool
+) -> list[str]:
+    """Check one requirement in the groups of equal released rows; k-anonymity of some columns in the table of these.
+
+    symbols: whether each released cell is the symbol.
+    """
+    if not isinstance(requirement, KAnonymity) or requirement.quasi_identifiers is None:
+        return groups.check(requirement, exempt=exempt)
+    columns = list(requirement.quasi_identifiers)
+    of_row, _ = classes(released.select(columns))
+    suppressed = symbols.select(pl.all_horizontal(columns)).to_series().to_numpy()
+    title = f"groups of rows released alike in {', '.join(columns)}"
+    return Grouping.build(of_row, suppressed, groups.sensitive, title).check(requirement, exempt=exempt)
+
+
+def _distances(demands: Demands) -> dict[str, list[GroundDistance]]:
+    """Per sensitive attribute the ground distances given, and those that t-closeness is asked for in."""
+    found: dict[str, list[GroundDistance]] = {name: [given] for name, given in demands.distances.items()}
+    for requirement in demands.requirements:
+        if isinstance(requirement, TCloseness) and isinstance(requirement.distance, GroundDistance):
+            for name in requirement.attributes:
+                found.setdefault(name, []).append(requirement.distance)
+    return found
 
 
 def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
@@ -167,6 +243,19 @@ def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> l
 
 def _read_recoding(table: Table, mask: str | Path | None, hierarchies: str | Path | None, fmt: CsvFormat) -> Recoding:
     patterns = None if mask is None else PatternMask.read(mask, fmt=fmt)
-    if hierarchies is not None:
+    if hierarchies is not None and (
+        not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
+    ):
         return Hierarchies.read(hierarchies, table.quasi_identifiers, mask=patterns, fmt=fmt)
     return Suppression() if patterns is None else patterns
+
+
+def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
+    """The hierarchical distance of each sensitive attribute that has a hierarchy in the folder."""
+    files = {} if folder is None else _hierarchy_files(table.sensitive, folder)
+    return {name: HierarchicalDistance.read(path, table.csv) for name, path in files.items()}
+
+
+def _hierarchy_files(names: Sequence[str], folder: str | Path) -> dict[str, Path]:
+    paths = {name: Path(folder) / f"{name}.csv" for name in names}
+    return {name: path for name, path in paths.items() if path.is_file()}

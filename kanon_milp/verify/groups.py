@@ -2,66 +2,63 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.distances import GroundDistance
 from kanon_milp.privacy import Group, KAnonymity, Requirement
-from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.counts import Counts, whole_group
+from kanon_milp.verify.facts import GroupFacts, closeness_of, sensitive_facts
+from kanon_milp.verify.frames import list_rows
+from kanon_milp.verify.pairwise import pairwise_diversity
+from kanon_milp.verify.ratios import Ratios
 
-Value = str | None
 
+@dataclass(frozen=True, eq=False)
+class Sensitive:
+    """The sensitive attributes of a released table, row by row, and those of its original.
 
-@dataclass(frozen=True)
-class SensitiveFacts:
-    """The strongest that holds in every group for one sensitive attribute.
-
-    p: fewest distinct values in a group (p-sensitivity). l: least size / largest count of a value (frequency
-    l-diversity).
-    t: largest distance ½ Σ |share in the group - share in the table| (t-closeness with equal ground
-    distance). A missing value counts as a value of its own.
+    released, original: as text. distances: per attribute ground distances to report, besides those that need no more
+    than the values. source: what messages call the table.
     """
 
-    p: int
-    l: Fraction  # noqa: E741  (the papers' letter)
-    t: Fraction
+    released: pl.DataFrame
+    original: pl.DataFrame
+    distances: Mapping[str, Sequence[GroundDistance]] = field(default_factory=dict)
+    source: str = "table"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes."""
+        return tuple(self.released.columns)
 
-@dataclass(frozen=True)
-class GroupFacts:
-    """What holds for a set of groups.
+    def meant(self, requirement: Requirement) -> tuple[str, ...]:
+        """The attributes that a requirement looks at; all where it names none."""
+        return requirement.attributes or self.names
 
-    k_strict: size of the smallest group. k_exempt: of the smallest one that is not fully suppressed, None if
-    there is none.
-    sensitive: per sensitive attribute what holds in every group.
-    """
-
-    groups: int
-    k_strict: int
-    k_exempt: int | None
-    mean_group: Fraction
-    largest_group: int
-    sensitive: Mapping[str, SensitiveFacts]
+    def whole(self, names: Sequence[str]) -> Group:
+        """The original table as a group, the reference distribution."""
+        return whole_group(self.original, names)
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows in groups, numbered from 0.
+    """Rows in groups, numbered from 0 in the order of their first rows.
 
     of_row: int64 (n,), the group of each row. size: int64 (groups,). suppressed: bool (groups,), whether each
-    of the group's cells is the symbol. sensitive: the sensitive attributes as text, row by row. title: what a
-    group is, for messages.
+    of the group's cells is the symbol. title: what a group is, for messages.
     """
 
     of_row: NDArray[np.int64]
     size: NDArray[np.int64]
     suppressed: NDArray[np.bool_]
-    sensitive: pl.DataFrame
+    sensitive: Sensitive
     title: str
 
     @classmethod
@@ -69,7 +66,7 @@ class Grouping:
         cls,
         of_row: NDArray[np.int64],
         suppressed_rows: NDArray[np.bool_],
-        sensitive: pl.DataFrame,
+        sensitive: Sensitive,
         title: str,
     ) -> Grouping:
         """Collect rows into groups. suppressed_rows: bool (n,), whether the row is fully suppressed."""
@@ -77,7 +74,22 @@ class Grouping:
         suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size
         return cls(of_row, size, suppressed, sensitive, title)
 
-    @property
+    @cached_property
+    def counts(self) -> dict[str, Counts]:
+        """Per sensitive attribute how often its values occur in the groups."""
+        return {name: Counts.build(self.of_row, self.sensitive.released, [name]) for name in self.sensitive.names}
+
+    @cached_property
+    def closeness(self) -> dict[str, dict[str, Ratios]]:
+        """Per sensitive attribute and ground distance the distance of each group to the whole table."""
+        return {
+            name: closeness_of(
+                counts, self.sensitive.distances.get(name, ()), f'{self.sensitive.source}: column "{name}"'
+            )
+            for name, counts in self.counts.items()
+        }
+
+    @cached_property
     def facts(self) -> GroupFacts:
         """Sizes and the strongest that holds for each sensitive attribute."""
         visible = self.size[~self.suppressed]
@@ -87,56 +99,53 @@ class Grouping:
             k_exempt=int(visible.min()) if visible.size else None,
             mean_group=Fraction(len(self.of_row), len(self.size)),
             largest_group=int(self.size.max()),
-            sensitive={name: self._sensitive_facts(name) for name in self.sensitive.columns},
+            sensitive={name: sensitive_facts(counts, self.closeness[name]) for name, counts in self.counts.items()},
+            l_pairwise=self._l_pairwise(),
         )
 
-    def check(self, requirement: Requirement, exempt: bool) -> list[str]:
+    def check(self, requirement: Requirement, *, exempt: bool) -> list[str]:
         """Check a requirement in every group; fully suppressed rows that are exempt need no k partners."""
         if isinstance(requirement, KAnonymity):
             small = self.size < int(requirement.k)
             failing = np.flatnonzero(small & ~self.suppressed if exempt else small)
             what = f"fewer than k = {int(requirement.k)} rows"
         else:
-            groups = self._groups()
-            failing = np.array([g for g, group in enumerate(groups) if not requirement.holds(group)], dtype=np.int64)
-            parameters = ", ".join(f"{name} = {value}" for name, value in requirement.describe().items())
-            what = f"not {requirement.name} ({parameters})"
+            failing = self._failing(requirement)
+            what = f"not {_named(requirement)}"
         if not failing.size:
             return []
         rows = list_rows(np.flatnonzero(self.of_row == failing[0]))
         return [f"{len(failing)} of {len(self.size)} {self.title} have {what}; the first is {rows}"]
 
-    def _sensitive_facts(self, name: str) -> SensitiveFacts:
-        value_of_row, _ = classes(self.sensitive.select(name))
-        in_table = np.bincount(value_of_row)
-        pairs, count = np.unique(self.of_row * len(in_table) + value_of_row, return_counts=True)
-        group, value = pairs // len(in_table), pairs % len(in_table)
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        n, size = len(self.of_row), self.size
-        # n·S·Σ_σ |N_σ/S - r_σ/n| in whole numbers: absent values add r_σ·S each, and all r_σ·S add up to n·S
-        expected = in_table[value] * size[group]
-        distance = n * size + np.add.reduceat(np.abs(n * count - expected) - expected, starts)
-        return SensitiveFacts(
-            p=int(np.add.reduceat(np.ones_like(count), starts).min()),
-            l=_extreme(min, size, np.maximum.reduceat(count, starts)),
-            t=_extreme(max, distance, 2 * n * size),
-        )
-
-    def _groups(self) -> list[Group]:
-        counts: list[dict[str, dict[Value, int]]] = [
-            {name: {} for name in self.sensitive.columns} for _ in range(len(self.size))
+    def _failing(self, requirement: Requirement) -> NDArray[np.int64]:
+        """The groups that do not satisfy it, each kind of group asked about once."""
+        names = self.sensitive.meant(requirement)
+        counts = Counts.build(self.of_row, self.sensitive.released, names)
+        whole = self.sensitive.whole(names)
+        # a value that the original does not have: nothing can be said for such a group
+        known = np.array([label in whole.tuples for label in counts.labels], dtype=bool)
+        first, kind = counts.alike
+        fails = [
+            not (all(known[code] for code in inside) and requirement.holds(counts.as_group(inside, whole)))
+            for inside in map(counts.of_group, first.tolist())
         ]
-        for name in self.sensitive.columns:
-            tally: defaultdict[tuple[int, Value], int] = defaultdict(int)
-            for number, value in zip(self.of_row.tolist(), self.sensitive[name].to_list(), strict=True):
-                tally[number, value] += 1
-            for (number, value), rows in tally.items():
-                counts[number][name][value] = rows
-        return [Group(int(size), found) for size, found in zip(self.size, counts, strict=True)]
+        return np.flatnonzero(np.array(fails, dtype=bool)[kind])
+
+    def _l_pairwise(self) -> int | None:
+        if len(self.sensitive.names) < 2:
+            return None
+        joint = Counts.build(self.of_row, self.sensitive.released, self.sensitive.names)
+        return pairwise_diversity(joint, list(zip(*joint.labels, strict=True)))
 
 
-def _extreme(
-    choose: Callable[..., Fraction], numerators: NDArray[np.int64], denominators: NDArray[np.int64]
-) -> Fraction:
-    ratios = set(zip(numerators.tolist(), denominators.tolist(), strict=True))
-    return choose(Fraction(above, below) for above, below in ratios)
+def _named(requirement: Requirement) -> str:
+    """A requirement with its parameters, such as 'l_diversity (l = 3/2, form = frequency) of "disease"'."""
+    described = requirement.describe()
+    shown = {
+        name: described.get(f"{name}_exact", value)
+        for name, value in described.items()
+        if name != "sensitive" and not name.endswith("_exact")
+    }
+    parameters = ", ".join(f"{name} = {value}" for name, value in shown.items())
+    of = " and ".join(f'"{name}"' for name in requirement.attributes)
+    return f"{requirement.name} ({parameters})" + (f" of {of}" if of else "")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from kanon_milp.verify.groups import GroupFacts
+import polars as pl
+
+from kanon_milp.errors import InputError
+from kanon_milp.exact import plain
+from kanon_milp.verify.details import group_frame
+from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
+from kanon_milp.verify.groups import Grouping
+from kanon_milp.verify.logarithms import LogRatio
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,10 @@ class Report:
     suppressed_rows: which reading of fully suppressed rows was asked for, "strict" or "exempt".
     released: facts about the groups of equal released rows. partition: about the groups of a partition that
     was given.
+    minimal: whether the table is a minimal generalization with what was asked for (Bredereck et al. 2012, section 4.4):
+    it has it, and would not with any entry replaced by a more specific value. None where there is nothing to check this
+    against: no requirements, other rows, columns or cells than the original allows. A table that is not minimal is no
+    violation. not_minimal: what could be more specific.
     """
 
     violations: tuple[str, ...]
@@ -32,6 +44,9 @@ class Report:
     privacy: tuple[Mapping[str, object], ...]
     released: GroupFacts
     partition: GroupFacts | None = None
+    minimal: bool | None = None
+    not_minimal: str | None = None
+    groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -71,6 +86,16 @@ class Report:
         """Size of the largest group."""
         return self.released.largest_group
 
+    def group_frame(self, *, partition: bool = False) -> pl.DataFrame:
+        """One row a group with its size and, per sensitive attribute, what holds in it; see `details.group_frame`.
+
+        partition: of the partition that was given, instead of the groups of equal released rows.
+        """
+        chosen = None if self.groupings is None else self.groupings[partition]
+        if chosen is None:
+            raise InputError("there are no groups to list: the table was verified without a partition")
+        return group_frame(chosen)
+
     def as_dict(self) -> dict[str, object]:
         """The report as plain data for JSON; a fraction is a number and, under NAME_exact, its exact text."""
         return {
@@ -85,6 +110,8 @@ class Report:
             "fully_suppressed_rows": self.fully_suppressed_rows,
             **_facts(self.released),
             "partition": None if self.partition is None else _facts(self.partition),
+            "minimal": self.minimal,
+            "not_minimal": self.not_minimal,
         }
 
     def summary(self) -> str:
@@ -102,8 +129,33 @@ class Report:
             f"k = {self.k_strict} counting fully suppressed rows as a group, {exempt} without them",
         ]
         for name, facts in self.released.sensitive.items():
-            lines.append(f"{name}: p = {facts.p}, l = {facts.l} (frequency), t = {facts.t} (equal distance)")
+            lines += _summary(name, facts)
+        if self.released.l_pairwise is not None:
+            lines.append(f"all together: l = {self.released.l_pairwise} (rows that pairwise differ in each attribute)")
+        if self.minimal is not None:
+            lines.append("minimal generalization: " + ("yes" if self.minimal else f"no, {self.not_minimal}"))
         return "\n".join(lines)
+
+
+def _summary(name: str, facts: SensitiveFacts) -> list[str]:
+    """A few short lines about one sensitive attribute."""
+    others = ", ".join(f"{t} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
+    recursive = f", c > {facts.recursive[2]} (recursive, l = 2)" if 2 in facts.recursive else ""
+    delta = "none" if facts.delta is None else f"> {_up(facts.delta.natural)}"
+    return [
+        f"{name}: p = {facts.p}, l = {facts.l} (frequency), t = {facts.t} (equal distance)",
+        *([f"  t = {others}"] if others else []),
+        f"  l = {_down(facts.l_entropy.value)} (entropy){recursive}, alpha = {facts.alpha}",
+        f"  beta = {facts.beta}, delta {delta}, > {_up(facts.delta_present.natural)} (values present only)",
+    ]
+
+
+def _up(number: float) -> str:
+    return f"{math.ceil(number * 10000) / 10000:g}"
+
+
+def _down(number: float) -> str:
+    return f"{math.floor(number * 10000) / 10000:g}"
 
 
 def _facts(facts: GroupFacts) -> dict[str, object]:
@@ -114,15 +166,39 @@ def _facts(facts: GroupFacts) -> dict[str, object]:
         "smallest_group": facts.k_strict,
         **_numbers("mean_group", facts.mean_group),
         "largest_group": facts.largest_group,
-        "sensitive": {
-            name: {"p": found.p, **_numbers("l", found.l), **_numbers("t", found.t)}
-            for name, found in facts.sensitive.items()
-        },
+        "l_pairwise": facts.l_pairwise,
+        "sensitive": {name: _sensitive(found) for name, found in facts.sensitive.items()},
+    }
+
+
+def _sensitive(facts: SensitiveFacts) -> dict[str, object]:
+    closeness: dict[str, object] = {}
+    for distance, t in facts.closeness.items():
+        closeness |= _numbers(f"t_{distance}", t)
+    return {
+        "p": facts.p,
+        **_numbers("l", facts.l),
+        "l_distinct": facts.l_distinct,
+        "l_entropy": facts.l_entropy.value,
+        "l_entropy_exact": facts.l_entropy.text,
+        "l_entropy_whole": facts.l_entropy.whole,
+        "recursive": {str(number): _numbers("c", ratio) for number, ratio in facts.recursive.items()},
+        **_numbers("alpha", facts.alpha),
+        **_numbers("t", facts.t),
+        **closeness,
+        **_numbers("beta", facts.beta),
+        **_logarithm("delta", facts.delta),
+        **_logarithm("delta_present", facts.delta_present),
+    }
+
+
+def _logarithm(name: str, found: LogRatio | None) -> dict[str, object]:
+    return {
+        name: None if found is None else found.natural,
+        f"{name}_base2": None if found is None else found.base2,
+        **_numbers(f"{name}_ratio", None if found is None else found.ratio),
     }
 
 
 def _numbers(name: str, value: Fraction | None) -> dict[str, object]:
-    if value is None:
-        return {name: None, f"{name}_exact": None}
-    number = int(value) if value.denominator == 1 else float(value)
-    return {name: number, f"{name}_exact": str(value)}
+    return {name: plain(value), f"{name}_exact": None if value is None else str(value)}

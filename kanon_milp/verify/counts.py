@@ -1,0 +1,164 @@
+"""How often sensitive values occur in groups: sparse counts, and what follows from them for every group at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.privacy import Group
+from kanon_milp.verify.frames import classes
+from kanon_milp.verify.ratios import Ratios
+
+Label = str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each joint value of some attributes occurs in each group.
+
+    names: the attributes. labels: their joint values by code, in the order of the text, missing last.
+    of_row: int64 (n,), the code of each row. starts: int64 (groups + 1,); the entries of group g are those from
+    starts[g] to starts[g + 1]. value, count: int64 (entries,), codes that occur and how often. size: int64 (groups,).
+    total: int64 (len(labels),), rows of the table with each code.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[Label, ...], ...]
+    of_row: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    value: NDArray[np.int64]
+    count: NDArray[np.int64]
+    size: NDArray[np.int64]
+    total: NDArray[np.int64]
+
+    @classmethod
+    def build(cls, group_of_row: NDArray[np.int64], sensitive: pl.DataFrame, names: Sequence[str]) -> Counts:
+        """Count the joint values of `names` in the groups."""
+        labels, of_row = coded(sensitive, names)
+        pairs, count = np.unique(group_of_row * len(labels) + of_row, return_counts=True)
+        group, value = pairs // len(labels), pairs % len(labels)
+        size = np.bincount(group_of_row)
+        starts = np.searchsorted(group, np.arange(len(size) + 1))
+        total = np.bincount(of_row, minlength=len(labels))
+        return cls(tuple(names), labels, of_row, starts, value, count.astype(np.int64), size, total)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.size)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.of_row)
+
+    @property
+    def values(self) -> list[Label]:
+        """The values of the one attribute that is counted."""
+        return [label for (label,) in self.labels]
+
+    @cached_property
+    def group(self) -> NDArray[np.int64]:
+        """int64 (entries,), the group of each entry."""
+        return np.repeat(np.arange(self.groups), np.diff(self.starts))
+
+    @cached_property
+    def alike(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Groups with the same counts: one group of each kind, and per group the number of its kind."""
+        number: dict[tuple[bytes, bytes], int] = {}
+        kind = np.empty(self.groups, dtype=np.int64)
+        first: list[int] = []
+        for g, (start, end) in enumerate(zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)):
+            key = (self.value[start:end].tobytes(), self.count[start:end].tobytes())
+            kind[g] = number.setdefault(key, len(number))
+            if len(number) > len(first):
+                first.append(g)
+        return np.array(first, dtype=np.int64), kind
+
+    def of_group(self, g: int) -> dict[int, int]:
+        """Code → rows in one group."""
+        part = slice(self.starts[g], self.starts[g + 1])
+        return dict(zip(self.value[part].tolist(), self.count[part].tolist(), strict=True))
+
+    def as_group(self, counts: dict[int, int], whole: Group | None) -> Group:
+        """Counts by code as what requirements are asked about."""
+        return Group.of(self.names, {self.labels[code]: rows for code, rows in counts.items()}, whole)
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """Per group the number of different values."""
+        return np.diff(self.starts)
+
+    @property
+    def frequency(self) -> Ratios:
+        """Per group its size / the largest count of a value (frequency l-diversity)."""
+        return Ratios(self.size, np.maximum.reduceat(self.count, self.starts[:-1]))
+
+    @property
+    def shares(self) -> Ratios:
+        """Per group the largest share of a value (α of (α,k)-anonymity)."""
+        return Ratios(np.maximum.reduceat(self.count, self.starts[:-1]), self.size)
+
+    @property
+    def equal_distance(self) -> Ratios:
+        """Per group ½ Σ |share in the group - share in the table|."""
+        # n·S·Σ_σ |N_σ/S - r_σ/n| in whole numbers: absent values add r_σ·S each, and all r_σ·S add up to n·S
+        expected = self.total[self.value] * self.size[self.group]
+        surplus = np.abs(self.n * self.count - expected) - expected
+        return Ratios(self.n * self.size + np.add.reduceat(surplus, self.starts[:-1]), 2 * self.n * self.size)
+
+    @cached_property
+    def gains(self) -> Ratios:
+        """Per entry the share in the group / the share in the table, q/p."""
+        return Ratios(self.count * self.n, self.size[self.group] * self.total[self.value])
+
+    @cached_property
+    def changes(self) -> Ratios:
+        """Per entry max(q/p, p/q)."""
+        gains = self.gains
+        return Ratios(np.maximum(gains.above, gains.below), np.minimum(gains.above, gains.below))
+
+    @cached_property
+    def _descending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Counts in falling order within each group; and per entry the rows of its group in it and all before it."""
+        count = self.count[np.lexsort((-self.count, self.group))]
+        running = np.cumsum(count)
+        before = running[self.starts[:-1]] - count[self.starts[:-1]]
+        return count, running - before[self.group]
+
+    def recursive(self, l: int, groups: NDArray[np.int64] | None = None) -> Ratios:  # noqa: E741
+        """Per group r_1 / (r_l + ... + r_m), r_1 ≥ ... ≥ r_m being its counts; groups with at least l ≥ 2 values."""
+        chosen = np.arange(self.groups) if groups is None else groups
+        count, through = self._descending
+        starts = self.starts[:-1][chosen]
+        return Ratios(count[starts], self.size[chosen] - through[starts + l - 2])
+
+    @cached_property
+    def entropies(self) -> NDArray[np.float64]:
+        """Per group ln S - Σ (c/S) ln c, the natural entropy, as floats."""
+        terms = np.add.reduceat(self.count * np.log(self.count), self.starts[:-1])
+        return np.asarray(np.log(self.size) - terms / self.size, dtype=np.float64)
+
+
+def coded(sensitive: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], NDArray[np.int64]]:
+    """Joint values in the order of their text, missing last, and int64 (n,), the position of each row's there."""
+    if not names:
+        return ((),), np.zeros(sensitive.height, dtype=np.int64)
+    of_row, distinct = classes(sensitive.select(names))
+    rows = distinct.rows()
+    order = sorted(range(len(rows)), key=lambda i: [(value is None, value or "") for value in rows[i]])
+    position = np.empty(len(rows), dtype=np.int64)
+    position[order] = np.arange(len(rows))
+    return tuple(rows[i] for i in order), position[of_row]
+
+
+def whole_group(sensitive: pl.DataFrame, names: Sequence[str]) -> Group:
+    """All rows of a table as one group."""
+    labels, of_row = coded(sensitive, names)
+    rows = np.bincount(of_row, minlength=len(labels)).tolist()
+    return Group.of(names, dict(zip(labels, rows, strict=True)))

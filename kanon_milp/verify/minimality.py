@@ -1,0 +1,227 @@
+"""Minimal generalization (Bredereck et al. 2012, section 4.4): could an entry of a released table be more specific?
+
+A released table is a minimal generalization with a property if replacing any entry by a more specific value gives a
+table without it. Two kinds of replacement are tried: a single cell, whose row then joins the rows that are released
+like it now is, or stands alone; and a column of all rows of a group, which then joins another group or stays one.
+More specific is a label that stands at a lower level on the path of the original value and keeps the row within the
+mask. The property is that all requirements hold and that the number of groups keeps its bounds. Each replacement is
+decided exactly; those that change the same groups in the same way are decided together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.privacy import KAnonymity, Requirement
+from kanon_milp.verify.cells import Levels, Readings, Rules
+from kanon_milp.verify.changes import Indices, Projection, SizeTest, ValueTest, number
+from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.groups import Grouping
+
+
+@dataclass(frozen=True)
+class Property:
+    """What a released table must keep: requirements, and bounds on the number of groups.
+
+    exempt: fully suppressed rows need no k partners.
+    """
+
+    requirements: tuple[Requirement, ...]
+    exempt: bool
+    min_groups: int | None = None
+    max_groups: int | None = None
+
+
+@dataclass
+class Found:
+    """Replacements that keep the property: how many, and the first, in which column and rows (by index)."""
+
+    what: str
+    count: int = 0
+    column: str = ""
+    rows: Indices | None = None
+
+    def add(self, count: int, column: str, rows: Indices) -> None:
+        """Take note of replacements in one column, the first of them in these rows."""
+        self.count += count
+        if self.rows is None or rows[0] < self.rows[0]:
+            self.column, self.rows = column, rows
+
+    def text(self) -> str:
+        """How many, and the first."""
+        assert self.rows is not None
+        return f'{self.count} {self.what}, the first in column "{self.column}", {list_rows(self.rows)}'
+
+
+def not_minimal(
+    rules: Rules, original: pl.DataFrame, released: pl.DataFrame, readings: Readings, groups: Grouping, kept: Property
+) -> str | None:
+    """Say which entries of a released table could be more specific; None if it is a minimal generalization.
+
+    original, released: the quasi-identifiers as text. groups: of equal released rows. The table must be legal and have
+    the property itself.
+    """
+    search = _Search(rules, original, released, readings, groups, kept)
+    cells = Found("cells could be more specific")
+    columns = Found("columns of whole groups could be more specific")
+    for j in range(len(rules.columns)):
+        search.cells(j, cells)
+        search.columns(j, columns)
+    return "; ".join(found.text() for found in (cells, columns) if found.count) or None
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """What the cells of one column could be instead, for each distinct pair of original value and released label.
+
+    pair_of_row: int64 (n,). lowest: per pair the lowest level at which the label stands. at: int64 (height, pairs),
+    codes of the labels of the original value by level. starts: int64 (pairs + 1,); the more specific labels of a pair
+    are those from starts[i] to starts[i + 1] of label (codes) and readings (numbers into `levels`).
+    """
+
+    pair_of_row: Indices
+    lowest: Indices
+    at: Indices
+    starts: Indices
+    label: Indices
+    readings: Indices
+    levels: tuple[Levels, ...]
+    reading_at: Indices
+
+
+class _Search:
+    def __init__(
+        self,
+        rules: Rules,
+        original: pl.DataFrame,
+        released: pl.DataFrame,
+        readings: Readings,
+        groups: Grouping,
+        kept: Property,
+    ) -> None:
+        self.rules, self.readings, self.groups, self.kept = rules, readings, groups, kept
+        self.first = np.unique(groups.of_row, return_index=True)[1]
+        coded = [self._steps(j, original, released) for j in range(len(rules.columns))]
+        self.steps = [steps for steps, _, _ in coded]
+        codes = np.column_stack([labels[self.first] for _, labels, _ in coded])
+        symbols = np.array([symbol for _, _, symbol in coded])
+        everything = range(len(rules.columns))
+        self.classes = Projection(codes, groups.size, everything, symbols)
+        names = [rule.name for rule in rules.columns]
+        self.sizes: list[SizeTest] = []
+        self.values: list[ValueTest] = []
+        for requirement in kept.requirements:
+            if isinstance(requirement, KAnonymity):
+                subset = requirement.quasi_identifiers
+                view = self.classes
+                if subset is not None:
+                    view = Projection(codes, groups.size, [j for j in everything if names[j] in subset], symbols)
+                self.sizes.append(SizeTest(view, int(requirement.k), kept.exempt))
+            else:
+                self.values.append(ValueTest.of(requirement, groups))
+        # rows with the same sensitive values, as far as any requirement looks at them
+        codes_of_row = [test.counts.of_row for test in self.values]
+        self.secret = number(*codes_of_row)[0] if codes_of_row else np.zeros_like(groups.of_row)
+        self.allowed = cache(self._allowed)
+
+    def cells(self, j: int, found: Found) -> None:
+        """Single cells of one column."""
+        steps = self.steps[j]
+        masked = [] if self.rules.allowed is None else [self.readings.kind_of_row]
+        _, first, rows = number(self.groups.of_row, steps.pair_of_row, self.secret, *masked)
+        pair = steps.pair_of_row[first]
+        # one replacement for each more specific label of a pair
+        choices = np.diff(steps.starts)[pair]
+        case = np.repeat(np.arange(len(first)), choices)
+        within = np.arange(len(case)) - np.repeat(np.cumsum(choices) - choices, choices)
+        step = steps.starts[pair][case] + within
+        legal = self._legal(j, first[case], steps.readings[step])
+        case, step = case[legal], step[legal]
+        group, label = self.groups.of_row[first[case]], steps.label[step]
+        target = self.classes.target(j, group, label)
+        good = np.flatnonzero(self._sizes_keep(j, group, label, np.ones_like(group), target))
+        for test in self.values:
+            keeps = test.keeps_for_rows(group[good], target[good], first[case[good]])
+            good = good[keeps]
+        if good.size:
+            free = np.unique(case[good])
+            found.add(int(rows[free].sum()), self.rules.columns[j].name, first[free].min(keepdims=True))
+
+    def columns(self, j: int, found: Found) -> None:
+        """One column of all rows of a group with at least two rows."""
+        steps, of_row, size = self.steps[j], self.groups.of_row, self.groups.size
+        free = np.zeros(len(size), dtype=bool)
+        for level in range(len(steps.at)):
+            label_of_row = steps.at[level][steps.pair_of_row]
+            group_label = label_of_row[self.first]
+            agree = (label_of_row == group_label[of_row]) & (steps.lowest[steps.pair_of_row] > level)
+            possible = (np.bincount(of_row[~agree], minlength=len(size)) == 0) & (size > 1) & ~free
+            inside = np.flatnonzero(possible[of_row])
+            illegal = inside[~self._legal(j, inside, steps.reading_at[level][steps.pair_of_row[inside]])]
+            possible[of_row[illegal]] = False
+            group = np.flatnonzero(possible)
+            target = self.classes.target(j, group, group_label[group])
+            good = np.flatnonzero(self._sizes_keep(j, group, group_label[group], size[group], target))
+            for test in self.values:
+                good = good[test.keeps_for_groups(group[good], target[good])]
+            free[group[good]] = True
+        if free.any():
+            rows = np.flatnonzero(of_row == np.flatnonzero(free)[0])
+            found.add(int(free.sum()), self.rules.columns[j].name, rows)
+
+    def _sizes_keep(self, j: int, group: Indices, label: Indices, moved: Indices, target: Indices) -> NDArray[np.bool_]:
+        """Whether k-anonymity and the bounds on the number of groups survive."""
+        keeps = np.ones(len(group), dtype=bool)
+        for test in self.sizes:
+            keeps &= test.keeps(j, group, label, moved)
+        count = len(self.groups.size) - (moved == self.groups.size[group]) + (target < 0)
+        if self.kept.min_groups is not None:
+            keeps &= count >= self.kept.min_groups
+        if self.kept.max_groups is not None:
+            keeps &= count <= self.kept.max_groups
+        return keeps
+
+    def _legal(self, j: int, rows: Indices, readings: Indices) -> NDArray[np.bool_]:
+        """Whether the mask allows these rows to have a cell of one column read otherwise."""
+        if self.rules.allowed is None or not len(rows):
+            return np.ones(len(rows), dtype=bool)
+        kinds = self.readings.kind_of_row[rows]
+        of, first, _ = number(kinds, readings)
+        pairs = zip(kinds[first].tolist(), readings[first].tolist(), strict=True)
+        answers = [self.allowed(j, kind, reading) for kind, reading in pairs]
+        return np.array(answers, dtype=bool)[of]
+
+    def _allowed(self, j: int, kind: int, reading: int) -> bool:
+        levels = list(self.readings.kinds[kind])
+        levels[j] = self.steps[j].levels[reading]
+        return self.rules.allow(levels)
+
+    def _steps(self, j: int, original: pl.DataFrame, released: pl.DataFrame) -> tuple[_Steps, Indices, int]:
+        """Steps of one column, codes of its released labels row by row, and the code of the symbol."""
+        rule = self.rules.columns[j]
+        pair_of_row, pairs = classes(pl.DataFrame({"original": original[rule.name], "released": released[rule.name]}))
+        codes: dict[str | None, int] = {rule.symbol: 0}
+        numbers: dict[Levels, int] = {}
+        lowest, at, reading_at, own = [], [], [], []
+        label: list[int] = []
+        readings: list[int] = []
+        starts = [0]
+        for before, after in pairs.iter_rows():
+            path = rule.path(before)
+            own.append(codes.setdefault(after, len(codes)))
+            lowest.append(min(rule.levels(before, after)))
+            at.append([codes.setdefault(step, len(codes)) for step in path[:-1]])
+            reading_at.append([numbers.setdefault(rule.levels(before, step), len(numbers)) for step in path[:-1]])
+            below = dict(zip(at[-1][: lowest[-1]], reading_at[-1], strict=False))
+            label += below
+            readings += below.values()
+            starts.append(len(label))
+        as_array = {"at": at, "reading_at": reading_at, "label": label, "readings": readings, "starts": starts}
+        arrays = {name: np.array(entries, dtype=np.int64).T for name, entries in as_array.items()}
+        steps = _Steps(pair_of_row, np.array(lowest), levels=tuple(numbers), **arrays)
+        return steps, np.array(own)[pair_of_row], codes[rule.symbol]
