@@ -43,6 +43,28 @@ Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table
 Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
+P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
+L = Annotated[
+    str | None, typer.Option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group.")
+]
+LForm = Annotated[str, typer.Option("--l-form", help="frequency, distinct or blocki-williams.")]
+T = Annotated[
+    str | None,
+    typer.Option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
+]
+Distance = Annotated[
+    str,
+    typer.Option(
+        "--distance",
+        metavar="D",
+        help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
+    ),
+]
+Alpha = Annotated[
+    str | None, typer.Option("--alpha", metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group.")
+]
+Beta = Annotated[str | None, typer.Option("--beta", metavar="B", help="Basic beta-likeness.")]
+Delta = Annotated[str | None, typer.Option("--delta", metavar="D", help="delta-disclosure privacy, natural logarithm.")]
 Mask = Annotated[
     Path | None,
     typer.Option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
@@ -75,6 +97,14 @@ def solve(
     qi: Qi = None,
     sensitive: Sensitive = None,
     k: K = None,
+    p: P = None,
+    l: L = None,  # noqa: E741  (the papers' letter)
+    l_form: LForm = "frequency",
+    t: T = None,
+    distance: Distance = "equal",
+    alpha: Alpha = None,
+    beta: Beta = None,
+    delta: Delta = None,
     mask: Mask = None,
     hierarchies: HierarchyFolder = None,
     weight: Weights = None,
@@ -114,7 +144,8 @@ def solve(
     """
     chosen: dict[str, Any] = {}
     if model is not None:
-        if any(value is not None for value in (data, qi, sensitive, k, mask, hierarchies, weight)):
+        own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        if any(value is not None for value in own):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
         read = modelfile.read_model(model)
         problem, title = read.problem, read.title or read.problem.name
@@ -134,7 +165,7 @@ def solve(
         recoding = _recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
         problem = Problem(
             table,
-            _privacy(k=k),
+            _privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
             recoding,
             cost_bound,
             min_groups,
@@ -178,6 +209,14 @@ def verify(
     qi: Qi = None,
     sensitive: Sensitive = None,
     k: K = None,
+    p: P = None,
+    l: L = None,  # noqa: E741  (the papers' letter)
+    l_form: LForm = "frequency",
+    t: T = None,
+    distance: Distance = "equal",
+    alpha: Alpha = None,
+    beta: Beta = None,
+    delta: Delta = None,
     mask: Mask = None,
     hierarchies: HierarchyFolder = None,
     suppressed_rows: Reading = "strict",
@@ -185,6 +224,9 @@ def verify(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     missing: MissingValues = "value",
+    groups: Annotated[
+        Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -197,7 +239,7 @@ def verify(
         anonymized,
         _names(qi, "--qi"),
         _names(sensitive, "--sensitive", required=False),
-        privacy=_privacy(k=k, required=False),
+        privacy=_privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False),
         mask=mask,
         hierarchies=hierarchies,
         symbol=symbol,
@@ -206,6 +248,8 @@ def verify(
         suppressed_rows=suppressed_rows,
         missing=missing,
     )
+    if groups is not None:
+        output.write_whole(groups, report.group_frame().write_csv)
     if json:
         typer.echo(output.json_text(report.as_dict()), nl=False)
     elif not quiet:
@@ -287,8 +331,29 @@ def _names(values: list[str] | None, option: str, *, required: bool = True) -> l
     return names
 
 
-def _privacy(*, required: bool = True, **numbers: Any) -> list[Requirement]:
-    found = [REQUIREMENTS[name](value) for name, value in numbers.items() if value is not None]
+def _privacy(
+    k: int | None,
+    p: int | None,
+    l: str | None,  # noqa: E741
+    l_form: str,
+    t: str | None,
+    distance: str,
+    alpha: str | None,
+    beta: str | None,
+    delta: str | None,
+    *,
+    required: bool = True,
+) -> list[Requirement]:
+    arguments: dict[str, dict[str, Any]] = {
+        "k": {"k": k},
+        "p": {"p": p},
+        "l": {"l": l, "form": l_form},
+        "t": {"t": t, "distance": distance},
+        "alpha": {"alpha": alpha},
+        "beta": {"beta": beta},
+        "delta": {"delta": delta},
+    }
+    found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
     if required and not found:
         raise InputError("name what each group must have: --k 5")
     return found

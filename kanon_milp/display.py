@@ -88,7 +88,7 @@ def show_result(result: Result, title: str, out: Path | None) -> None:
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    requirements = ", ".join(f"{key} = {problem[key]}" for key in ("k", "p", "l", "t") if problem[key] is not None)
+    requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
     grid.add_row("problem", f"[bold]{title}[/bold]: {requirements}, {problem['recoding'].replace('_', ' ')}")
     grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
     grid.add_row(
@@ -119,6 +119,20 @@ def show_result(result: Result, title: str, out: Path | None) -> None:
     if out is not None:
         grid.add_row("written", str(out))
     console.print(grid)
+
+
+def _in_short(requirement: dict[str, Any]) -> str:
+    """A requirement as one reads it: 'k = 3', 't = 1/10 (distance equal, form short) of disease'."""
+    given = {key: value for key, value in requirement.items() if key != "name" and not key.endswith("_exact")}
+    about = given.pop("sensitive", None)
+    letter = next(iter(given))
+    text = f"{letter} = {requirement.get(f'{letter}_exact', given.pop(letter))}"
+    others = ", ".join(f"{key} {_listed(value)}" for key, value in given.items() if key != letter)
+    return text + (f" ({others})" if others else "") + (f" of {_listed(about)}" if about else "")
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def show_groups(result: Result) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kanon_milp.distances import ground_distance
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.instances import datasets, generators
-from kanon_milp.privacy import REQUIREMENTS
+from kanon_milp.powers import BASES
+from kanon_milp.privacy import REQUIREMENTS, Requirement
+from kanon_milp.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import CsvFormat, Table, read_table
@@ -51,6 +55,39 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "privacy": {
         "k": Key(WHOLE, "k-anonymity: each group has at least k rows"),
+        "p": Key(WHOLE, "p-sensitivity: at least p different values of each sensitive attribute in each group"),
+        "l": Key(NUMBER, "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"),
+        "t": Key(NUMBER, "t-closeness, exact as written, with the equal ground distance"),
+        "alpha": Key(NUMBER, "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"),
+        "beta": Key(NUMBER, "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"),
+        "delta": Key(
+            NUMBER, "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
+        ),
+        "requirements": Key(
+            LIST,
+            "or each requirement as a table of its own, [[privacy.requirements]], with all of its arguments",
+        ),
+    },
+    "privacy.requirements": {
+        "kind": Key(TEXT, "which requirement; required", tuple(kind.name for kind in REQUIREMENTS.values())),
+        "sensitive": Key((str, list), "the sensitive attribute it is about; default: each one there is"),
+        "k": Key(WHOLE, "of k_anonymity and alpha_k_anonymity"),
+        "quasi_identifiers": Key(LIST, "of k_anonymity: a set of them that has this k of its own"),
+        "p": Key(WHOLE, "of p_sensitivity"),
+        "l": Key(NUMBER, "of l_diversity"),
+        "form": Key(
+            TEXT, "of l_diversity: frequency (default), distinct or blocki-williams; of t_closeness: short or transport"
+        ),
+        "t": Key(NUMBER, "of t_closeness"),
+        "distance": Key(
+            TEXT, "of t_closeness: equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE"
+        ),
+        "alpha": Key(NUMBER, "of alpha_k_anonymity"),
+        "values": Key(LIST, "of alpha_k_anonymity: the sensitive values meant; default all"),
+        "beta": Key(NUMBER, "of beta_likeness"),
+        "delta": Key(NUMBER, "of delta_disclosure"),
+        "log": Key(TEXT, "of delta_disclosure: natural (default) or base2", BASES),
+        "absent": Key(TEXT, "of delta_disclosure: an absent value is a violation (default) or ignored", ABSENT),
     },
     "recoding": {
         "mask": Key(
@@ -90,6 +127,18 @@ SCHEMA: dict[str, dict[str, Key]] = {
 }
 
 
+class Written(float):
+    """A decimal number of a model file that remembers how it was written, so that it can be read exactly."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Written:
+        """Read the number."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
 @dataclass(frozen=True, eq=False)
 class ModelFile:
     """A model file, read: the problem, the [solver] and [known] entries, and the descriptive ones."""
@@ -108,7 +157,7 @@ def read_model(path: str | Path) -> ModelFile:
     if not path.is_file():
         raise InputError(f"{path}: no such model file")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Written)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is no TOML file: {error}") from None
     validate(content, path)
@@ -117,9 +166,7 @@ def read_model(path: str | Path) -> ModelFile:
         raise InputError(f"{path}: the table [data] is missing")
     table = _table(data, path)
     recoding = _recoding(content.get("recoding", {}), table, path)
-    privacy = [REQUIREMENTS[key](value) for key, value in content.get("privacy", {}).items()]
-    if not privacy:
-        raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
+    privacy = _privacy(content.get("privacy", {}), table, path)
     sides = dict(content.get("problem", {}))
     exact = sides.pop("groups", None)
     if exact is not None:
@@ -139,7 +186,7 @@ def read_model(path: str | Path) -> ModelFile:
 
 def validate(content: Mapping[str, Any], path: Path) -> None:
     """Check every key and the kind of its value against `SCHEMA`."""
-    tables = [name for name in SCHEMA if name]
+    tables = [name for name in SCHEMA if name and "." not in name]
     for name, value in content.items():
         if name in SCHEMA[""]:
             _check_value(SCHEMA[""][name], value, name, path)
@@ -152,6 +199,15 @@ def validate(content: Mapping[str, Any], path: Path) -> None:
                 if key not in SCHEMA[name]:
                     raise InputError(f'{path}: unknown key "{key}" in [{name}]{nearest(key, list(SCHEMA[name]))}')
                 _check_value(SCHEMA[name][key], entry, f"[{name}] {key}", path)
+    for number, entries in enumerate(content.get("privacy", {}).get("requirements", []), 1):
+        where = f"[[privacy.requirements]] number {number}"
+        if not isinstance(entries, dict):
+            raise InputError(f"{path}: {where} must be a table")
+        known = SCHEMA["privacy.requirements"]
+        for key, entry in entries.items():
+            if key not in known:
+                raise InputError(f'{path}: unknown key "{key}" in {where}{nearest(key, list(known))}')
+            _check_value(known[key], entry, f"{where}: {key}", path)
 
 
 def _check_value(key: Key, value: object, where: str, path: Path) -> None:
@@ -201,6 +257,35 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
         frame = frame.head(data["rows"])
     columns = qi if qi is not None else [name for name in frame.columns if name != sensitive]
     return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat(), **options)
+
+
+def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requirement]:
+    found = [REQUIREMENTS[key](**{key: _exact(value)}) for key, value in entries.items() if key in REQUIREMENTS]
+    kinds = {kind.name: kind for kind in REQUIREMENTS.values()}
+    for number, given in enumerate(entries.get("requirements", []), 1):
+        where = f"{path}: [[privacy.requirements]] number {number}"
+        arguments = {key: _exact(value) for key, value in given.items()}
+        kind = kinds.get(arguments.pop("kind", None))
+        if kind is None:
+            raise InputError(f"{where}: kind is missing; one of: {', '.join(kinds)}")
+        takes = {f.name: f for f in dataclasses.fields(kind) if f.init and f.name != "space"}  # type: ignore[arg-type]
+        for key in arguments:
+            if key not in takes:
+                raise InputError(f'{where}: {kind.name} has no "{key}"{nearest(key, list(takes))}; {", ".join(takes)}')
+        for key, taken in takes.items():
+            if taken.default is dataclasses.MISSING and key not in arguments:
+                raise InputError(f"{where}: {kind.name} needs {key}")
+        if "distance" in arguments:
+            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv)
+        found.append(kind(**arguments))
+    if not found:
+        raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
+    return found
+
+
+def _exact(value: Any) -> Any:
+    """Numbers as they were written; everything else as it is."""
+    return value.text if isinstance(value, Written) else value
 
 
 def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:

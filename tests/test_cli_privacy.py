@@ -1,0 +1,194 @@
+"""The command line and model files take every requirement, exactly as written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from test_cli import run
+
+import kanon_milp as km
+
+SECRET = "Wilhelmina"
+SICK = ["flu", "cold", "flu", SECRET, "cold", SECRET]
+AGES = [31, 32, 33, 41, 42, 43]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    frame = pl.DataFrame({"zip": [101, 101, 102, 102, 103, 103], "sex": list("ffmmff"), "sick": SICK, "age": AGES})
+    frame.write_csv(path)
+    return path
+
+
+def test_solve_and_verify_agree_on_every_requirement(people: Path, tmp_path: Path) -> None:
+    asked = ["--qi", "zip,sex", "--sensitive", "sick", "--k", 2, "--p", 2, "--l", "3/2", "--t", "0.40"]
+    asked += ["--alpha", "2/3", "--beta", "1", "--delta", "2"]
+    out = tmp_path / "out"
+    solved = run("solve", "--data", people, *asked, "--out", out, "--json")
+    assert solved.returncode == 0, solved.stderr
+    problem = json.loads(solved.stdout)["problem"]
+    assert (problem["k"], problem["p"], problem["l"], problem["t"]) == (2, 2, 1.5, 0.4)
+    exact = {entry["name"]: entry for entry in problem["requirements"]}
+    assert exact["t_closeness"]["t_exact"] == "2/5"
+    assert exact["l_diversity"]["l_exact"] == "3/2"
+    assert set(exact) == {
+        "k_anonymity",
+        "p_sensitivity",
+        "l_diversity",
+        "t_closeness",
+        "alpha_k_anonymity",
+        "beta_likeness",
+        "delta_disclosure",
+    }
+    verified = run("verify", out / "anonymized.csv", "--original", people, *asked, "--groups", tmp_path / "groups.csv")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    groups = pl.read_csv(tmp_path / "groups.csv")
+    assert groups["rows"].sum() == 6
+    assert "sick.t_equal_exact" in groups.columns
+    assert SECRET not in (tmp_path / "groups.csv").read_text() + verified.stdout
+    stricter = run(
+        "verify", out / "anonymized.csv", "--original", people, "--qi", "zip,sex", "--sensitive", "sick", "--l", 4
+    )
+    assert stricter.returncode == 6
+    assert SECRET not in stricter.stdout
+
+
+def test_ground_distances_are_named_on_the_command_line(people: Path, tmp_path: Path) -> None:
+    (tmp_path / "order.csv").write_text("value\n" + "\n".join(map(str, AGES)) + "\n")
+    for distance in ("equal", "ordered", "numeric", f"order:{tmp_path / 'order.csv'}"):
+        done = run(
+            "solve", "--data", people, "--qi", "zip,sex", "--sensitive", "age", "--t", "0.3", "--distance", distance
+        )
+        assert done.returncode == 0, done.stderr
+    (tmp_path / "order.csv").write_text("value\n31\n")
+    done = run("solve", "--data", people, "--qi", "zip", "--sensitive", "age", "--t", "0.3", "--distance", distance)
+    assert done.returncode == 2
+    assert "has no rank in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--l", "0.5"], "l must be at least 1"),
+        (["--l", "x"], "l: an exact number"),
+        (["--p", "4"], "fewer than p = 4"),
+        (["--t", "1.5"], "t must lie between 0 and 1"),
+        (["--t", "0.2", "--distance", "ordered"], "is no number and so has no rank"),
+        (["--l", "2", "--l-form", "distnct"], 'did you mean "distinct"'),
+    ],
+)
+def test_bad_parameters_are_one_clear_line(people: Path, options: list[str], message: str) -> None:
+    done = run("solve", "--data", people, "--qi", "zip,sex", "--sensitive", "sick", *options)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert SECRET not in done.stderr
+
+
+def test_a_requirement_needs_its_sensitive_attribute(people: Path) -> None:
+    done = run("solve", "--data", people, "--qi", "zip,sex", "--l", "2")
+    assert done.returncode == 2
+    assert "needs a sensitive attribute; name it" in done.stderr
+
+
+MODEL = """
+[data]
+file = "people.csv"
+quasi_identifiers = ["zip", "sex"]
+sensitive = ["sick", "age"]
+
+[privacy]
+k = 2
+{shorthand}
+
+[[privacy.requirements]]
+kind = "t_closeness"
+sensitive = "age"
+t = 0.45
+distance = "numeric"
+form = "transport"
+{more}
+"""
+
+
+def write(tmp_path: Path, shorthand: str = "", more: str = "") -> Path:
+    path = tmp_path / "model.toml"
+    path.write_text(MODEL.format(shorthand=shorthand, more=more))
+    return path
+
+
+def test_model_files_name_requirements_with_all_their_arguments(people: Path, tmp_path: Path) -> None:
+    more = """
+[[privacy.requirements]]
+kind = "l_diversity"
+form = "blocki-williams"
+l = 2
+
+[[privacy.requirements]]
+kind = "k_anonymity"
+k = 3
+quasi_identifiers = ["sex"]
+
+[[privacy.requirements]]
+kind = "alpha_k_anonymity"
+alpha = 0.6
+sensitive = "sick"
+values = ["flu"]
+
+[[privacy.requirements]]
+kind = "delta_disclosure"
+delta = 1.5
+log = "base2"
+absent = "ignored"
+sensitive = "sick"
+"""
+    problem = km.read_model(write(tmp_path, "", more)).problem
+    close, diverse, subset, alpha, delta = problem.requirements[1:]
+    assert close.describe()["t_exact"] == "9/20"
+    assert diverse.attributes == ("sick", "age")
+    assert subset.describe() == {"k": 3, "quasi_identifiers": ["sex"]}
+    assert alpha.describe()["alpha_exact"] == "3/5"
+    assert delta.describe() | {"delta": 0} == {
+        "delta": 0,
+        "delta_exact": "3/2",
+        "log": "base2",
+        "absent": "ignored",
+        "sensitive": "sick",
+    }
+    assert km.solve(problem).is_optimal
+
+
+def test_shorthands_are_exact_and_mean_every_sensitive_attribute(people: Path, tmp_path: Path) -> None:
+    problem = km.read_model(write(tmp_path, "l = 1.1\nt = 0.7")).problem
+    found = [
+        (r.name, r.attributes, r.describe().get("l_exact")) for r in problem.requirements if r.name == "l_diversity"
+    ]
+    assert found == [("l_diversity", ("sick",), "11/10"), ("l_diversity", ("age",), "11/10")]
+
+
+@pytest.mark.parametrize(
+    ("shorthand", "more", "message"),
+    [
+        ("m = 2", "", 'unknown key "m" in \\[privacy\\]'),
+        (
+            "",
+            'distanz = "equal"',
+            'number 1 *: *unknown|unknown key "distanz" in \\[\\[privacy.requirements\\]\\] number 1',
+        ),
+        ("", '[[privacy.requirements]]\nkind = "l_diversty"\nl = 2', "unknown value.*did you mean"),
+        ("", "[[privacy.requirements]]\nl = 2", "number 2: kind is missing"),
+        ("", '[[privacy.requirements]]\nkind = "l_diversity"', "number 2: l_diversity needs l"),
+        ("", '[[privacy.requirements]]\nkind = "l_diversity"\nl = 2\nt = 0.1', 'number 2: l_diversity has no "t"'),
+        ("", '[[privacy.requirements]]\nkind = "t_closeness"\nt = 0.1\ndistance = "matrix:none.csv"', "no such file"),
+    ],
+)
+def test_mistakes_in_model_files_are_named(
+    people: Path, tmp_path: Path, shorthand: str, more: str, message: str
+) -> None:
+    with pytest.raises(km.InputError, match=message):
+        km.read_model(write(tmp_path, shorthand, more))
