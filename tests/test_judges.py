@@ -1,0 +1,325 @@
+"""The judges are judged: by closed forms, by other algorithms, by published numbers and by counting by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from fractions import Fraction
+
+import judges
+import numpy as np
+import oracle
+import pytest
+from scipy.optimize import linprog
+
+F = Fraction
+
+
+def column(*values):
+    return [(value,) for value in values]
+
+
+# ---------------------------------------------------------------------------------------- earth mover's distance
+
+
+def random_metric(draw, size):
+    """Distances of random points on a random weighted graph, the largest 1."""
+    d = [[0 if i == j else draw.randint(1, 12) for j in range(size)] for i in range(size)]
+    d = [[max(d[i][j], d[j][i]) for j in range(size)] for i in range(size)]
+    for middle, i, j in itertools.product(range(size), repeat=3):
+        d[i][j] = min(d[i][j], d[i][middle] + d[middle][j])
+    largest = max(map(max, d))
+    return tuple(tuple(F(x, largest) for x in row) for row in d)
+
+
+def flows(supply, demand):
+    """Every whole-numbered transport plan."""
+    if not supply:
+        if not any(demand):
+            yield ()
+        return
+    for row in itertools.product(*(range(min(supply[0], d) + 1) for d in demand)):
+        if sum(row) == supply[0]:
+            for rest in flows(supply[1:], [d - x for d, x in zip(demand, row, strict=True)]):
+                yield (row, *rest)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_emd_is_the_best_of_all_transport_plans(seed):
+    draw = random.Random(seed)
+    size = draw.randint(2, 3)
+    p = (*(draw.randint(0, 2) for _ in range(size - 1)), 1)
+    q = (*(draw.randint(0, 2) for _ in range(size - 1)), 1)
+    d = random_metric(draw, size)
+    # vertices of a transportation polytope with whole-numbered margins are whole
+    supply, demand = [x * sum(q) for x in p], [x * sum(p) for x in q]
+    best = min(sum(d[i][j] * f[i][j] for i in range(size) for j in range(size)) for f in flows(supply, demand))
+    assert judges.emd(p, q, d) == best / (sum(p) * sum(q))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_emd_agrees_with_a_linear_programming_solver(seed):
+    draw = random.Random(seed)
+    size = draw.randint(2, 5)
+    p = (*(draw.randint(0, 5) for _ in range(size - 1)), draw.randint(1, 4))
+    q = (draw.randint(1, 4), *(draw.randint(0, 5) for _ in range(size - 1)))
+    # no metric is needed for the linear program as such
+    d = tuple(tuple(F(draw.randint(0, 9), 9) for _ in range(size)) for _ in range(size))
+    rows = [np.kron(np.eye(size)[i], np.ones(size)) for i in range(size)]
+    columns = [np.kron(np.ones(size), np.eye(size)[j]) for j in range(size)]
+    margins = [x / sum(p) for x in p] + [x / sum(q) for x in q]
+    answer = linprog([float(x) for row in d for x in row], A_eq=np.array(rows + columns), b_eq=margins)
+    assert float(judges.emd(p, q, d)) == pytest.approx(answer.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_emd_agrees_with_the_closed_forms(seed):
+    draw = random.Random(seed)
+    n, values = draw.randint(2, 9), draw.choice([["1", "2", "4"], ["-3", "0", "1.5", "10"], ["7", "9"]])
+    secrets = column(*(draw.choice(values) for _ in range(n)), values[0], values[-1])
+    group = draw.sample(range(n + 2), draw.randint(1, n + 2))
+    q, p = judges.shares(group, secrets, 0), judges.shares(range(n + 2), secrets, 0)
+    ordered = sorted(p, key=F)
+    above = [sum((q[v] - p[v] for v in ordered[: i + 1]), F(0)) for i in range(len(ordered))]
+
+    assert judges.distance_from_table(group, secrets, 0, judges.equal_distance) == sum(abs(q[v] - p[v]) for v in p) / 2
+    ranks = judges.ordered_numbers([row[0] for row in secrets])
+    assert judges.distance_from_table(group, secrets, 0, ranks) == sum(map(abs, above)) / (len(ordered) - 1)
+    numeric = judges.numeric_distance([row[0] for row in secrets])
+    steps = [F(b) - F(a) for a, b in itertools.pairwise(ordered)]
+    spread = F(ordered[-1]) - F(ordered[0])
+    expected = sum(abs(x) * step for x, step in zip(above, steps, strict=False)) / spread
+    assert judges.distance_from_table(group, secrets, 0, numeric) == expected
+
+
+TREE = {
+    "flu": ("flu", "lungs", "*"),
+    "pneumonia": ("pneumonia", "lungs", "*"),
+    "gastritis": ("gastritis", "stomach", "*"),
+    "ulcer": ("ulcer", "stomach", "*"),
+}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed):
+    # Li et al. 2010, section 4.2.2: cost(N) = height(N)/H · min(positive extra, negative extra) of the children
+    draw = random.Random(seed)
+    secrets = column(*TREE, *(draw.choice(list(TREE)) for _ in range(5)))
+    group = draw.sample(range(9), draw.randint(1, 9))
+    q, p = judges.shares(group, secrets, 0), judges.shares(range(9), secrets, 0)
+    extra = {value: q[value] - p[value] for value in TREE}
+
+    def cost(height, children):
+        positive = sum((x for x in children if x > 0), F(0))
+        negative = sum((-x for x in children if x < 0), F(0))
+        return F(height, 2) * min(positive, negative)
+
+    organs = [[extra[v] for v in TREE if TREE[v][1] == organ] for organ in ("lungs", "stomach")]
+    expected = sum(cost(1, organ) for organ in organs) + cost(2, [sum(organ) for organ in organs])
+    assert judges.distance_from_table(group, secrets, 0, judges.hierarchical_distance(TREE)) == expected
+
+
+def test_the_salary_example_of_li_et_al():
+    # ICDE 2007, section 4: {3k,4k,5k} is 0.375 from {3k,...,11k}, {6k,8k,11k} is 0.167
+    secrets = column(*(str(1000 * salary) for salary in range(3, 12)))
+    numeric = judges.numeric_distance([row[0] for row in secrets])
+    ranks = judges.ordered_numbers([row[0] for row in secrets])
+    for distance in (numeric, ranks):
+        assert judges.distance_from_table([0, 1, 2], secrets, 0, distance) == F(375, 1000)
+        assert judges.distance_from_table([3, 5, 8], secrets, 0, distance) == F(1, 6)
+        assert judges.t_close([3, 5, 8], secrets, 0, F(1, 6), distance)
+        assert not judges.t_close([3, 5, 8], secrets, 0, F(1, 6) - F(1, 10**9), distance)
+
+
+def test_distances_between_values():
+    assert judges.equal_distance(None, None) == 0
+    assert judges.equal_distance(None, "a") == 1
+    assert judges.ordered_distance(["low", None, "high"])(None, "high") == F(1, 2)
+    assert judges.ordered_numbers(["10", "9", "100", "9"])("9", "100") == 1
+    assert judges.ordered_numbers(["10", "9", "100", "9"])("9", "10") == F(1, 2)
+    assert judges.numeric_distance(["-1", "1/2", "2.0"])("-1", "1/2") == F(1, 2)
+    assert judges.hierarchical_distance(TREE)("flu", "pneumonia") == F(1, 2)
+    assert judges.hierarchical_distance(TREE)("flu", "ulcer") == 1
+    assert judges.matrix_distance(["a", "b", "c"], [[0, F(1, 3), 1], [F(1, 3), 0, 1], [1, 1, 0]])("b", "a") == F(1, 3)
+
+
+# ------------------------------------------------------------------------------------------------- groups
+
+
+def test_diversity_by_hand():
+    secrets = column("flu", "flu", "cold", None, "flu")
+    assert judges.p_sensitive([0, 1, 2, 3], secrets, 0, 3)
+    assert not judges.p_sensitive([0, 1, 2, 4], secrets, 0, 3)
+    assert judges.distinct_diverse([0, 3], secrets, 0, 2)
+    assert not judges.distinct_diverse([0, 1], secrets, 0, 2)
+    assert judges.frequency_diverse([0, 1, 2, 3], secrets, 0, 2)
+    assert not judges.frequency_diverse([0, 1, 2, 3], secrets, 0, F(2001, 1000))
+    assert judges.frequency_diverse([0, 1, 2], secrets, 0, F(3, 2))
+    assert judges.frequency_diverse([0], secrets, 0, 1)
+
+
+def test_alpha_and_beta_by_hand():
+    secrets = column("flu", "flu", "cold", "cough")
+    assert judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 3)
+    assert not judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 4)
+    assert not judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(1, 2))
+    assert judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(1, 2), 1, ["cold", "cough"])
+    assert not judges.alpha_k_anonymous([2], secrets, 0, F(1, 2), 1, ["cold", "cough"])
+    # flu: share 2/3 in the group, 1/2 in the table; cough is absent, which is no gain
+    assert judges.beta_like([0, 1, 2], secrets, 0, F(1, 3))
+    assert not judges.beta_like([0, 1, 2], secrets, 0, F(1, 4))
+    assert judges.beta_like([0, 1, 2, 3], secrets, 0, 0)
+    assert judges.beta_like([2], secrets, 0, 3)
+
+
+def test_blocki_and_williams_by_hand():
+    # rows that pairwise differ in both columns: 0, 1, 2; row 3 shares a value with each of them
+    secrets = [("a", "x"), ("b", "y"), ("c", "z"), ("a", "y"), ("b", "x")]
+    assert judges.blocki_williams_diverse([0, 1, 2], secrets, [0, 1], 3)
+    assert not judges.blocki_williams_diverse([0, 1, 2, 3], secrets, [0, 1], 3)
+    assert judges.blocki_williams_diverse([0, 1, 2, 3, 4], secrets, [0, 1], 3)
+    assert judges.blocki_williams_diverse([0, 1, 2, 3], secrets, [0, 1], 2)
+    assert not judges.blocki_williams_diverse([0, 3], secrets, [0, 1], 2)
+    assert judges.blocki_williams_diverse([0, 3], secrets, [1], 2)
+    assert judges.blocki_williams_diverse([0], secrets, [0, 1], 1)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_blocki_and_williams_with_one_column_count_distinct_values(seed):
+    draw = random.Random(seed)
+    secrets = column(*(draw.choice("abc") for _ in range(6)))
+    for size, diversity in itertools.product(range(1, 7), (1, 2, 3)):
+        for group in itertools.combinations(range(6), size):
+            expected = judges.distinct_diverse(group, secrets, 0, diversity)
+            assert judges.blocki_williams_diverse(group, secrets, [0], diversity) == expected
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_logarithms_agree_with_floating_point_away_from_the_border(seed):
+    draw = random.Random(seed)
+    for _ in range(20):
+        ratio, delta = F(draw.randint(1, 30), draw.randint(1, 30)), F(draw.randint(1, 40), draw.randint(1, 20))
+        if abs(abs(math.log(ratio)) - delta) > 1e-9:
+            assert judges.natural_log_below(ratio, delta) == (abs(math.log(ratio)) < delta)
+        if abs(abs(math.log2(ratio)) - delta) > 1e-9:
+            assert judges.base2_log_below(ratio, delta) == (abs(math.log2(ratio)) < delta)
+
+
+def test_logarithms_at_the_border():
+    assert not judges.base2_log_below(F(2), F(1))
+    assert not judges.base2_log_below(F(1, 8), F(3))
+    assert judges.base2_log_below(F(2), F(10**6 + 1, 10**6))
+    # ln 2 = 0.69314718055994530941723212145817656807...
+    ln2 = F("0.693147180559945309417232121458176568")
+    for ratio in (F(2), F(1, 2)):
+        assert not judges.natural_log_below(ratio, ln2)
+        assert judges.natural_log_below(ratio, ln2 + F(1, 10**36))
+    assert judges.natural_log_below(F(1), F(1, 10**9))
+
+
+def test_delta_disclosure_by_hand():
+    secrets = column("flu", "flu", "cold", "cough")
+    # the group doubles the share of cold, keeps that of flu, and has no cough
+    group = [0, 2]
+    assert not judges.delta_disclosing(group, secrets, 0, F(2))
+    assert judges.delta_disclosing(group, secrets, 0, F(2), absent="ignored")
+    assert judges.delta_disclosing(group, secrets, 0, F(7, 10), absent="ignored")
+    assert not judges.delta_disclosing(group, secrets, 0, F(69, 100), absent="ignored")
+    assert not judges.delta_disclosing(group, secrets, 0, F(1), "base2", "ignored")
+    assert judges.delta_disclosing(group, secrets, 0, F(101, 100), "base2", "ignored")
+    assert judges.delta_disclosing(range(4), secrets, 0, F(1, 10**6))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_requirements_that_are_called_merge_closed_are(seed):
+    draw = random.Random(seed)
+    secrets = [(draw.choice("abc"), draw.choice("xy")) for _ in range(7)]
+    groups = [g for size in range(1, 5) for g in itertools.combinations(range(7), size)]
+    for holds in (
+        lambda g: judges.p_sensitive(g, secrets, 0, 2),
+        lambda g: judges.frequency_diverse(g, secrets, 0, F(3, 2)),
+        lambda g: judges.blocki_williams_diverse(g, secrets, [0, 1], 2),
+        lambda g: judges.alpha_k_anonymous(g, secrets, 0, F(1, 2), 2),
+        lambda g: judges.beta_like(g, secrets, 0, F(1, 2)),
+        lambda g: judges.delta_disclosing(g, secrets, 1, F(1, 2)),
+        lambda g: judges.t_close(g, secrets, 0, F(1, 3), judges.equal_distance),
+    ):
+        good = [g for g in groups if holds(g)]
+        for a, b in itertools.combinations(good, 2):
+            assert set(a) & set(b) or holds(a + b)
+
+
+def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed():
+    secrets = column(*"aaaabbbbcccc")
+    # shares of 1/2 against 1/3 in each group; in their union a is left with 1/8
+    first, second = [0, 4], [5, 6, 7, 8, 9, 10]
+    assert judges.delta_disclosing(first, secrets, 0, 1, "base2", "ignored")
+    assert judges.delta_disclosing(second, secrets, 0, 1, "base2", "ignored")
+    assert not judges.delta_disclosing(first + second, secrets, 0, 1, "base2", "ignored")
+
+
+# --------------------------------------------------------------------------------------------- whole tables
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed):
+    draw = random.Random(seed)
+    n, m = draw.randint(2, 5), draw.randint(1, 2)
+    rows = [tuple(draw.choice(["a", "b", None]) for _ in range(m)) for _ in range(n)]
+    secrets = column(*(draw.choice("xy") for _ in range(n)))
+    k, p, exempt = draw.randint(1, 3), draw.randint(1, 2), draw.random() < 0.5
+    sides = {"objective": draw.choice(["loss", "min_groups", "max_groups"]), "min_groups": draw.choice([None, 2])}
+    expected = oracle.optimum(
+        rows,
+        k,
+        requirement=lambda g: judges.p_sensitive(g, secrets, 0, p),
+        suppressed_rows="exempt" if exempt else "strict",
+        **sides,
+    )
+
+    def valid(released):
+        groups = judges.groups_of(released).values()
+        return judges.k_anonymous_in(released, range(m), k, exempt) and all(
+            judges.p_sensitive(g, secrets, 0, p) for g in groups
+        )
+
+    assert judges.best_table(rows, valid, **sides) == expected
+
+
+def test_k_anonymity_on_some_columns_counts_across_groups():
+    released = [("a", "x"), ("a", "*"), ("*", "x"), ("*", "*")]
+    assert judges.k_anonymous_in(released, [0], 2)
+    assert not judges.k_anonymous_in(released, [0, 1], 2)
+    assert judges.groups_of(released)["a", "*"] == (1,)
+    assert not judges.k_anonymous_in(released, [0], 3, exempt=True)
+    assert judges.k_anonymous_in([("a", "x"), ("a", "*"), ("*", "y")], [0], 2, exempt=True)
+    # keeping both columns costs nothing here, although no two rows are the same in both
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    assert judges.best_table(rows, lambda table: judges.k_anonymous_in(table, [0], 2)) == 0
+    assert judges.best_table(rows, lambda table: judges.k_anonymous_in(table, [0, 1], 2)) == 4
+    assert judges.best_table(rows, lambda table: judges.k_anonymous_in(table, [0], 4)) == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_partition_is_the_best_of_all_partitions(seed):
+    draw = random.Random(seed)
+    n = draw.randint(1, 6)
+    price = {g: draw.randint(0, 20) for size in range(1, n + 1) for g in itertools.combinations(range(n), size)}
+    allowed = {g for g in price if draw.random() < 0.7}
+
+    def partitions(rows):
+        if not rows:
+            yield []
+            return
+        first, rest = rows[0], rows[1:]
+        for size in range(len(rest) + 1):
+            for others in itertools.combinations(rest, size):
+                for partition in partitions([i for i in rest if i not in others]):
+                    yield [(first, *others), *partition]
+
+    found = [sum(price[g] for g in p) for p in partitions(list(range(n))) if allowed.issuperset(p)]
+    assert judges.best_partition(price.__getitem__, allowed.__contains__, n) == min(found, default=None)
+    assert len(list(partitions(list(range(5))))) == 52
+    assert Counter(len(p) for p in partitions(list(range(4)))) == {1: 1, 2: 7, 3: 6, 4: 1}

@@ -1,0 +1,195 @@
+"""The optimum under requirements about sensitive attributes agrees with brute force, and with what must hold of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import judges
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import CLOSENESS, KINDS, SensitiveCase, sensitive_cases, subset_cases
+from strategies import cases
+
+import kanon_milp as km
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def judge(case: SensitiveCase) -> Fraction | None:
+    return optimum(case.case.rows, case.k, **case.judged())
+
+
+def check(expected: Fraction | None, result: km.Result) -> None:
+    if expected is None:
+        assert result.proof == "infeasible"
+        assert result.exit_code == 3
+        assert result.table is None
+    else:
+        assert result.exact_objective == expected
+        assert result.exact_bound == expected
+        assert result.is_optimal
+        assert result.gap == 0
+        assert result.exit_code == 0
+
+
+def value(result: km.Result) -> Fraction | None:
+    """The optimal value; None where there is no solution. Both are proven."""
+    assert result.is_optimal or result.proof == "infeasible"
+    return result.exact_objective
+
+
+@given(sensitive_cases())
+@settings(relaxed, max_examples=250)
+def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
+    check(judge(case), km.solve(case.problem()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=7))
+    @settings(relaxed, max_examples=25)
+    def agrees(case: SensitiveCase) -> None:
+        check(judge(case), km.solve(case.problem()))
+
+    agrees()
+
+
+@given(sensitive_cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=25)
+def test_up_to_nine_rows_agree_with_brute_force(case: SensitiveCase) -> None:
+    check(judge(case), km.solve(case.problem()))
+
+
+@given(sensitive_cases(max_rows=6))
+@settings(relaxed, max_examples=20)
+def test_cbc_agrees_with_brute_force(case: SensitiveCase) -> None:
+    check(judge(case), km.solve(case.problem(), "cbc"))
+
+
+@given(sensitive_cases(max_rows=6))
+@settings(relaxed, max_examples=20)
+def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: SensitiveCase) -> None:
+    problem = case.problem()
+    check(judge(case), km.solve_model(problem, km.build_model(problem)))
+
+
+@given(subset_cases())
+@settings(relaxed, max_examples=60)
+def test_k_anonymity_of_some_columns_agrees_with_trying_every_table(case: SensitiveCase) -> None:
+    assert case.subset is not None
+    judged, (columns, number), holds = case.case.judged(), case.subset, case.requirement
+    exempt = judged.pop("suppressed_rows") == "exempt"
+
+    def valid(released: Sequence[tuple[str | None, ...]]) -> bool:
+        return (
+            judges.k_anonymous_in(released, columns, number, exempt)
+            and judges.k_anonymous_in(released, range(len(released[0])), case.k, exempt)
+            and all(holds(group) for group in judges.groups_of(released).values())
+        )
+
+    check(judges.best_table(case.case.rows, valid, **judged), km.solve(case.problem()))
+
+
+# ------------------------------------------------------------------------------------- requirements that are equal
+
+
+def both_ways(case: SensitiveCase, first: Sequence[Any], second: Sequence[Any]) -> None:
+    """Two lists of requirements with the same optimum."""
+    assert value(km.solve(case.problem(first))) == value(km.solve(case.problem(second)))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CLOSENESS if kind.endswith("short")])
+def test_the_short_rows_and_the_transport_rows_of_t_closeness_agree(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=9))
+    @settings(relaxed, max_examples=12)
+    def agree(case: SensitiveCase) -> None:
+        (short,) = case.demands
+        transport = replace(short, kind=kind.replace("short", "transport"))
+        both_ways(case, [short.package()], [transport.package()])
+
+    agree()
+
+
+@given(cases(max_rows=9), st.data())
+@settings(relaxed, max_examples=25)
+def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataObject) -> None:
+    # Liang and Yuan, Lemma 1: equal distance, t = 1 - k/n; what is exempt from k is not exempt from t
+    n = len(case.rows)
+    if n < 2:
+        return
+    k = data.draw(st.integers(1, n))
+    secrets = tuple((f"v{i}",) for i in range(n))
+    distinct = SensitiveCase(replace(case, suppressed_rows="strict", k=k), secrets, ())
+    for form in ("short", "transport"):
+        both_ways(distinct, [km.KAnonymity(k)], [km.TCloseness(1 - Fraction(k, n), form=form)])
+    assert value(km.solve(distinct.problem([km.KAnonymity(k)]))) == optimum(case.rows, k, **distinct.case.judged())
+
+
+@given(sensitive_cases(["p"], max_rows=9))
+@settings(relaxed, max_examples=12)
+def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) -> None:
+    nothing = [km.KAnonymity(1)]
+    for requirement in (
+        km.LDiversity(1),
+        km.LDiversity(1, "distinct"),
+        km.LDiversity(1, "blocki-williams"),
+        km.PSensitivity(1),
+        km.TCloseness(1),
+        km.AlphaKAnonymity(1),
+        km.BetaLikeness(len(case.secrets)),
+    ):
+        both_ways(case, nothing, [requirement])
+
+
+@given(sensitive_cases(["l distinct"], max_rows=9))
+@settings(relaxed, max_examples=25)
+def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
+    (demand,) = case.demands
+    distinct = [demand.package(), km.KAnonymity(case.case.k)]
+    p = [replace(demand, kind="p").package(), km.KAnonymity(case.case.k)]
+    both_ways(case, distinct, p)
+    if len(demand.columns) == 1:
+        both_ways(case, distinct, [replace(demand, kind="l blocki-williams").package(), km.KAnonymity(case.case.k)])
+
+
+@given(sensitive_cases(["l frequency"], max_rows=9))
+@settings(relaxed, max_examples=25)
+def test_frequency_l_diversity_is_a_largest_share_of_1_over_l(case: SensitiveCase) -> None:
+    (demand,) = case.demands
+    both_ways(case, [demand.package()], [replace(demand, kind="alpha", number=1 / Fraction(demand.number)).package()])
+
+
+# --------------------------------------------------------------------------------------- stricter costs more
+
+
+def rising(values: Sequence[Fraction | None]) -> bool:
+    """Never cheaper, and never feasible again."""
+    as_numbers = [Fraction(10**9) if v is None else v for v in values]
+    return as_numbers == sorted(as_numbers)
+
+
+@given(sensitive_cases(["p"], max_rows=9, sides=False))
+@settings(relaxed, max_examples=12)
+def test_the_optimum_rises_with_p_and_l_and_falls_with_t(case: SensitiveCase) -> None:
+    held = [row[0] for row in case.secrets]
+    k, numbers = km.KAnonymity(case.case.k), range(1, len(set(held)) + 1)
+
+    def optima(requirements: Sequence[Any]) -> list[Fraction | None]:
+        return [value(km.solve(case.problem([k, requirement]))) for requirement in requirements]
+
+    by_p = optima([km.PSensitivity(p, "s0") for p in numbers])
+    by_l = optima([km.LDiversity(least, sensitive="s0") for least in ("1", "5/4", "3/2", "2", "5/2", "3")])
+    by_t = optima([km.TCloseness(t, sensitive="s0") for t in ("1", "3/5", "2/5", "3/10", "1/10", "0")])
+    for values in (by_p, by_l, by_t):
+        assert rising(values)
+    # a group where no value has more than 1/l has at least l values
+    whole = optima([km.LDiversity(least, sensitive="s0") for least in numbers])
+    assert all(rising(pair) for pair in zip(by_p, whole, strict=True))
