@@ -118,6 +118,16 @@ def test_rows_that_pairwise_differ(case, three):
     assert not diverse(found + 1)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.sampled_from("0123")] * 3), min_size=1, max_size=8))
+def test_rows_that_pairwise_differ_in_three_attributes(secrets):
+    columns = dict(zip("def", map(list, zip(*secrets, strict=True)), strict=True))
+    found = report_of([0] * len(secrets), columns).released.l_pairwise
+    group = range(len(secrets))
+    assert judges.blocki_williams_diverse(group, secrets, range(3), found)
+    assert not judges.blocki_williams_diverse(group, secrets, range(3), found + 1)
+
+
 def test_rows_that_pairwise_differ_need_two_attributes():
     assert report_of("aab", {"d": list("xyx")}).released.l_pairwise is None
     # three values of each, but the first row's values come with only one other pair
@@ -158,6 +168,13 @@ def test_the_least_entropy_is_found_where_floats_cannot_tell():
     assert EntropyDiversity((4, 2)).powers == EntropyDiversity((2, 1)).powers
     assert not less(EntropyDiversity((4, 2)), EntropyDiversity((2, 1)))
     assert (odd.whole, even.whole) == (1, 2)
+    hair = Fraction(1, 10**70)
+    assert even.holds(2 - hair)
+    assert not even.holds(2 + hair)
+    sizes = [25000, 25000, 25001, 24999]
+    values = [value for value, rows in zip("xyxy", sizes, strict=True) for _ in range(rows)]
+    report = report_of([0] * 50000 + [1] * 50000, {"d": values})
+    assert report.released.sensitive["d"].l_entropy.counts == (25001, 24999)
 
 
 def test_logarithms_are_rounded_up():
@@ -177,9 +194,9 @@ def test_ratios_that_floats_cannot_tell_apart():
     ratios = Ratios(above, below)
     assert ratios.largest == Fraction(m + 1, m + 2)
     assert ratios.least == Fraction(5, 6)
-    assert ratios.largest_in(np.array([0, 2])).texts() == [f"{m}/{m + 1}", f"{m + 1}/{m + 2}"]
-    backwards = Ratios(above[::-1].copy(), below[::-1].copy())
-    assert backwards.largest_in(np.array([0, 1])).texts() == ["5/6", f"{m + 1}/{m + 2}"]
+    for order in itertools.permutations(range(3)):
+        shuffled = ratios.take(np.array([3, *order, 0, 1]))
+        assert shuffled.largest_in(np.array([0, 1, 4])).texts() == ["5/6", f"{m + 1}/{m + 2}", f"{m}/{m + 1}"]
     huge = Ratios(np.array([10**400, 3], dtype=object), np.array([10**399, 1], dtype=object))
     assert (huge.largest, huge.least) == (10, 3)
 

@@ -19,10 +19,11 @@ def greedy(instance: Instance) -> Assignment | None:
     """Go through the level vectors from the cheapest to the dearest and form every group of still unplaced rows that
     satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
 
-    Where all unplaced rows of a candidate together do not, the rows of its too frequent values wait. What is left over
-    goes to the fully suppressed candidate; while that does not satisfy the requirements, the group whose rows lose
-    least by it is dissolved into it. None where the mask has no fully suppressed pattern, a requirement is about more
-    than one group, or not even all rows together satisfy the requirements.
+    Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
+    frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the
+    requirements, the group whose rows lose least by it is dissolved into it. None where the mask has no fully
+    suppressed pattern, a requirement is about more than one group, or not even all rows together satisfy the
+    requirements.
     """
     if any(isinstance(r, KAnonymity) and not r.merge_closed for r in instance.problem.requirements):
         return None
@@ -43,6 +44,7 @@ def greedy(instance: Instance) -> Assignment | None:
         if taken is not None:
             rows[pairs] = taken
             left[members] -= taken
+            judge.take(members, taken)
     return _place_rest(instance, judge, int(last[0]), left, rows)
 
 
@@ -81,7 +83,13 @@ class _Judge:
             self._code, self._values = instance.sensitive_codes(attributes)
             table = np.bincount(self._code, weights=instance.types.counts)
             self._table = table.astype(np.int64)
+        self._left = self._table.copy()
         self._known: dict[tuple[bool, bytes], bool] = {}
+
+    def take(self, members: NDArray[np.int32], rows: Ints) -> None:
+        """Rows that are placed are no longer left over."""
+        if self._code is not None:
+            self._left -= self._by_value(members, rows)
 
     def accepts(self, g: int, members: NDArray[np.int32], rows: Ints) -> bool:
         """Whether candidate g may have these numbers of rows of its members."""
@@ -93,11 +101,11 @@ class _Judge:
         """As many of these rows as candidate g may have: all, or those below a cap on each value; None for none."""
         if rows.sum() < self._instance.least[g]:
             return None
-        if self.accepts(g, members, rows):
-            return rows
         if self._code is None:
-            return None
+            return rows
         counts = self._by_value(members, rows)
+        if self._leaves_enough(g, counts):
+            return rows
         # the same cap for each value, or a cap in proportion to the table
         capped = [
             self._largest(g, int(counts.max()), lambda cap: np.minimum(counts, cap)),
@@ -120,20 +128,26 @@ class _Judge:
         while high - low > 1:
             middle = (low + high) // 2
             counts = cap(middle)
-            if self._holds(g, counts):
+            if self._leaves_enough(g, counts):
                 best, low = counts, middle
             else:
                 high = middle
         return best
 
+    def _leaves_enough(self, g: int, counts: Ints) -> bool:
+        """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well."""
+        rest = self._left - counts
+        return self._holds(g, counts) and (not rest.any() or self._holds(None, rest))
+
     def _by_value(self, members: NDArray[np.int32], rows: Ints) -> Ints:
         assert self._code is not None
         return np.bincount(self._code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
 
-    def _holds(self, g: int, counts: Ints) -> bool:
-        if counts.sum() < self._instance.least[g]:
+    def _holds(self, g: int | None, counts: Ints) -> bool:
+        """Whether a candidate may have these counts, or (None) any group that is not exempt."""
+        if g is not None and counts.sum() < self._instance.least[g]:
             return False
-        key = (bool(self._instance.exempt[g]), counts.tobytes())
+        key = (g is not None and bool(self._instance.exempt[g]), counts.tobytes())
         if key not in self._known:
             problem = self._instance.problem
             tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}

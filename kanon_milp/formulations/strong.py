@@ -18,13 +18,13 @@ FEW_PATTERNS = 64
 def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
     """Solver options for this formulation.
 
-    Under a mask of few patterns the root LP is nearly integral and simple rounding finds good tables, while the
-    sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k = 25: 23 s without them, no proof
-    after 150 s with them). With many patterns they are what finds good tables at all. Its presolve is not to be trusted
-    with fractional variables beside whole ones (see `add_sizes`).
+    Under a mask of few patterns and with a continuous assignment the root LP is nearly integral and simple rounding
+    finds good tables, while the sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k =
+    25: 23 s without them, no proof after 150 s with them). With many patterns they are what finds good tables at all.
+    Its presolve is not to be trusted with fractional variables beside whole ones (see `add_sizes`).
     """
     options: dict[str, object] = {}
-    if instance.levels.count <= FEW_PATTERNS:
+    if instance.levels.count <= FEW_PATTERNS and instance.problem.network:
         heuristics = ("rins", "rens", "root_reduced_cost")
         options.update({f"mip_heuristic_run_{name}": False for name in heuristics})
     if any(requirement.mixed for requirement in instance.problem.requirements):
