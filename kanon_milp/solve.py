@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -27,10 +28,12 @@ from kanon_milp.judgement import judge, objective_of, scale_of
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
 from kanon_milp.proof import WHOLE_GAP, safe_bound
+from kanon_milp.relaxation import network_relaxation
 from kanon_milp.result import Proof, Result, Size, SolverRun
 from kanon_milp.solvers import Capability, Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
 from kanon_milp.verify import Report, verify
 
+RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 
 OnProgress = Callable[[Progress], None]
@@ -84,15 +87,24 @@ def _solve(
 ) -> Result:
     """Prepare, declare and solve."""
     prepared = prepare_for(problem, formulation, clock)
+    asked = options
     tuned = formulation.tune(prepared.instance).get(adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
     run = Run(prepared, adapter, options, clock)
     if prepared.obstacle is not None:
         return run.end("infeasible", "infeasible", message=prepared.obstacle)
+    known = None
+    relaxed = network_relaxation(prepared.instance) if formulation.reduced else None
+    if relaxed is not None:
+        with clock.step("solve"):
+            share = None if asked.time_limit is None else RELAXATION_SHARE * asked.time_limit
+            quick = replace(asked, time_limit=share, log_file=None)
+            easier = _solve(relaxed, adapter, formulation, quick, Clock(), interrupt=interrupt, explain=False)
+            known = easier.exact_bound
     with clock.step("build"):
         model = prepared.formulation.build(prepared.instance)
-    return _finish(run, model, on_progress, interrupt, own=True, explain=explain)
+    return _finish(run, model, on_progress, interrupt, own=True, explain=explain, known=known)
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
@@ -222,10 +234,12 @@ def _finish(
     *,
     own: bool,
     explain: bool = True,
+    known: Fraction | None = None,
 ) -> Result:
     """Hand the model over, solve it, assign rows, verify and judge.
 
     own: the model is as the package declares it. explain: look for what is in conflict where there is no solution.
+    known: a bound on the loss that is already proven.
     """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     with clock.step("handover"):
@@ -251,6 +265,8 @@ def _finish(
         start = _start(run, model, compiled) if own else None
         answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
     bound = safe_bound(answer.bound, integral=scale.integral)
+    if known is not None:
+        bound = max(scale.to_model(known), -math.inf if bound is None else bound)
     trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
     if answer.x is None:
         reason, proof, message = _claim_without_point(answer, bound, run)

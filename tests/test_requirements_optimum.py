@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import judges
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -96,6 +97,24 @@ def test_k_anonymity_of_some_columns_agrees_with_trying_every_table(case: Sensit
         )
 
     check(judges.best_table(case.case.rows, valid, **judged), km.solve(case.problem()))
+
+
+@pytest.mark.parametrize(
+    ("requirement", "rows", "expected"),
+    [
+        (km.BetaLikeness("499/1000"), "ax ax bx bx bx bx ay ay by", 3),
+        (km.AlphaKAnonymity("193/300"), "ax bx az by ax by bz", 2),
+        (km.AlphaKAnonymity("217/300"), "ax bx ax ay by bx ax by", 2),
+        (km.LDiversity("19/10"), "bz ax ay ay ax bx by by ax", 2),
+    ],
+    ids=str,
+)
+def test_tables_that_presolve_of_highs_1_15_1_got_wrong(requirement: Any, rows: str, expected: int) -> None:
+    # with the sizes of groups declared as continuous it called a dearer table optimal (doubleton equations)
+    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["q", "s"], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, ["q"], ["s"]), [requirement])
+    check(Fraction(expected), km.solve(problem))
+    check(Fraction(expected), km.solve(problem, "cbc"))
 
 
 # ------------------------------------------------------------------------------------- requirements that are equal

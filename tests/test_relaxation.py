@@ -1,0 +1,31 @@
+"""The network relaxation of a problem is a bound on it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from sensitive_cases import SensitiveCase, sensitive_cases
+from test_requirements_optimum import check, judge
+
+import kanon_milp as km
+from kanon_milp import relaxation
+from kanon_milp.instance import prepare
+
+
+@given(sensitive_cases(max_rows=7))
+@settings(deadline=None, max_examples=40)
+def test_the_relaxation_never_costs_more(case: SensitiveCase) -> None:
+    problem = case.problem()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relaxation, "LARGE", 0)
+        relaxed = relaxation.network_relaxation(prepare(problem))
+        if relaxed is None:
+            assert problem.network or problem.objective != "loss"
+            return
+        assert relaxed.network
+        plain, with_bound = km.solve(relaxed), km.solve(problem)
+    check(judge(case), with_bound)
+    if with_bound.is_optimal:
+        assert plain.exact_objective is not None
+        assert with_bound.exact_objective is not None
+        assert plain.exact_objective <= with_bound.exact_objective
