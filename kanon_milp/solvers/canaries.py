@@ -72,10 +72,10 @@ def mixed_rounding() -> Canary:
 
 
 def equality_clique() -> Canary:
-    """HiGHS 1.15.1 answers 2, marked optimal, unless its presolve rule "enumeration" is off.
+    """HiGHS 1.15.1 answers 2, marked optimal, unless presolve is off or the aggregator is.
 
-    The rule drops an equation all of whose variables but one are fixed (https://github.com/ERGO-Code/HiGHS/issues/3216,
-    mended after 1.15.1). The model is what is left of a small t-closeness problem in which that happens.
+    The model is what is left of a small t-closeness problem. Its continuous variables are whole by themselves, and
+    bounds that presolve derives for them are not (https://github.com/ERGO-Code/HiGHS/issues/3274).
     """
     sparse: list[tuple[float, dict[int, float], float]] = [
         (1, {0: 1, 1: 1, 2: 1}, 1),  # a row goes to group 0, 1 or elsewhere

@@ -38,10 +38,10 @@ from kanon_milp.solvers.common import (
 )
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
-# Bits of the option presolve_rule_off: aggregator and enumeration. With these rules HiGHS 1.15.1 drops equations that
-# it takes for redundant, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended after
-# 1.15.1; the canary "equality clique", and a test of the t-closeness problem that showed it).
-_UNSAFE_RULES = (1 << 12) | (1 << 16)
+# Bit of the option presolve_rule_off: the rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
+# variables but one are fixed, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended
+# after it).
+_UNSAFE_RULE = 1 << 16
 _PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
 _COMPLETION_SECONDS = 10.0
 _MOMENT = 1.0  # models that took no longer ...
@@ -328,7 +328,7 @@ def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left:
         "random_seed": options.seed,
         "mip_rel_gap": float(options.gap),
         "mip_abs_gap": float(options.absolute_gap),
-        "presolve_rule_off": _UNSAFE_RULES,
+        "presolve_rule_off": _UNSAFE_RULE,
     }
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)
