@@ -117,6 +117,22 @@ def test_tables_that_presolve_of_highs_1_15_1_got_wrong(requirement: Any, rows: 
     check(Fraction(expected), km.solve(problem, "cbc"))
 
 
+def test_a_table_that_presolve_of_highs_1_15_1_called_impossible() -> None:
+    # without its aggregator, and with continuous numbers of rows
+    rows = "abb2 bbb2 aab2 bab2 aba2 bab1 bab2 aab1 aaa5 bba1 bba5"
+    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["q0", "q1", "q2", "s"], orient="row")
+    problem = km.Problem(
+        km.Table.from_frame(frame, ["q0", "q1", "q2"], ["s"]),
+        [km.PSensitivity(2)],
+        km.Suppression({"q0": 9, "q1": "1/2", "q2": 4}),
+        cost_bound=7,
+        objective="min_groups",
+        suppressed_rows="exempt",
+    )
+    check(Fraction(4), km.solve(problem))
+    check(Fraction(4), km.solve(problem, "cbc"))
+
+
 # ------------------------------------------------------------------------------------- requirements that are equal
 
 
