@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
-from sensitive_cases import CLOSENESS, KINDS, SensitiveCase, sensitive_cases, subset_cases
-from strategies import cases
+from sensitive_cases import CLOSENESS, KINDS, Demand, SensitiveCase, sensitive_cases, subset_cases
+from strategies import Case, cases
 
 import kanon_milp as km
 
@@ -131,6 +131,23 @@ def test_a_table_that_presolve_of_highs_1_15_1_called_impossible() -> None:
     )
     check(Fraction(4), km.solve(problem))
     check(Fraction(4), km.solve(problem, "cbc"))
+
+
+@pytest.mark.parametrize(
+    ("delta", "log", "weights", "rows"),
+    [
+        ("7/10", "natural", (1, 0), "aaz bax bby bay aay aax abx aaz aaz bby"),
+        ("3/5", "base2", (1, 0), "bbx aax bax abz bbx baz aax bay aaz bay aby"),
+        ("9/10", "base2", (0, 1), "abx bax aay bay aby aay aaz abx bbx baz aaz"),
+    ],
+)
+def test_groups_that_must_stay_apart_do(delta: str, log: Any, weights: tuple[int, int], rows: str) -> None:
+    # what ignores absent values is not merge-closed: with dominance these tables would cost more
+    table = tuple((a, b) for a, b, _ in rows.split())
+    plain = Case(table, 1, None, tuple(map(Fraction, weights)), {}, {}, "strict", {})
+    demand = Demand(f"delta {log} ignored", delta, (0,), named=False)
+    case = SensitiveCase(plain, tuple((row[2],) for row in rows.split()), (demand,))
+    check(judge(case), km.solve(case.problem()))
 
 
 # ------------------------------------------------------------------------------------- requirements that are equal
