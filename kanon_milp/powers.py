@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context
 from fractions import Fraction
+from functools import cache
 from typing import Literal
 
 Base = Literal["natural", "base2"]
@@ -22,13 +23,19 @@ def below_power(value: Fraction, exponent: Fraction, base: Base) -> bool:
     # e^exponent is transcendental, so enough digits always decide
     digits = 30
     while True:
-        context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**15, Emin=-(10**15))
-        exact = Fraction(context.exp(context.divide(exponent.numerator, exponent.denominator)))
+        exact = _natural_power(exponent, digits)
         # relative error of the rounded exponent, carried through exp, and of the result
         margin = exact * (abs(exponent) + 2) * Fraction(10) ** (2 - digits)
         if abs(value - exact) > margin:
             return value < exact
         digits *= 2
+
+
+@cache
+def _natural_power(exponent: Fraction, digits: int) -> Fraction:
+    """e^exponent to so many digits."""
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**15, Emin=-(10**15))
+    return Fraction(context.exp(context.divide(exponent.numerator, exponent.denominator)))
 
 
 def largest_below(below: Callable[[Fraction], bool], limit: int) -> Fraction:
