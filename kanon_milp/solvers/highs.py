@@ -47,6 +47,7 @@ _COMPLETION_SECONDS = 10.0
 _MOMENT = 1.0  # models that took no longer ...
 _SMALL = 5000  # ... and have no more variables are solved a second time without presolve
 _SECOND_LOOK = 3.0
+_CONFIRMATION = 30.0  # for "infeasible", whatever the size
 _COMPLETION_SHARE = 0.1  # of the time limit
 
 
@@ -188,14 +189,16 @@ class HighsAdapter(SolverAdapter):
         """Solve a small integer model once more without presolve, and believe the better answer.
 
         Presolve of HiGHS 1.15.1 has made dear points look optimal and feasible models infeasible, all of them small
-        enough to be presolved away. Models that take longer than a moment are not looked at again.
+        enough to be presolved away. Points of models that take longer than a moment are not looked at again; that
+        there is none is, for a while.
         """
         decided = outcome.stop_reason in (StopReason.OPTIMAL, StopReason.INFEASIBLE)
         if not decided or not model.integer.any() or "presolve" in options.extra:
             return outcome
-        if recorder.seconds() > _MOMENT or model.variables > _SMALL:
+        quick = recorder.seconds() <= _MOMENT and model.variables <= _SMALL
+        if not quick and outcome.stop_reason is StopReason.OPTIMAL:
             return outcome
-        limit = recorder.seconds() + _SECOND_LOOK
+        limit = recorder.seconds() + (_SECOND_LOOK if quick else _CONFIRMATION)
         limit = limit if options.time_limit is None else min(limit, options.time_limit)
         again = dataclasses.replace(options, time_limit=limit, extra={**options.extra, "presolve": "off"})
         other = _run(model, again, outcome.x, recorder, watch, record=False)
