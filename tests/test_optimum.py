@@ -34,13 +34,13 @@ def check(case: Case, result: km.Result) -> None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=400)
+@settings(relaxed, max_examples=200)
 def test_strong_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem()))
 
 
 @given(cases(max_rows=7))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=30)
 def test_textbook_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem(), formulation="textbook"))
 
@@ -52,7 +52,7 @@ def test_cbc_agrees_with_brute_force(case: Case) -> None:
 
 
 @given(cases(max_rows=7))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=20)
 def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: Case) -> None:
     problem = case.problem()
     for formulation in FORMULATIONS:
@@ -63,7 +63,7 @@ def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: Case) -> N
 @pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda r: r.name)
 def test_each_reduction_alone_keeps_the_optimum(reduction: object) -> None:
     @given(cases(max_rows=7))
-    @settings(relaxed, max_examples=60)
+    @settings(relaxed, max_examples=30)
     def keeps(case: Case) -> None:
         problem = case.problem()
         if not reduction.accepts(problem):  # type: ignore[attr-defined]
@@ -94,7 +94,7 @@ def restricted_optimum(case: Case, problem: km.Problem, instance: object) -> obj
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=30)
 def test_reductions_leave_at_most_what_was_there(case: Case) -> None:
     before = prepare(case.problem())
     sizes = [before.candidates.count] + [s.instance.candidates.count for s in reduce(before)]

@@ -48,7 +48,7 @@ def value(result: km.Result) -> Fraction | None:
 
 
 @given(sensitive_cases())
-@settings(relaxed, max_examples=250)
+@settings(relaxed, max_examples=200)
 def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 
@@ -56,7 +56,7 @@ def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7))
-    @settings(relaxed, max_examples=25)
+    @settings(relaxed, max_examples=20)
     def agrees(case: SensitiveCase) -> None:
         check(judge(case), km.solve(case.problem()))
 
@@ -64,7 +64,7 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
 
 
 @given(sensitive_cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=20)
 def test_up_to_nine_rows_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 
@@ -171,7 +171,7 @@ def test_the_short_rows_and_the_transport_rows_of_t_closeness_agree(kind: str) -
 
 
 @given(cases(max_rows=9), st.data())
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=20)
 def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataObject) -> None:
     # Liang and Yuan, Lemma 1: equal distance, t = 1 - k/n; what is exempt from k is not exempt from t
     n = len(case.rows)
@@ -202,7 +202,7 @@ def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) 
 
 
 @given(sensitive_cases(["l distinct"], max_rows=9))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=20)
 def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
     (demand,) = case.demands
     distinct = [demand.package(), km.KAnonymity(case.case.k)]
@@ -213,7 +213,7 @@ def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
 
 
 @given(sensitive_cases(["l frequency"], max_rows=9))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=20)
 def test_frequency_l_diversity_is_a_largest_share_of_1_over_l(case: SensitiveCase) -> None:
     (demand,) = case.demands
     both_ways(case, [demand.package()], [replace(demand, kind="alpha", number=1 / Fraction(demand.number)).package()])
