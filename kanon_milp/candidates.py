@@ -79,28 +79,26 @@ class Candidates:
 def enumerate_candidates(types: RowTypes, levels: Levels) -> Candidates:
     """All candidates: per level vector one for each distinct generalized row (the instances of a pattern)."""
     widths = [len(column.labels) for column in levels.columns]
-    parts: list[tuple[Ints, Ints]] = []
-    for vector in levels.vectors:
+    members = np.empty((levels.count, types.count), dtype=np.int32)
+    begins, support = [], []
+    for number, vector in enumerate(levels.vectors):
         # a column at its top level is the same everywhere and tells no rows apart
         used = [j for j, column in enumerate(levels.columns) if vector[j] < column.height]
         released = [levels.columns[j].label_of[vector[j], types.codes[:, j]] for j in used]
-        if not released:
-            parts.append((np.arange(types.count), np.zeros(1, dtype=np.int64)))
-            continue
-        key = mixed_key(released, [widths[j] for j in used])
+        key = mixed_key(released, [widths[j] for j in used]) if used else np.zeros(types.count, dtype=np.int64)
         order = np.argsort(key, kind="stable")
         key = key[order]
-        parts.append((order, np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))))
-    counts = np.array([len(begins) for _, begins in parts])
-    begins = np.concatenate([begins + number * types.count for number, (_, begins) in enumerate(parts)])
-    members = np.concatenate([order.astype(np.int32) for order, _ in parts])
-    vector_of = np.repeat(np.arange(levels.count, dtype=np.int32), counts)
+        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        members[number] = order
+        begins.append(first + number * types.count)
+        support.append(np.add.reduceat(types.counts[order], first))
+    vector_of = np.repeat(np.arange(levels.count, dtype=np.int32), [len(each) for each in begins])
     candidates = Candidates(
         vector=vector_of,
         cost=levels.costs[vector_of],
-        support=np.add.reduceat(types.counts[members], begins),
-        indptr=np.append(begins, len(members)).astype(np.int64),
-        members=members,
+        support=np.concatenate(support),
+        indptr=np.concatenate([*begins, [members.size]]).astype(np.int64),
+        members=members.reshape(-1),
     )
     return _one_per_released_row(candidates, types, levels)
 

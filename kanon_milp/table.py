@@ -257,8 +257,11 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
     names = _header(path, fmt)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     if len(names) > 1:  # blank lines at the end hold no row; in a file of one column they are missing values
-        body = raw.rstrip(b"\r\n")
-        raw = body + raw[len(body) :].partition(b"\n")[1]
+        end = len(raw)
+        while end and raw[end - 1] in b"\r\n":
+            end -= 1
+        if raw[end:] not in (b"", b"\n", b"\r\n"):  # a large file is not copied for nothing
+            raw = raw[:end] + raw[end:].partition(b"\n")[1]
     try:
         if fmt.encoding.lower() in ("utf-8", "utf8"):
             raw.decode("utf-8")  # the CSV reader would pass some faults on
@@ -275,9 +278,8 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
 def _refuse_ragged(raw: bytes, width: int, path: Path, fmt: CsvFormat) -> None:
     """Every row must have as many fields as the header: the CSV reader would fill short rows up with missing values."""
     if b'"' not in raw:  # no quotes: counting delimiters is exact, and fast
-        lines = raw.split(b"\n")
         mark = fmt.delimiter.encode()
-        widths = (line.count(mark) + 1 for line in lines[: len(lines) - (not lines[-1])])
+        widths = (line.count(mark) + 1 for line in io.BytesIO(raw))
     else:
         widths = (
             len(row) or 1 for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter)
