@@ -130,3 +130,14 @@ def test_row_types_of_microdata_grow_ever_more_slowly() -> None:
     frame = synthetic_microdata(200_000)
     small, large = (km.compress(frame.head(n), QUASI_IDENTIFIERS).count for n in (20_000, 200_000))
     assert 2 * small < large < 8 * small
+
+
+def test_row_types_of_microdata_grow_as_those_of_a_census(data_folder: Path) -> None:
+    adult = km.datasets.load("adult").sample(fraction=1, shuffle=True, seed=1)
+    frame = synthetic_microdata(adult.height)
+    for n in (1000, 3000, 10_000, adult.height):
+        real, synthetic = (km.compress(rows.head(n), QUASI_IDENTIFIERS) for rows in (adult, frame))
+        assert abs(synthetic.count / real.count - 1) < 0.1
+        # the share of types that occur once is the exponent of the growth
+        exponents = [(types.counts == 1).mean() for types in (real, synthetic)]
+        assert abs(exponents[0] - exponents[1]) < 0.03

@@ -1,4 +1,17 @@
-"""Synthetic microdata of any size that looks like a census: skewed, dependent, and with ever fewer new row types."""
+"""Synthetic microdata of any size that looks like a census: skewed, dependent, and with ever fewer new row types.
+
+The law of growth: t_in ~ n^e with an exponent e(n) that falls by 0.11 to 0.12 with every factor of ten. The last row of
+a table in random order is of a new type with probability u/n, u the types that occur once, so e = n/t_in · u/n =
+u/t_in, which can be read off any table. On random subsamples of UCI Adult (the eight columns `QUASI_IDENTIFIERS`) and
+here, e between two sizes:
+
+    n      300   to 1,000   to 3,000   to 10,000   to 30,162   to 100,000   to 300,000   to 1,000,000
+    Adult          0.97       0.93       0.87        0.80
+    here           0.98       0.95       0.89        0.82         0.75         0.69         0.63
+
+Adult is not larger; beyond it the exponent goes on as it did (0.55 from 10^6 to 10^7, where t_in is 797,094). Adult has
+18,109 row types, a table of its size here about 19,600.
+"""
 
 from __future__ import annotations
 
