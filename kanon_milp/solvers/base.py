@@ -90,6 +90,7 @@ class Capability(enum.Enum):
     THREADS = "runs on a chosen number of threads"
     SEED = "takes a random seed"
     LOG_FILE = "writes its log to a file"
+    NODE_LIMIT = "stops after a number of nodes"
     INTERRUPT = "keeps the incumbent when it is interrupted"
 
 
@@ -101,6 +102,8 @@ class StopReason(enum.Enum):
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    ITERATION_LIMIT = "iteration_limit"
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
@@ -111,7 +114,8 @@ class SolverOptions:
 
     time_limit in seconds of wall clock, None for no limit. `gap` is relative. `absolute_gap` is in objective
     units: with an integral objective, 0.999 still ends in a proof. Default gaps of solvers are no proof, so
-    both default to 0.
+    both default to 0. node_limit: branch-and-bound nodes, a limit that is the same on every machine; only where the
+    adapter has Capability.NODE_LIMIT.
     """
 
     time_limit: float | None = None
@@ -121,6 +125,7 @@ class SolverOptions:
     absolute_gap: float = 0.0
     log_file: Path | None = None
     extra: Mapping[str, object] = field(default_factory=dict)
+    node_limit: int | None = None
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,8 @@ def _arguments(options: SolverOptions, seconds: float | None, has_start: bool) -
     # CBC takes 0 for "draw one"
     seed = str(1 + options.seed % MAX_SEED)
     arguments += ["-randomSeed", seed, "-randomCbcSeed", seed]
+    if options.node_limit is not None:
+        arguments += ["-maxNodes", str(options.node_limit)]
     if options.threads > 1:
         arguments += ["-threads", str(options.threads)]
     for name, value in options.extra.items():
@@ -321,6 +323,8 @@ def _read(
         return _Outcome(StopReason.OPTIMAL, x, bound)
     if status.startswith("Stopped"):
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
+        if reason is StopReason.ERROR and options.node_limit is not None:
+            reason = StopReason.NODE_LIMIT
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
         return _Outcome(reason, x, log.bound, message)
     raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")

@@ -30,6 +30,8 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
         raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
     if options.threads < 1:
         raise InputError(f"the number of threads must be at least 1, not {options.threads}")
+    if options.node_limit is not None and options.node_limit < 0:
+        raise InputError(f"the node limit must be at least 0, not {options.node_limit}")
     if not 0 <= options.seed <= MAX_SEED:
         raise InputError(f"the seed must be between 0 and {MAX_SEED}, not {options.seed}")
     for label, gap in (("gap", options.gap), ("absolute gap", options.absolute_gap)):

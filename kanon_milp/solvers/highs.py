@@ -283,13 +283,13 @@ def _run(
         bound = recorder.bound if record else None
         outcome = _Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
     else:
-        outcome = _read(highs, highspy, model)
+        outcome = _read(highs, highspy, model, options)
     if watch.late and outcome.stop_reason is StopReason.INTERRUPTED:
         outcome = dataclasses.replace(outcome, stop_reason=StopReason.TIME_LIMIT)
     return outcome
 
 
-def _read(highs: Any, highspy: Any, model: LinearModel) -> _Outcome:
+def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> _Outcome:
     """What HiGHS says after a run."""
     status, kinds = highs.getModelStatus(), highspy.HighsModelStatus
     reasons = {
@@ -301,7 +301,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel) -> _Outcome:
         kinds.kInterrupt: StopReason.INTERRUPTED,
         # limits that only `extra` can set
         kinds.kIterationLimit: StopReason.ERROR,
-        kinds.kSolutionLimit: StopReason.ERROR,
+        kinds.kSolutionLimit: StopReason.ERROR if options.node_limit is None else StopReason.NODE_LIMIT,
         kinds.kObjectiveBound: StopReason.ERROR,
         kinds.kObjectiveTarget: StopReason.ERROR,
     }
@@ -335,6 +335,8 @@ def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left:
     }
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)
+    if options.node_limit is not None:
+        own["mip_max_nodes"] = options.node_limit
     if seconds_left is not None:
         own["time_limit"] = float(seconds_left)
     for name, value in (*own.items(), *options.extra.items()):
