@@ -1,0 +1,243 @@
+"""The dual certificate: multipliers from which anybody can recompute a lower bound, from the table alone.
+
+A certificate is one JSON object. It names the problem in full, the table by a hash, and one whole number for each
+distinct row of quasi-identifiers, so that
+
+    L(λ) = Σ n_i λ_i + Σ_g min(0, φ_g(λ)),   λ_i = multipliers[i] / denominator · unit
+
+is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
+what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
+No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
+two sides share no code.
+
+A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
+alone cannot check it; give it to those who may see the original.
+
+format, version     "kanon-milp dual certificate", 1
+problem             quasi_identifiers, sensitive, requirements (name and parameters), suppressed_rows,
+                    columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
+                    hierarchy (null: keep or suppress),
+                    patterns: sorted level vectors (null: all)
+rows                number n of rows
+table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, whatever the order of the rows. The text:
+                    one line with the column names, then one line for each distinct row with its number of copies
+                    before its values, sorted by values (by code points, column by column, missing values last). A
+                    line is a JSON array without blanks, non-ASCII characters as they are, null for a missing value,
+                    ended by a line feed; UTF-8.
+unit                all losses are whole multiples of it
+denominator, multipliers   whole numbers, one for each distinct row of quasi-identifiers in that same order
+bound               what is claimed, an exact number
+
+The hash of a hierarchy is over one such line for each value: the value and its labels at the levels 1, 2, ... below
+the top; sorted by value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.lagrangian import DENOMINATOR, NEVER, DualPoint, exact_value, round_multipliers
+from kanon_milp.distances import ground_distance
+from kanon_milp.errors import InputError
+from kanon_milp.hierarchies import Hierarchy
+from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
+from kanon_milp.output import write_whole
+from kanon_milp.privacy import AlphaKAnonymity, DeltaDisclosure, KAnonymity, PSensitivity, Requirement, TCloseness
+from kanon_milp.problem import Problem
+from kanon_milp.recoding import Levels
+from kanon_milp.reductions import Dominance, Viability
+from kanon_milp.rowtypes import RowTypes
+
+FORMAT = "kanon-milp dual certificate"
+VERSION = 1
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A lower bound with its proof. multipliers: in units of unit / denominator. bound: the loss that is proven."""
+
+    problem: dict[str, Any]
+    rows: int
+    table_sha256: str
+    unit: Fraction
+    denominator: int
+    multipliers: tuple[int, ...]
+    bound: Fraction
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as in the file."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "problem": self.problem,
+            "rows": self.rows,
+            "table_sha256": self.table_sha256,
+            "unit": str(self.unit),
+            "bound": str(self.bound),
+            "denominator": self.denominator,
+            "multipliers": list(self.multipliers),
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write the JSON file; it appears whole or not at all."""
+        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(Path(path), lambda beside: _write_bytes(beside, text.encode()))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Certificate:
+        """Read a file written by `write`; raises InputError for anything else."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            if data["format"] != FORMAT or data["version"] != VERSION:
+                raise InputError(f"{path}: not a dual certificate of version {VERSION}")
+            numbers = [data["rows"], data["denominator"], *data["multipliers"]]
+            if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
+                raise TypeError
+            return cls(
+                data["problem"],
+                data["rows"],
+                str(data["table_sha256"]),
+                Fraction(data["unit"]),
+                data["denominator"],
+                tuple(data["multipliers"]),
+                Fraction(data["bound"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
+            raise InputError(f"{path}: cannot be read as a dual certificate ({type(error).__name__})") from None
+
+
+def certified_instance(problem: Problem) -> Instance:
+    """The instance that a certificate is about: row types are distinct rows of quasi-identifiers, and all that is asked
+    for is the size of a group, and that the cover of a candidate supplies what a group needs.
+
+    That is as much as a reader can derive from the requirements as a certificate names them and the table. For plain
+    k-anonymity it is the reduced instance of the problem; for other problems the multipliers of this one prove most.
+
+    Sizes add up and larger covers supply more, so dominance holds whatever else the problem asks for: every table that
+    has what is asked for is one of the relaxed problem.
+    """
+    known = [each for r in problem.requirements for each in _certified(r, problem)] or [KAnonymity(1)]
+    relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=None, objective="loss")
+    types = compress_table(relaxed)
+    levels = recode(relaxed, types)
+    split = with_candidates(relaxed, types_of(relaxed, types), levels)
+    # the same candidates in the same order, over other row types
+    instance = replace(with_candidates(relaxed, types, levels), whole=split.whole)
+    return Dominance().apply(instance.subset(Viability().keep(split))).instance
+
+
+def certify(problem: Problem, dual: DualPoint, denominator: int = DENOMINATOR) -> Certificate:
+    """Round the multipliers and compute, in whole numbers, what they prove about the table.
+
+    dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
+    than `dual.value` where requirements ask for more than a certificate names. Side constraints and the objective play
+    no part: the bound is on the loss. Where the multipliers are too large for the denominator, a smaller one is taken.
+    """
+    instance = certified_instance(problem)
+    multipliers = _of_row_types(problem, instance.types, dual.multipliers)
+    levels, n = instance.levels, instance.types.n
+    largest = int(levels.costs.max()) + math.ceil(float(np.abs(multipliers).max())) + 1
+    denominator = max(min(denominator, NEVER // (largest * n)), 1)
+    integers = round_multipliers(multipliers, denominator)
+    total = exact_value(instance, integers, denominator)
+    return Certificate(
+        problem=describe_problem(problem, levels),
+        rows=n,
+        table_sha256=table_hash(instance.types),
+        unit=levels.unit,
+        denominator=denominator,
+        multipliers=tuple(integers.tolist()),
+        bound=max(math.ceil(total), 0) * levels.unit,
+    )
+
+
+def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
+    """The problem as a certificate names it."""
+    hierarchies = problem.recoding.hierarchies
+    described = {
+        "quasi_identifiers": list(problem.table.quasi_identifiers),
+        "sensitive": list(problem.table.sensitive),
+        "requirements": [{"name": r.name, **r.describe()} for r in problem.requirements],
+        "suppressed_rows": problem.suppressed_rows,
+        "columns": [
+            {
+                "name": column.name,
+                "costs": [str(cost) for cost in column.costs],
+                "hierarchy": hierarchy_hash(hierarchies[column.name]) if column.name in hierarchies else None,
+            }
+            for column in levels.columns
+        ],
+        "patterns": None if problem.recoding.mask is None else sorted(levels.vectors.tolist()),
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(described))
+    return plain
+
+
+def table_hash(types: RowTypes) -> str:
+    """Hash of a table's quasi-identifiers and sensitive columns, independent of the order of its rows."""
+    codes = np.hstack([types.codes[types.star_type], types.star_codes])
+    columns = [[domain[c] for c in codes[:, j].tolist()] for j, domain in enumerate(types.domains)]
+    lines = zip(types.star_counts.tolist(), *columns, strict=True)
+    return _hash([(*types.names, *types.sensitive)], lines)
+
+
+def hierarchy_hash(hierarchy: Hierarchy) -> str:
+    """Hash of a hierarchy without its top."""
+    paths = (path[:-1] for path in hierarchy.paths.values())
+    return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
+
+
+def _hash(*blocks: Iterable[Sequence[object]]) -> str:
+    digest = hashlib.sha256()
+    for block in blocks:
+        for line in block:
+            digest.update(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _of_row_types(problem: Problem, types: RowTypes, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One multiplier for each distinct row of quasi-identifiers.
+
+    Where row types are (quasi-identifier, sensitive) tuples, the mean over the rows: L is concave, and stays the same
+    when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L.
+    """
+    if not np.isfinite(multipliers).all():
+        raise InputError("the multipliers must be finite")
+    if len(multipliers) == types.count:
+        return multipliers
+    split = types.split_by(problem.attributes)
+    if len(multipliers) != split.count:
+        raise InputError(f"there are {len(multipliers)} multipliers; the table has {types.count} distinct rows")
+    _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
+    weighted = np.bincount(of_split.ravel(), weights=split.counts * multipliers)
+    return weighted / types.counts
+
+
+def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:
+    """What of a requirement the parameters that `describe` names and the counts of the table say."""
+    if isinstance(requirement, KAnonymity) and requirement.quasi_identifiers is not None:
+        return []
+    if isinstance(requirement, AlphaKAnonymity) and requirement.values is not None:
+        return [KAnonymity(requirement.k)]  # a little less, where fully suppressed rows are exempt from k
+    if isinstance(requirement, DeltaDisclosure):
+        (attribute,) = requirement.attributes
+        every = problem.table.keys[attribute].n_unique()
+        return [PSensitivity(every, attribute)] if requirement.absent == "violation" else []
+    if isinstance(requirement, TCloseness) and ground_distance(requirement.distance).name != "equal":
+        return []
+    return [requirement]
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)

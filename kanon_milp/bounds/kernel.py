@@ -1,0 +1,175 @@
+"""The closed form of the Lagrangian subproblems, compiled; one source for floating point and for whole numbers.
+
+For one candidate: φ = min { Σ r_i x_i : Σ x_i ≥ κ, 0 ≤ x_i ≤ n_i } over the row types i that it covers, with the
+reduced costs r_i = w - λ_i. All rows with r_i < 0 are taken; if they are fewer than κ, the cheapest others are added up
+to κ. A heap of just enough rows selects these in O(|C| log κ), and in practice in O(|C|) where the covers are sorted.
+
+All values of one call are either float64 or int64, so the exact bound is computed by the same lines.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.compiled import compiled
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+
+@compiled
+def _sift_up(keys: NDArray[Scalar], items: Ints, end: int) -> None:
+    """Move the last entry of a heap, the largest key on top, to its place."""
+    key, item = keys[end], items[end]
+    while end > 0:
+        parent = (end - 1) // 2
+        if keys[parent] >= key:
+            break
+        keys[end], items[end] = keys[parent], items[parent]
+        end = parent
+    keys[end], items[end] = key, item
+
+
+@compiled
+def _sift_down(keys: NDArray[Scalar], items: Ints, size: int) -> None:
+    """Move the first entry of a heap, the largest key on top, to its place."""
+    key, item, at = keys[0], items[0], 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= key:
+            break
+        keys[at], items[at] = keys[child], items[child]
+        at = child
+    keys[at], items[at] = key, item
+
+
+@compiled
+def add_cheapest(
+    cover: Codes,
+    w: Scalar,
+    need: Scalar,
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    keys: NDArray[Scalar],
+    items: Ints,
+) -> tuple[int, Scalar, Scalar]:
+    """The cheapest `need` > 0 rows whose reduced cost is not negative.
+
+    Returns (entries, over, value): the row types items[:entries] with reduced costs keys[:entries], the dearest first
+    in the two arrays; of its rows `over` are too many. value: Σ r_i x_i of these rows. over < 0 if there are too few.
+    """
+    entries = 0
+    held = w * 0
+    for i in cover:
+        reduced = w - multipliers[i]
+        if reduced >= 0 and (held < need or reduced < keys[0]):
+            keys[entries], items[entries] = reduced, i
+            _sift_up(keys, items, entries)
+            entries += 1
+            held += rows[i]
+            while held - rows[items[0]] >= need:
+                held -= rows[items[0]]
+                entries -= 1
+                keys[0], items[0] = keys[entries], items[entries]
+                _sift_down(keys, items, entries)
+    over = held - need
+    value = w * 0
+    if over >= 0:
+        for e in range(entries):
+            value += rows[items[e]] * keys[e]
+        value -= over * keys[0]
+    return entries, over, value
+
+
+@compiled
+def subproblems(
+    indptr: Ints,
+    members: Codes,
+    cost: NDArray[Scalar],
+    least: NDArray[Scalar],
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    never: Scalar,
+    everything: bool,
+    phi: NDArray[Scalar],
+    dearest: NDArray[Scalar],
+    taken: NDArray[Scalar],
+) -> Scalar:
+    """φ_g of every candidate into `phi`; returns Σ min(0, φ_g), and adds to `taken` (t,) the x of those with φ_g < 0.
+
+    dearest (G,): the largest reduced cost among rows that are taken only to reach κ, 0 where there are none. never: φ
+    of a candidate that covers fewer than κ rows. everything: also work out the φ_g that are surely not negative; else
+    these are set to 0, which is faster.
+    """
+    room = 2
+    for g in range(len(least)):
+        room = max(room, min(int(least[g]), len(rows)) + 2)
+    keys = np.empty(room, cost.dtype)
+    items = np.empty(room, np.int64)
+    total: Scalar = multipliers[0] * 0
+    for g in range(len(cost)):
+        w = cost[g]
+        cover = members[indptr[g] : indptr[g + 1]]
+        value = w * 0
+        size = w * 0
+        for i in cover:
+            reduced = w - multipliers[i]
+            if reduced < 0:
+                value += rows[i] * reduced
+                size += rows[i]
+        phi[g] = value
+        dearest[g] = 0
+        if value >= 0 and not everything:
+            continue
+        entries, over = 0, w * 0
+        if size < least[g]:
+            entries, over, added = add_cheapest(cover, w, least[g] - size, rows, multipliers, keys, items)
+            if over < 0:
+                phi[g] = never
+                continue
+            value += added
+            phi[g] = value
+            dearest[g] = keys[0]
+        if value >= 0:
+            continue
+        total += value
+        if entries > 0:
+            taken[items[0]] -= over
+            for e in range(entries):
+                taken[items[e]] += rows[items[e]]
+        for i in cover:
+            if w - multipliers[i] < 0:
+                taken[i] += rows[i]
+    return total
+
+
+@compiled
+def sorted_covers(indptr: Ints, members: Codes, order: Ints) -> Codes:
+    """The covers, each with its row types in the order given (a permutation of all row types)."""
+    types = len(order)
+    begins = np.zeros(types + 1, np.int64)
+    for i in members:
+        begins[i + 1] += 1
+    for i in range(types):
+        begins[i + 1] += begins[i]
+    candidates = np.empty(len(members), np.int32)
+    at = begins[:-1].copy()
+    for g in range(len(indptr) - 1):
+        for i in members[indptr[g] : indptr[g + 1]]:
+            candidates[at[i]] = g
+            at[i] += 1
+    found = np.empty_like(members)
+    into = indptr[:-1].copy()
+    for i in order:
+        for g in candidates[begins[i] : begins[i + 1]]:
+            found[into[g]] = i
+            into[g] += 1
+    return found
