@@ -1,0 +1,266 @@
+"""The dual bound, recomputed in whole numbers from the distinct rows of a table and one multiplier for each.
+
+What is bounded is the loss of every table in which each released row stands for at least κ input rows, taken from rows
+that supply the sensitive values that a group needs. For any multipliers λ_i, one for each distinct row i (n_i copies),
+
+    L(λ) = Σ n_i λ_i + Σ_g min(0, φ_g),   φ_g = min { Σ (w_g - λ_i) x_i : Σ x_i ≥ κ_g, 0 ≤ x_i ≤ n_i }
+
+is such a bound. g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the
+rows C(g) that are released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
+
+Proof. Let a table give x_ig rows of kind i to g. Then Σ_g x_ig = n_i, so its loss Σ w_g x_ig is
+Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at least φ_g.
+Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with
+κ_g' ≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g
+can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks
+for no more supply than κ_g does.) The order is strict, so this comes to an end, with groups of which none is dominated
+and that together lose no more than those at the start.
+
+Every level vector is gone through on its own, so a table of any size needs little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.verify.cells import ColumnRule, Value
+from kanon_milp.verify.sizes import Least, Supply
+
+ROOM = 1 << 62  # whole numbers stay below this
+CACHED = 128  # level vectors whose groups are remembered, for ties
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelVectors:
+    """The allowed level vectors: levels int64 (p, m), loss of one row in units and what a group needs for each."""
+
+    levels: Ints
+    costs: Sequence[int]
+    least: Sequence[Least]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Sensitive values of one attribute that distinct rows hold.
+
+    row, value, count: int64, how many copies of a row have a value; values: what the numbers of values mean.
+    """
+
+    row: Ints
+    value: Ints
+    count: Ints
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What one column releases: int64 (levels, distinct rows), the number of the label."""
+
+    of_row: Ints
+    labels: int
+
+    @classmethod
+    def of(cls, rule: ColumnRule, column: pl.Series) -> Released:
+        """Number the labels of a column. Raises InputError where a released cell could be read in two ways.
+
+        A label may stand at two levels if it names the same values at both.
+        """
+        position: dict[Value, int] = {}
+        of_row = np.array([position.setdefault(value, len(position)) for value in column], dtype=np.int64)
+        number: dict[Value, int] = {}
+        paths = [[number.setdefault(label, len(number)) for label in rule.path(value)] for value in position]
+        of_value = np.array(paths, dtype=np.int64).T
+        named: dict[int, bytes] = {}
+        for level in of_value:
+            for label in np.unique(level).tolist():
+                values = np.flatnonzero(level == label).tobytes()
+                if named.setdefault(label, values) != values:
+                    raise InputError(f'column "{rule.name}": a label names different values at two levels')
+        if (of_value[:-1] == number[rule.symbol]).any():
+            raise InputError(f'column "{rule.name}": the suppression symbol is a label below the top')
+        return cls(of_value[:, of_row], len(number))
+
+    @property
+    def top(self) -> int:
+        """The highest level, at which all rows are released alike."""
+        return len(self.of_row) - 1
+
+    def in_order(self, order: Ints) -> Released:
+        """The same with the rows in another order."""
+        return Released(self.of_row[:, order], self.labels)
+
+
+def dual_value(
+    columns: Sequence[Released],
+    rows: Ints,
+    held: Mapping[str, Held],
+    multipliers: Ints,
+    vectors: LevelVectors,
+    denominator: int,
+) -> int:
+    """L(λ), times the denominator.
+
+    rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
+    supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|), which must be below
+    `ROOM`.
+    """
+    total = sum(n * each for n, each in zip(rows.tolist(), multipliers.tolist(), strict=True))
+    # the rows with the largest multipliers come first in every group
+    order = np.argsort(-multipliers, kind="stable")
+    rows, multipliers = rows[order], multipliers[order]
+    place = np.argsort(order)
+    moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
+    table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
+    for v, cost in enumerate(vectors.costs):
+        groups = _Groups.of(table.released(v))
+        phi = groups.open_values(rows, cost * denominator - multipliers, vectors.least[v].size)
+        open_groups = phi < 0
+        open_groups[open_groups] = table.supplied(v, groups.only(open_groups))
+        open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
+        total += sum(phi[open_groups].tolist())
+    return int(total)
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Rows by group: members int64, the rows of one group after the other, in order; begins: where each one starts."""
+
+    members: Ints
+    begins: Ints
+
+    @classmethod
+    def of(cls, key: Ints) -> _Groups:
+        """Rows with the same key are a group."""
+        members = np.argsort(key, kind="stable")
+        ordered = key[members]
+        return cls(members, np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])))
+
+    @property
+    def sizes(self) -> Ints:
+        """Distinct rows of each group."""
+        return np.diff(self.begins, append=len(self.members))
+
+    def only(self, chosen: NDArray[np.bool_]) -> _Groups:
+        """Some of the groups."""
+        sizes = self.sizes
+        begins = np.cumsum(sizes[chosen]) - sizes[chosen]
+        return _Groups(self.members[np.repeat(chosen, sizes)], begins)
+
+    def open_values(self, rows: Ints, reduced: Ints, least: int) -> Ints:
+        """φ of each group; 0 for one of fewer than `least` rows. Rows must come by rising reduced cost.
+
+        All rows with a negative reduced cost are taken, then the next ones up to `least`.
+        """
+        rows, reduced = rows[self.members], reduced[self.members]
+        together = np.cumsum(rows)
+        before = together - rows
+        before -= np.repeat(before[self.begins], self.sizes)
+        taken = np.where(reduced < 0, rows, np.clip(least - before, 0, rows))
+        phi: Ints = np.add.reduceat(taken * reduced, self.begins)
+        phi[np.add.reduceat(rows, self.begins) < least] = 0
+        return phi
+
+    def alike(self, label_of_row: Ints) -> NDArray[np.bool_]:
+        """Per group: whether all its rows have the same label."""
+        labels = label_of_row[self.members]
+        same: NDArray[np.bool_] = np.logical_and.reduceat(
+            labels == np.repeat(labels[self.begins], self.sizes), self.begins
+        )
+        return same
+
+
+class _Rows:
+    """The distinct rows as every level vector releases them."""
+
+    def __init__(
+        self, columns: Sequence[Released], rows: Ints, held: Mapping[str, Held], vectors: LevelVectors
+    ) -> None:
+        self.columns, self.rows, self.held, self.vectors = columns, rows, held, vectors
+        self.sizes = np.array([least.size for least in vectors.least], dtype=np.int64)
+        self.support = lru_cache(CACHED)(self._support)
+
+    def released(self, v: int) -> Ints:
+        """A number for each row that tells apart what the level vector releases."""
+        key = np.zeros(len(self.rows), dtype=np.int64)
+        span = 1
+        for column, level in zip(self.columns, self.vectors.levels[v].tolist(), strict=True):
+            if level == column.top:
+                continue
+            if span * column.labels >= ROOM:
+                distinct, renumbered = np.unique(key, return_inverse=True)
+                key, span = renumbered.astype(np.int64), len(distinct)
+            key = key * column.labels + column.of_row[level]
+            span *= column.labels
+        return key
+
+    def _support(self, v: int) -> Ints:
+        """Per row: how many rows of the table the level vector releases as it releases this one."""
+        _, group = np.unique(self.released(v), return_inverse=True)
+        size = np.zeros(len(self.rows), dtype=np.int64)
+        np.add.at(size, group, self.rows)
+        return size[group]
+
+    def supplied(self, v: int, groups: _Groups) -> NDArray[np.bool_]:
+        """Per group of a level vector: whether its rows hold the sensitive values that are needed."""
+        enough = np.ones(len(groups.begins), dtype=bool)
+        for supply in self.vectors.least[v].supplies:
+            enough &= _supplies(supply, self.held[supply.attribute], groups, self.rows)
+        return enough
+
+    def dominated(self, v: int, groups: _Groups) -> NDArray[np.bool_]:
+        """Per group of a level vector: whether all of it can move to one that comes before it."""
+        found = np.zeros(len(groups.begins), dtype=bool)
+        if not found.size:
+            return found
+        first = groups.members[groups.begins]
+        costs = np.array(self.vectors.costs, dtype=np.int64)
+        lowest, of_group = np.unique(self._lowest(groups), axis=0, return_inverse=True)
+        for number, levels in enumerate(lowest):
+            at = np.flatnonzero(of_group.ravel() == number)
+            can_take = (self.vectors.levels >= levels).all(axis=1) & (self.sizes <= self.sizes[v])
+            if (costs[can_take] < costs[v]).any():
+                found[at] = True
+                continue
+            tied = np.flatnonzero(can_take & (costs == costs[v]))
+            for other in tied[tied != v].tolist():
+                mine, larger = self.support(v)[first[at]], self.support(other)[first[at]]
+                found[at] |= (larger > mine) | ((larger == mine) & (other < v))
+        return found
+
+    def _lowest(self, groups: _Groups) -> Ints:
+        """Per group and column the level from which on all its rows are released alike, int64 (groups, m)."""
+        lowest = np.empty((len(groups.begins), len(self.columns)), dtype=np.int64)
+        for j, column in enumerate(self.columns):
+            lowest[:, j] = column.top
+            alike = np.ones(len(lowest), dtype=bool)
+            for level in range(column.top - 1, -1, -1):
+                alike &= groups.alike(column.of_row[level])
+                lowest[alike, j] = level
+        return lowest
+
+
+def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> NDArray[np.bool_]:
+    """Per group: Σ_σ min(N_σ, limit_σ) ≥ need; True where the numbers would not fit."""
+    most = supply.scale * int(rows.sum())
+    if most >= ROOM:
+        return np.ones(len(groups.begins), dtype=bool)
+    group_of_row = np.full(len(rows), -1, dtype=np.int64)
+    group_of_row[groups.members] = np.repeat(np.arange(len(groups.begins)), groups.sizes)
+    group = group_of_row[held.row]
+    inside = group >= 0
+    cells, number = np.unique(group[inside] * len(held.values) + held.value[inside], return_inverse=True)
+    counts = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(counts, number, held.count[inside])
+    limits = np.array([min(supply.limits[value], most) for value in held.values], dtype=np.int64)
+    total = np.zeros(len(groups.begins), dtype=np.int64)
+    np.add.at(total, cells // len(held.values), np.minimum(counts * supply.scale, limits[cells % len(held.values)]))
+    enough: NDArray[np.bool_] = total >= min(supply.need, ROOM)
+    return enough
