@@ -1,0 +1,156 @@
+"""Where sub-problems are solved: in this process, in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import importlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import pickle
+import signal
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ParamSpec, Self, TypeVar
+
+from kanon_milp.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Pool(ABC):
+    """Functions go in, futures come out. A context manager: nothing of it is left running afterwards.
+
+    workers: how many functions run at the same time beside this process; 0 if `submit` runs them itself.
+    """
+
+    workers: int
+
+    @abstractmethod
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
+        """Run a function of a module on picklable arguments.
+
+        A worker that dies gives futures that raise BrokenExecutor or CancelledError.
+        """
+
+    def lost(self, future: cf.Future[R]) -> bool:
+        """Whether a finished future has no result because its worker is gone, or the task could not be sent to it."""
+        error = None if future.cancelled() else future.exception()
+        lost = future.cancelled() or isinstance(error, cf.BrokenExecutor | pickle.PicklingError | AttributeError)
+        return lost and not isinstance(self, InlinePool)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop all workers, whatever they are at."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class InlinePool(Pool):
+    """Run everything at once, in this process and in the order of submission: the same result each time."""
+
+    workers = 0
+
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
+        """Run it; the future is done."""
+        future: cf.Future[R] = cf.Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def close(self) -> None:
+        """Nothing is left running."""
+
+
+class ProcessPool(Pool):
+    """Processes of this machine. If one of them dies, everything that is submitted from then on runs inline.
+
+    Each is a fresh interpreter ("spawn"): threads of solvers and data frames do not survive a fork. So a script that
+    uses it needs the usual `if __name__ == "__main__":`.
+    """
+
+    def __init__(self, workers: int) -> None:
+        if workers < 1:
+            raise InputError(f"a pool of processes needs at least 1 worker, not {workers}")
+        self.workers = workers
+        self._executor = cf.ProcessPoolExecutor(
+            workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker
+        )
+        # importing takes a second or two: let it pass while the caller has other things to do
+        for _ in range(workers):
+            self._executor.submit(os.getpid)
+
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
+        """Run it in a process, or here if one has died."""
+        if self.workers:
+            try:
+                return self._executor.submit(function, *args, **kwargs)
+            except cf.BrokenExecutor:
+                self.workers = 0
+        return InlinePool().submit(function, *args, **kwargs)
+
+    def processes(self) -> list[int]:
+        """Process ids of the workers."""
+        return list(self._executor._processes or {})
+
+    def close(self) -> None:
+        """End the processes at once; what they are at is given up."""
+        running = list((self._executor._processes or {}).values())
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for process in running:
+            process.kill()
+        for process in running:
+            process.join()
+
+
+class DaskPool(Pool):
+    """The workers of a Dask cluster, which must have this package; needs `distributed`."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError as error:
+            raise InputError("a Dask cluster needs the package distributed; pip install distributed") from error
+        try:
+            self._client = distributed.Client(address)
+        except (OSError, ValueError) as error:
+            raise InputError(f"no Dask scheduler answers at {address}") from error
+        self.workers = max(1, sum(self._client.nthreads().values()))
+        self._executor: cf.Executor = self._client.get_executor(pure=False)
+
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
+        """Run it somewhere on the cluster."""
+        return self._executor.submit(function, *args, **kwargs)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._client.close()
+
+
+def open_pool(threads: int, dask: str | None = None) -> Pool:
+    """The workers of a Dask cluster at this address, else as many processes as threads, or none for one thread."""
+    if dask is not None:
+        return DaskPool(dask)
+    return ProcessPool(threads) if threads > 1 else InlinePool()
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the main process, and end when that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)

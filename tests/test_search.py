@@ -1,0 +1,228 @@
+"""The search: its moves keep a table valid, its neighbourhoods are our formulation, what it returns is never wrong."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.bounds import lagrangian
+from kanon_milp.compilation import compile_model
+from kanon_milp.formulations.strong import build_strong
+from kanon_milp.instance import Instance, prepare
+from kanon_milp.reductions import reduce
+from kanon_milp.search.anneal import Draw, Point, anneal
+from kanon_milp.search.construct import construct
+from kanon_milp.search.effort import Effort
+from kanon_milp.search.grouping import close_groups, group_sizes
+from kanon_milp.search.moves import commit, pull, shift
+from kanon_milp.search.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
+from kanon_milp.search.pool import InlinePool
+from kanon_milp.search.search import Search
+from kanon_milp.search.state import FAILED, Board, close, total, undo
+from kanon_milp.solvers import SolverOptions, get
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+
+def reduced(problem: km.Problem) -> Instance:
+    return reduce(prepare(problem))[-1].instance
+
+
+def covered(instance: Instance) -> bool:
+    """Row types without a candidate are an obstacle that is found before any search."""
+    return len(np.unique(instance.candidates.members)) == instance.types.count
+
+
+def adult(folder: Path, rows: int, k: int) -> Instance:
+    table = km.read_table(folder / "adult.csv.gz", Q8, rows=rows)
+    return reduced(km.Problem(table, [km.KAnonymity(k)]))
+
+
+def whole_board(instance: Instance, seed: int = 0) -> Board:
+    return Board.of(instance, np.ones(instance.candidates.pairs, dtype=bool), None, seed)
+
+
+def started(instance: Instance, seed: int = 0) -> Board:
+    """A board with every pair and a first table on it."""
+    board = whole_board(instance, seed)
+    construct(board, lagrangian(instance, iterations=200))
+    return board
+
+
+def check_lists(board: Board) -> None:
+    """Sizes and lists say what `group` says."""
+    s = board.state
+    for g in range(len(s.size)):
+        members, r = [], s.first[g]
+        while r >= 0:
+            members.append(int(r))
+            r = s.after[r]
+        assert sorted(members) == np.flatnonzero(s.group == g).tolist()
+        assert s.size[g] == len(members) + s.parked[g]
+
+
+@given(cases(max_rows=12, sides=False), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=30))
+@settings(relaxed, max_examples=60)
+def test_moves_keep_the_table_valid_and_know_what_they_cost(case: Case, script: list[tuple[int, int]]) -> None:
+    instance = reduced(case.problem())
+    assume(covered(instance))
+    board = started(instance)
+    assume(board.complete)
+    s = board.state
+    for kind, number in script:
+        before, groups = total(s), s.group.copy()
+        g = number % len(board.candidate)
+        change = [
+            lambda g=g: pull(s, g, np.inf),
+            lambda g=g: close(s, g, -1, np.inf) if s.size[g] else FAILED,
+            lambda number=number: shift(s, number % len(s.group)),
+            lambda g=g: pull(s, g, -1.0),
+        ][kind]()
+        if change >= FAILED or number % 3 == 0:
+            undo(s)
+            assert (s.group == groups).all()
+        else:
+            commit(s)
+            assert total(s) - before == change
+        check_lists(board)
+        found = board.assignment()  # raises if a group is too small or covers a row that it cannot
+        assert found is not None
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=40)
+def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) -> None:
+    instance = reduced(case.problem())
+    best = optimum(case.rows, case.k, **case.judged())
+    assume(best is not None and covered(instance))
+    dual = lagrangian(instance, iterations=300)
+    search = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=3))
+    found = search.run(get("highs"), SolverOptions())
+    assume(found is not None)
+    sizes = group_sizes(instance, found)
+    assert ((sizes == 0) | (sizes >= instance.least)).all()
+    assert found.cost * instance.levels.unit >= best
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=40)
+def test_closing_the_groups_keeps_the_rows_together(case: Case) -> None:
+    instance = reduced(case.problem())
+    assume(covered(instance))
+    board = started(instance)
+    assume(board.complete)
+    found = board.assignment()
+    assert found is not None
+    closed = close_groups(instance, found)
+    assert closed.cost <= found.cost
+    assert (group_sizes(instance, closed) > 0).sum() <= (group_sizes(instance, found) > 0).sum()
+
+
+def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_in(data_folder: Path) -> None:
+    instance = adult(data_folder, 150, 3)
+    dual = lagrangian(instance, iterations=300)
+    board = whole_board(instance)
+    construct(board, dual)
+    before = board.state.group.copy()
+    draws, point = Draw.of(board, dual), Point.of(board, 1)
+    one, two = (anneal(board.state, draws, point, 0.5, 0.1, 20_000) for _ in range(2))
+    other = anneal(board.state, draws, Point.of(board, 2), 0.5, 0.1, 20_000)
+    assert (board.state.group == before).all()
+    assert (one.group == two.group).all()
+    assert (one.group != other.group).any()
+    assert one.loss <= total(board.state)
+    board.restore(one.best)
+    assert total(board.state) == one.loss
+    assert board.assignment() is not None
+
+
+def test_a_neighbourhood_of_all_rows_is_the_strong_formulation(data_folder: Path) -> None:
+    instance = adult(data_folder, 60, 2)
+    board = started(instance)
+    hood = cut_out(board, 10**9, np.zeros(len(board.state.cost), dtype=bool))
+    assert hood is not None
+    # groups without a loss stay out, so the comparison is on the rows that are in
+    fixed = total(board.state) - hood.loss
+    ours = get("highs").solve(strong_model(hood), SolverOptions(absolute_gap=0.9))
+    model = get("highs").solve(compile_model(build_strong(instance)).linear, SolverOptions(absolute_gap=0.9))
+    assert fixed == 0
+    assert ours.objective == pytest.approx(model.objective)
+
+
+@given(st.integers(0, 1000), st.sampled_from([2, 3, 5]))
+@settings(relaxed, max_examples=15)
+def test_neighbourhoods_only_improve_and_stay_valid(data_folder_adult: Instance, seed: int, size: int) -> None:
+    instance = data_folder_adult
+    board = started(instance, seed)
+    s = board.state
+    hood = cut_out(board, 40 * size, np.zeros(len(s.cost), dtype=bool))
+    assert hood is not None
+    answer = solve_neighbourhood(hood, get("highs"), SolverOptions(time_limit=10, absolute_gap=0.9))
+    assert answer.loss <= hood.loss
+    before = total(s)
+    if put_back(board, hood, answer.rows):
+        assert total(s) <= before - (hood.loss - answer.loss)
+    else:
+        assert total(s) == before
+    check_lists(board)
+    assert board.assignment() is not None
+
+
+@pytest.fixture(scope="module")
+def data_folder_adult() -> Instance:
+    rng = np.random.default_rng(5)
+    rows = tuple(tuple("abcd"[v] for v in row) for row in rng.integers(0, 4, (90, 4)).tolist())
+    return reduced(Case(rows, 3, None, (Fraction(1),) * 4, {}, {}, "strict", {}).problem())
+
+
+def test_an_answer_that_came_too_late_is_mended_or_refused(data_folder_adult: Instance) -> None:
+    """Groups that an answer counts on may be gone by the time it arrives."""
+    board = started(data_folder_adult)
+    s = board.state
+    hood = cut_out(board, 100, np.zeros(len(s.cost), dtype=bool))
+    assert hood is not None
+    answer = solve_neighbourhood(hood, get("highs"), SolverOptions(time_limit=10, absolute_gap=0.9))
+    for outside in hood.candidates[hood.least == 0].tolist():  # close what it may have joined
+        change = close(s, outside, -1, np.inf)
+        (undo if change >= FAILED else commit)(s)
+    before = total(s)
+    put_back(board, hood, answer.rows)
+    assert total(s) <= before
+    assert board.complete
+    assert board.assignment() is not None
+
+
+def test_it_stops_at_once_when_asked(data_folder: Path) -> None:
+    instance = adult(data_folder, 150, 3)
+    stop = threading.Event()
+    stop.set()
+    dual = lagrangian(instance, iterations=100)
+    found = Search(instance, dual, None, InlinePool(), Effort(interrupt=stop)).run(get("highs"), SolverOptions())
+    assert found is not None
+
+
+def test_surplus_copies_stay_where_they_are_cheapest() -> None:
+    rows = (("a", "x"),) * 40 + (("b", "x"),) * 3 + (("b", "y"),)
+    case = Case(rows, 2, None, (Fraction(1),) * 2, {}, {}, "strict", {})
+    instance = reduced(case.problem())
+    start = Search(instance, lagrangian(instance), None, InlinePool(), Effort(neighbourhoods=1)).run(
+        get("highs"), SolverOptions()
+    )
+    assert start is not None
+    board = Board.of(instance, np.ones(instance.candidates.pairs, dtype=bool), start)
+    assert len(board.state.group) < len(rows)
+    again = board.assignment()
+    assert again is not None
+    assert again.cost == start.cost
+    assert again.rows.sum() == len(rows)
+    assert again.cost == 2  # one row of "b" gives up a cell, and so does its partner
