@@ -24,6 +24,8 @@ STAGES = {
     "compress": "counting row types",
     "candidates": "enumerating candidates",
     "reduce": "reducing",
+    "bound": "bounding",
+    "search": "searching",
     "build": "declaring the model",
     "handover": "handing the model over",
     "solve": "solving",

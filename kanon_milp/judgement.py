@@ -53,7 +53,7 @@ def scale_of(instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, *
 
 
 def judge(
-    answer: SolverResult, report: Report, objective: Fraction | None, bound: float | None, scale: Scale
+    stopped: StopReason, message: str, report: Report, objective: Fraction | None, bound: float | None, scale: Scale
 ) -> tuple[str, Proof, Fraction | None, str]:
     """Stop reason, proof, bound and message: optimal only where incumbent and bound meet and the verifier agrees."""
     exact_bound = scale.exact(bound)
@@ -61,12 +61,16 @@ def judge(
         return "error", "none", exact_bound, "the verifier refuses the table"
     reached = scale.to_model(objective)
     if contradicts(reached, bound, integral=scale.integral):
-        message = "the verified table is better than the bound that the solver claims; the bound is discarded"
-        return "error", "none", None, message
+        return (
+            "error",
+            "none",
+            None,
+            "the verified table is better than the bound that is claimed; the bound is discarded",
+        )
     if meets(reached, bound, integral=scale.integral):
-        return "optimal", "optimal", objective, answer.message
-    reason = "gap_limit" if answer.stop_reason is StopReason.OPTIMAL else answer.stop_reason.value
-    return reason, "none" if exact_bound is None else "bound", exact_bound, answer.message
+        return "optimal", "optimal", objective, message
+    reason = "gap_limit" if stopped is StopReason.OPTIMAL else stopped.value
+    return reason, "none" if exact_bound is None else "bound", exact_bound, message
 
 
 def objective_of(

@@ -17,6 +17,7 @@ from kanon_milp.privacy import REQUIREMENTS, Requirement
 from kanon_milp.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.run import METHODS
 from kanon_milp.table import CsvFormat, Table, read_table
 
 
@@ -113,11 +114,14 @@ SCHEMA: dict[str, dict[str, Key]] = {
     },
     "solver": {
         "name": Key(TEXT, "highs (default), cbc or pulp:NAME"),
+        "method": Key(TEXT, "auto (default), milp or search", METHODS),
         "formulation": Key(TEXT, "strong (default) or textbook"),
         "time_limit": Key((int, float), "seconds"),
         "threads": Key(WHOLE, "default 1"),
         "seed": Key(WHOLE, "default 0"),
         "gap": Key((int, float), "relative gap at which to stop; default 0, a proof"),
+        "node_limit": Key(WHOLE, "nodes of the solver"),
+        "iteration_limit": Key(WHOLE, "neighbourhoods of the search"),
     },
     "known": {
         "optimum": Key(NUMBER, "the optimal value"),

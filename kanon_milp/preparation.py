@@ -7,14 +7,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from numpy.typing import NDArray
+
+from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.formulations import Formulation
 from kanon_milp.infeasibility import find_stranded, refuse_whole
 from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.problem import Problem
-from kanon_milp.reductions import Step, reduce
+from kanon_milp.reductions import MERGING, Step, reduce, restore, restore_values
+from kanon_milp.reductions.base import T
 from kanon_milp.result import Size
 
-STEPS = ("read", "compress", "candidates", "reduce", "build", "handover", "solve", "assign", "verify")
+STEPS = (
+    "read",
+    "compress",
+    "candidates",
+    "reduce",
+    "bound",
+    "search",
+    "build",
+    "handover",
+    "solve",
+    "assign",
+    "verify",
+)
+OPTIONAL_STEPS = ("bound", "search")
 
 OnStage = Callable[[str], None]
 
@@ -43,8 +60,9 @@ class Clock:
         return time.perf_counter() - self.began
 
     def total(self) -> dict[str, float]:
-        """All seconds with their total."""
-        return {**self.seconds, "total": self.since_reading() + self.seconds["read"]}
+        """All seconds with their total; steps that not every method has, where they took any."""
+        spent = {step: seconds for step, seconds in self.seconds.items() if seconds or step not in OPTIONAL_STEPS}
+        return {**spent, "total": self.since_reading() + self.seconds["read"]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +94,28 @@ class Prepared:
 
     @property
     def reduction_sizes(self) -> tuple[dict[str, object], ...]:
-        """What each reduction left."""
-        return tuple(
-            {"name": step.name, "candidates": step.instance.candidates.count, "pairs": step.instance.candidates.pairs}
-            for step in self.steps
-        )
+        """What each reduction found and left."""
+        return tuple(step.describe() for step in self.steps)
+
+    def restore(self, assignment: Assignment) -> Assignment:
+        """An assignment over `instance` as one over `before`, whose row types are those of the table."""
+        return restore(self._made, assignment)
+
+    def restore_values(self, values: NDArray[T]) -> NDArray[T]:
+        """Numbers for the row types of `instance`, such as multipliers, as ones for those of `before`."""
+        return restore_values(self._made, values)
+
+    @property
+    def _made(self) -> list[Step]:
+        """The steps between `before` and `instance`."""
+        return [] if self.instance is self.before else self.steps
 
 
-def prepare_for(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
-    """Compress, recode, enumerate and reduce."""
+def prepare_for(problem: Problem, formulation: Formulation, clock: Clock, *, merge: bool = False) -> Prepared:
+    """Compress, recode, enumerate and reduce.
+
+    merge: also by reductions that merge row types; not for models that users read and extend.
+    """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
         compressed = compress_table(problem)
@@ -97,6 +128,9 @@ def prepare_for(problem: Problem, formulation: Formulation, clock: Clock) -> Pre
         steps = reduce(before)
         reduced = steps[-1].instance
         stranded = find_stranded(before, reduced)
+        if merge and stranded is None:
+            steps += reduce(reduced, MERGING)
+            reduced = steps[-1].instance
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
     instance = before if not formulation.reduced or stranded is not None else reduced
     row_types = (compressed.count, compressed.star_count)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,13 @@ from kanon_milp.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
 from kanon_milp.verify import Report
 
+if TYPE_CHECKING:
+    from kanon_milp.bounds import Certificate, DualPoint
+
 Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
+
+CERTIFICATE_SECONDS = 60.0  # at most, for multipliers that a run has not computed
 
 # exit codes of the command line
 OPTIMAL, INFEASIBLE, UNPROVEN, NO_TABLE, UNVERIFIED = 0, 3, 4, 5, 6
@@ -41,6 +47,7 @@ class SolverRun:
     version: str
     formulation: str
     options: SolverOptions
+    method: str = "milp"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +79,7 @@ class Result:
     trajectory: tuple[tuple[float, float | None, float | None], ...] = ()
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
+    dual: DualPoint | None = field(default=None, repr=False)
 
     @property
     def objective(self) -> Numeric | None:
@@ -92,6 +100,21 @@ class Result:
         if distance == 0:
             return 0.0
         return float(distance / abs(self.exact_objective)) if self.exact_objective else None
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A proof of a lower bound on the loss that anybody can check from the table alone (`verify
+        --certificate`): the multipliers of the Lagrangian bound, computed now where the run had none.
+
+        It can be lower than `bound`, which a solver may have raised, and says nothing about side constraints. Raises
+        InputError where the loss is not what is minimized.
+        """
+        from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
+
+        dual = self.dual
+        if dual is None:
+            dual = lagrangian(certified_instance(self.problem), seconds=CERTIFICATE_SECONDS)
+        return certify(self.problem, dual)
 
     @property
     def verified(self) -> bool:
@@ -152,11 +175,13 @@ class Result:
             "solver": {
                 "name": self.solver.name,
                 "version": self.solver.version,
+                "method": self.solver.method,
                 "formulation": self.solver.formulation,
                 "options": {
                     "time_limit": options.time_limit,
                     "gap": options.gap,
                     "absolute_gap": options.absolute_gap,
+                    "node_limit": options.node_limit,
                     **{
                         key: value if isinstance(value, int | float | str) else str(value)
                         for key, value in options.extra.items()

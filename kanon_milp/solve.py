@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
-from kanon_milp.algorithms.greedy import greedy
-from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
-from kanon_milp.compilation import Compiled, compile_model
 from kanon_milp.conflict import find_conflict
-from kanon_milp.errors import InputError, SolverError
-from kanon_milp.expansion import expand
-from kanon_milp.formulations import Formulation, get_formulation
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.formulations import get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
-from kanon_milp.instance import Instance
-from kanon_milp.judgement import judge, objective_of, scale_of
+from kanon_milp.monolithic import solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
-from kanon_milp.proof import WHOLE_GAP, safe_bound
-from kanon_milp.relaxation import network_relaxation
-from kanon_milp.result import Proof, Result, Size, SolverRun
-from kanon_milp.solvers import Capability, Progress, SolverAdapter, SolverOptions, SolverResult, StopReason
-from kanon_milp.verify import Report, verify
+from kanon_milp.proof import WHOLE_GAP
+from kanon_milp.relaxation import LARGE, network_relaxation
+from kanon_milp.result import Result
+from kanon_milp.run import METHODS, MethodName, Run
+from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
 
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
+BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
-
-OnProgress = Callable[[Progress], None]
-Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
 
 def solve(
@@ -45,39 +39,74 @@ def solve(
     solver: str | SolverAdapter = "highs",
     *,
     formulation: str = "strong",
+    method: MethodName = "auto",
     time_limit: float | None = None,
     threads: int = 1,
     seed: int = 0,
     gap: float = 0.0,
+    node_limit: int | None = None,
+    iteration_limit: int | None = None,
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
+    dask: str | None = None,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
 ) -> Result:
     """Solve a problem and verify what comes out.
 
-    solver: "highs", "cbc", "pulp:NAME", or an adapter. time_limit: seconds of wall clock for everything after reading.
-    gap: relative gap at which to stop; 0 asks for a proof of optimality. solver_options: go to the solver as they are.
+    solver: "highs", "cbc", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver; "search" closes in
+    on the optimum with a Lagrangian bound, a search and a model of what these leave (k-anonymity at minimum loss,
+    without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the table is large.
+    time_limit: seconds of wall clock for everything after reading. threads: of the solver, and processes that search.
+    gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
+    neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
+    solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
-    options = _options(time_limit, threads, seed, gap, log_file, solver_options)
-    return _solve(
-        problem,
-        _adapter(solver),
-        get_formulation(formulation),
-        options,
-        Clock(on_stage),
-        on_progress=on_progress,
-        interrupt=interrupt,
-    )
+    options = _options(time_limit, threads, seed, gap, log_file, solver_options, node_limit)
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}{nearest(method, list(METHODS))}")
+    if iteration_limit is not None and iteration_limit < 1:
+        raise InputError("the iteration limit must be at least 1")
+    adapter, chosen = _adapter(solver), get_formulation(formulation)
+    clock = Clock(on_stage)
+    prepared = prepare_for(problem, chosen, clock, merge=True)
+    if _searches(method, prepared):
+        from kanon_milp.closing import close_in  # compiled code that small problems do not wait for
+
+        run = Run(prepared, adapter, options, clock, "search")
+        return close_in(run, iterations=iteration_limit, dask=dask, on_progress=on_progress, interrupt=interrupt)
+    return _solve(prepared, adapter, options, clock, on_progress=on_progress, interrupt=interrupt)
+
+
+def _searches(method: str, prepared: Prepared) -> bool:
+    """Whether the search is asked for, or suits the problem. Raises InputError where it cannot be done."""
+    if prepared.obstacle is not None:
+        return False
+    problem = prepared.problem
+    reason = unsearchable(problem) or ("" if prepared.formulation.reduced else "another formulation was chosen")
+    if method == "search" and reason:
+        raise InputError(f"the method search is for the least loss under k-anonymity: {reason}; use milp or auto")
+    large = prepared.instance.candidates.pairs >= SEARCH_PAIRS
+    return method == "search" or (method == "auto" and large and not reason)
+
+
+def unsearchable(problem: Problem) -> str:
+    """Why the search is not about this problem; empty if it is."""
+    if problem.objective != "loss":
+        return f"the objective is {problem.objective}"
+    if side_constraints(problem):
+        return "there are side constraints"
+    if problem.attributes or not (problem.network and problem.merge_closed):
+        return "there are other requirements"
+    return ""
 
 
 def _solve(
-    problem: Problem,
+    prepared: Prepared,
     adapter: SolverAdapter,
-    formulation: Formulation,
     options: SolverOptions,
     clock: Clock,
     *,
@@ -85,26 +114,45 @@ def _solve(
     interrupt: threading.Event | None = None,
     explain: bool = True,
 ) -> Result:
-    """Prepare, declare and solve."""
-    prepared = prepare_for(problem, formulation, clock)
+    """Declare and solve one model, with what is known of its bound before."""
     asked = options
+    formulation = prepared.formulation
     tuned = formulation.tune(prepared.instance).get(adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
     run = Run(prepared, adapter, options, clock)
     if prepared.obstacle is not None:
         return run.end("infeasible", "infeasible", message=prepared.obstacle)
-    known = None
-    relaxed = network_relaxation(prepared.instance) if formulation.reduced else None
-    if relaxed is not None:
-        with clock.step("solve"):
-            share = None if asked.time_limit is None else RELAXATION_SHARE * asked.time_limit
-            quick = replace(asked, time_limit=share, log_file=None)
-            easier = _solve(relaxed, adapter, formulation, quick, Clock(), interrupt=interrupt, explain=False)
-            known = easier.exact_bound
+    known, dual = _known_bound(run, asked, interrupt)
     with clock.step("build"):
-        model = prepared.formulation.build(prepared.instance)
-    return _finish(run, model, on_progress, interrupt, own=True, explain=explain, known=known)
+        model = formulation.build(prepared.instance)
+    why = None if not explain else lambda: _explain(run, interrupt)
+    return solve_whole(run, model, on_progress, interrupt, own=True, explain=why, known=known, dual=dual)
+
+
+def _known_bound(
+    run: Run, asked: SolverOptions, interrupt: threading.Event | None
+) -> tuple[Fraction | None, DualPoint | None]:
+    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large."""
+    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
+    if not run.prepared.formulation.reduced or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+        return None, None
+    from kanon_milp.bounds import lagrangian, proven_bound, round_multipliers  # compiled, as above
+
+    with clock.step("bound"):
+        seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
+        dual = lagrangian(instance, seconds=seconds, interrupt=interrupt)
+        known = proven_bound(instance, round_multipliers(dual.multipliers)) * instance.levels.unit
+    relaxed = network_relaxation(instance)
+    if relaxed is None:
+        return known, dual
+    with clock.step("solve"):
+        share = None if asked.time_limit is None else RELAXATION_SHARE * asked.time_limit
+        quick = replace(asked, time_limit=share, log_file=None)
+        inner = Clock()
+        prepared = prepare_for(relaxed, run.prepared.formulation, inner, merge=True)
+        easier = _solve(prepared, run.adapter, quick, inner, interrupt=interrupt, explain=False)
+    return max(known, easier.exact_bound or known), dual
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
@@ -146,55 +194,7 @@ def solve_model(
                 f'the model has no component "{name}" of {size} members: it was not built for this problem'
             )
     run = Run(prepared, _adapter(solver), options, clock)
-    return _finish(run, model, on_progress, interrupt, own=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One call of `solve`, and how it ends."""
-
-    prepared: Prepared
-    adapter: SolverAdapter
-    options: SolverOptions
-    clock: Clock
-
-    def end(
-        self,
-        reason: str,
-        proof: Proof,
-        *,
-        objective: Fraction | None = None,
-        bound: Fraction | None = None,
-        table: Any = None,
-        groups: Any = None,
-        report: Report | None = None,
-        size: tuple[int, int] = (0, 0),
-        trajectory: Trajectory = (),
-        version: str | None = None,
-        message: str = "",
-    ) -> Result:
-        """The result; `size` is the model's number of variables and constraints."""
-        instance = self.prepared.instance
-        types, candidates = instance.types, instance.candidates
-        formulation = self.prepared.formulation.name
-        return Result(
-            problem=self.prepared.problem,
-            stop_reason=reason,
-            proof=proof,
-            exact_objective=objective,
-            exact_bound=bound,
-            table=table,
-            groups=groups,
-            report=report,
-            solver=SolverRun(self.adapter.name, version or self.adapter.version(), formulation, self.options),
-            before=self.prepared.size_before,
-            after=Size(types.count, candidates.count, candidates.pairs, *size),
-            row_types=self.prepared.row_types,
-            seconds=self.clock.total(),
-            trajectory=trajectory,
-            message=message,
-            reductions=self.prepared.reduction_sizes,
-        )
+    return solve_whole(run, model, on_progress, interrupt, own=False)
 
 
 def _options(
@@ -204,6 +204,7 @@ def _options(
     gap: float,
     log_file: str | Path | None,
     extra: dict[str, object] | None,
+    node_limit: int | None = None,
 ) -> SolverOptions:
     if time_limit is not None and not time_limit > 0:
         raise InputError("the time limit must be a positive number of seconds")
@@ -214,7 +215,7 @@ def _options(
     if seed < 0:
         raise InputError("the seed must not be negative")
     return SolverOptions(
-        time_limit, threads, seed, gap, 0.0, None if log_file is None else Path(log_file), dict(extra or {})
+        time_limit, threads, seed, gap, 0.0, None if log_file is None else Path(log_file), dict(extra or {}), node_limit
     )
 
 
@@ -224,124 +225,6 @@ def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
     if not availability:
         raise InputError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')
     return adapter
-
-
-def _finish(
-    run: Run,
-    model: pyo.ConcreteModel,
-    on_progress: OnProgress | None,
-    interrupt: threading.Event | None,
-    *,
-    own: bool,
-    explain: bool = True,
-    known: Fraction | None = None,
-) -> Result:
-    """Hand the model over, solve it, assign rows, verify and judge.
-
-    own: the model is as the package declares it. explain: look for what is in conflict where there is no solution.
-    known: a bound on the loss that is already proven.
-    """
-    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
-    with clock.step("handover"):
-        compiled = compile_model(model)
-        if not own:
-            compiled = _integer_assignment(compiled, model)
-    linear = compiled.linear
-    size = (linear.variables, linear.constraints)
-    scale = scale_of(instance, model, compiled, own=own)
-
-    options = run.options
-    if options.time_limit is not None:
-        left = options.time_limit - clock.since_reading()
-        if left <= 0:
-            return run.end("time_limit", "none", size=size, message="the time was over before the solver could start")
-        options = replace(options, time_limit=left)
-
-    def forward(point: Progress) -> None:
-        if on_progress is not None:
-            on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
-
-    with clock.step("solve"):
-        start = _start(run, model, compiled) if own else None
-        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
-    bound = safe_bound(answer.bound, integral=scale.integral)
-    if known is not None:
-        bound = max(scale.to_model(known), -math.inf if bound is None else bound)
-    trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
-    if answer.x is None:
-        reason, proof, message = _claim_without_point(answer, bound, run)
-        if proof == "infeasible" and own and explain:
-            message = _explain(run, interrupt)
-        known = None if proof == "infeasible" else scale.exact(bound)
-        return run.end(
-            reason, proof, bound=known, size=size, trajectory=trajectory, version=answer.version, message=message
-        )
-    with clock.step("assign"):
-        release = expand(instance, _assignment(instance, model, compiled, answer, own=own))
-        table = problem.table.released(release.columns)
-    with clock.step("verify"):
-        report = verify(problem, table, partition=release.group.tolist())
-    if not own:
-        compiled.load(answer.x)
-    objective = objective_of(problem, model, compiled, answer, report, scale, own=own)
-    reason, proof, exact_bound, message = judge(answer, report, objective, bound, scale)
-    return run.end(
-        reason,
-        proof,
-        objective=objective,
-        bound=exact_bound,
-        table=table if report.ok else None,
-        groups=release.group if report.ok else None,
-        report=report,
-        size=size,
-        trajectory=trajectory,
-        version=answer.version,
-        message=message,
-    )
-
-
-def _start(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
-    """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
-    problem, instance = run.prepared.problem, run.prepared.instance
-    if problem.network or problem.objective != "loss" or side_constraints(problem):
-        return None
-    if Capability.PARTIAL_START not in run.adapter.capabilities:
-        return None
-    found = greedy(instance)
-    if found is None:
-        return None
-    rows = found.rows_of_pairs(instance)
-    used = np.bincount(instance.candidates.candidate_of_pair(), weights=rows, minlength=instance.candidates.count) > 0
-    values = np.concatenate([rows, used]).astype(float).tolist()
-    columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
-    return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
-
-
-def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
-    """Take `assign` as integer: a user's rows may have broken the network behind it."""
-    columns = compiled.columns_of(list(model.assign.values()))
-    integer = compiled.linear.integer.copy()
-    integer[columns[columns >= 0]] = True
-    return replace(compiled, linear=replace(compiled.linear, integer=integer))
-
-
-def _assignment(
-    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, answer: SolverResult, *, own: bool
-) -> Assignment:
-    """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
-    assert answer.x is not None
-    columns = compiled.columns_of(list(model.assign.values()))
-    x = np.where(columns >= 0, answer.x[columns], 0.0)
-    candidate = instance.candidates.candidate_of_pair()
-    if not own or not instance.problem.network:
-        return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
-    rows = np.bincount(candidate, weights=x, minlength=instance.candidates.count)
-    exclusive = any(requirement.exclusive for requirement in instance.problem.requirements)
-    assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
-    claimed = float(instance.candidates.cost[candidate] @ x)
-    if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
-        raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
-    return assignment
 
 
 def _explain(run: Run, interrupt: threading.Event | None) -> str:
@@ -358,20 +241,10 @@ def _explain(run: Run, interrupt: threading.Event | None) -> str:
         # any table will do: a gap that the first one meets
         options = replace(run.options, time_limit=left, gap=0.999, log_file=None)
         formulation = run.prepared.formulation
-        trial = _solve(smaller, run.adapter, formulation, options, Clock(), interrupt=interrupt, explain=False)
+        clock = Clock()
+        prepared = prepare_for(smaller, formulation, clock, merge=True)
+        trial = _solve(prepared, run.adapter, options, clock, interrupt=interrupt, explain=False)
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)
     return explain_infeasible(problem, run.prepared.before.levels.count) if conflict is None else str(conflict)
-
-
-def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
-    if answer.stop_reason is StopReason.INFEASIBLE:
-        return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
-    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
-        return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
-    return (
-        "error",
-        "none",
-        answer.message or f"the solver ended as {answer.stop_reason.value} without a table",
-    )

@@ -1,0 +1,59 @@
+"""The command line: it reads options, calls the package and prints; no logic of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kanon_milp import __version__
+from kanon_milp.cli.solve import solve
+from kanon_milp.cli.tools import compress, doctor, export
+from kanon_milp.cli.verify import verify
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.result import NO_TABLE
+
+BAD_INPUT = 2
+
+app = typer.Typer(
+    name="kanon-milp",
+    help="Provably optimal anonymization of tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # a usage error is one line, not a box
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (solve, verify, export, compress, doctor):
+    app.command()(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"kanon-milp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Provably optimal anonymization of tables."""
+
+
+def main() -> None:
+    """Entry point: one clear line for an error, and the exit code that says what happened."""
+    try:
+        app()
+    except InputError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(BAD_INPUT)
+    except SolverError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(NO_TABLE)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted before there was a table\n")
+        sys.exit(NO_TABLE)

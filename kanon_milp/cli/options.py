@@ -1,0 +1,131 @@
+"""Options that several commands have, and what they mean."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kanon_milp.errors import InputError
+from kanon_milp.privacy import REQUIREMENTS, Requirement
+from kanon_milp.problem import SuppressedRows
+from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.table import CsvFormat, Missing
+
+ModelPath = Annotated[
+    Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
+]
+Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
+Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
+Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
+K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
+P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
+L = Annotated[
+    str | None, typer.Option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group.")
+]
+LForm = Annotated[str, typer.Option("--l-form", help="frequency, distinct or blocki-williams.")]
+T = Annotated[
+    str | None,
+    typer.Option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
+]
+Distance = Annotated[
+    str,
+    typer.Option(
+        "--distance",
+        metavar="D",
+        help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
+    ),
+]
+Alpha = Annotated[
+    str | None, typer.Option("--alpha", metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group.")
+]
+Beta = Annotated[str | None, typer.Option("--beta", metavar="B", help="Basic beta-likeness.")]
+Delta = Annotated[str | None, typer.Option("--delta", metavar="D", help="delta-disclosure privacy, natural logarithm.")]
+Mask = Annotated[
+    Path | None,
+    typer.Option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
+]
+HierarchyFolder = Annotated[
+    Path | None, typer.Option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")
+]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
+]
+Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")]
+Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
+MissingValues = Annotated[
+    Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
+]
+Reading = Annotated[
+    SuppressedRows,
+    typer.Option("--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."),
+]
+ReadingAsked = Annotated[
+    SuppressedRows | None,
+    typer.Option("--suppressed-rows", help="strict (default), or exempt: fully suppressed rows need no partners."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+FormulationName = Annotated[str | None, typer.Option("--formulation", help="strong (default) or textbook.")]
+
+
+def names(values: list[str] | None, option: str, *, required: bool = True) -> list[str]:
+    """Split a,b,c; a name with a comma in it goes in double quotes."""
+    names = [name for value in values or [] for name in next(csv.reader([value]), [])]
+    if required and not names:
+        raise InputError(f"name the quasi-identifiers: {option} a,b,c")
+    return names
+
+
+def privacy(
+    k: int | None,
+    p: int | None,
+    l: str | None,  # noqa: E741
+    l_form: str,
+    t: str | None,
+    distance: str,
+    alpha: str | None,
+    beta: str | None,
+    delta: str | None,
+    *,
+    required: bool = True,
+) -> list[Requirement]:
+    """The requirements that --k, --p, ... ask for."""
+    arguments: dict[str, dict[str, Any]] = {
+        "k": {"k": k},
+        "p": {"p": p},
+        "l": {"l": l, "form": l_form},
+        "t": {"t": t, "distance": distance},
+        "alpha": {"alpha": alpha},
+        "beta": {"beta": beta},
+        "delta": {"delta": delta},
+    }
+    found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
+    if required and not found:
+        raise InputError("name what each group must have: --k 5")
+    return found
+
+
+def recoding(
+    names: tuple[str, ...], mask: Path | None, folder: Path | None, weight: list[str] | None, fmt: CsvFormat
+) -> Recoding:
+    """The recoding that --mask, --hierarchies and --weight ask for."""
+    given = weights(weight)
+    patterns = None if mask is None else PatternMask.read(mask, given, fmt)
+    if folder is not None:
+        return Hierarchies.read(folder, names, weights=given, mask=patterns, fmt=fmt)
+    return Suppression(given) if patterns is None else patterns
+
+
+def weights(entries: list[str] | None) -> dict[str, str]:
+    """Column → weight, as written."""
+    found = {}
+    for entry in entries or []:
+        name, equals, value = entry.rpartition("=")
+        if not equals:
+            raise InputError("a weight is COLUMN=NUMBER, as in --weight age=2")
+        found[name] = value
+    return found

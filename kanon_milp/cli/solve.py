@@ -1,0 +1,156 @@
+"""`kanon-milp solve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kanon_milp import display, modelfile, output, solvers
+from kanon_milp.cli import options
+from kanon_milp.errors import InputError
+from kanon_milp.problem import Objective, Problem
+from kanon_milp.run import MethodName
+from kanon_milp.solve import solve as solve_problem
+from kanon_milp.table import read_table
+
+
+def solve(
+    model: options.ModelPath = None,
+    data: options.Data = None,
+    qi: options.Qi = None,
+    sensitive: options.Sensitive = None,
+    k: options.K = None,
+    p: options.P = None,
+    l: options.L = None,  # noqa: E741  (the papers' letter)
+    l_form: options.LForm = "frequency",
+    t: options.T = None,
+    distance: options.Distance = "equal",
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    delta: options.Delta = None,
+    mask: options.Mask = None,
+    hierarchies: options.HierarchyFolder = None,
+    weight: options.Weights = None,
+    suppressed_rows: options.Reading = "strict",
+    cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
+    min_groups: Annotated[int | None, typer.Option("--min-groups", help="Fewest released row types.")] = None,
+    max_groups: Annotated[int | None, typer.Option("--max-groups", help="Most released row types.")] = None,
+    objective: Annotated[Objective, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
+    symbol: options.Symbol = "*",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    missing: options.MissingValues = "value",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
+    ] = None,
+    solver: Annotated[str | None, typer.Option("--solver", help="highs (default), cbc or pulp:NAME.")] = None,
+    cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
+    method: Annotated[
+        MethodName | None,
+        typer.Option("--method", help="milp: one model; search: bound and search; auto (default): what suits."),
+    ] = None,
+    formulation: options.FormulationName = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds; a search without a limit takes 600.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Threads of the solver, processes of the search; default 1.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default 0.")] = None,
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof."),
+    ] = None,
+    node_limit: Annotated[
+        int | None, typer.Option("--node-limit", metavar="N", help="Nodes of the solver; the same on every machine.")
+    ] = None,
+    iteration_limit: Annotated[
+        int | None,
+        typer.Option("--iteration-limit", metavar="N", help="Neighbourhoods of the search, instead of a time limit."),
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", metavar="FILE", help="Write a proof of a lower bound on the loss.")
+    ] = None,
+    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the solver's log there.")] = None,
+    show: Annotated[bool, typer.Option("--show", help="Show the released table, one line a group.")] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Anonymize a table at proven minimum loss.
+
+    Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
+    proof
+    of optimality; 5 no table within the limit; 6 verification failed.
+    """
+    chosen: dict[str, Any] = {}
+    if model is not None:
+        own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        if any(value is not None for value in own):
+            raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
+        read = modelfile.read_model(model)
+        problem, title = read.problem, read.title or read.problem.name
+        chosen.update(read.solver)
+    else:
+        if data is None:
+            raise InputError("name a model file, or a table with --data")
+        table = read_table(
+            data,
+            options.names(qi, "--qi"),
+            options.names(sensitive, "--sensitive", required=False),
+            delimiter=delimiter,
+            encoding=encoding,
+            missing=missing,
+            symbol=symbol,
+        )
+        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
+        problem = Problem(
+            table,
+            options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
+            recoding,
+            cost_bound,
+            min_groups,
+            max_groups,
+            objective,
+            suppressed_rows,
+            data.name,
+        )
+        title = data.name
+    if out is not None:
+        output.check_folder(out)
+    if certificate is not None:
+        output.check_folder(certificate.parent)
+    given = {
+        "name": solver,
+        "method": method,
+        "formulation": formulation,
+        "time_limit": time_limit,
+        "threads": threads,
+        "seed": seed,
+        "gap": gap,
+        "node_limit": node_limit,
+        "iteration_limit": iteration_limit,
+        "dask": dask,
+    }
+    chosen.update({key: value for key, value in given.items() if value is not None})
+    adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
+    with display.live(adapter.name, enabled=not (quiet or json)) as line:
+        result = solve_problem(
+            problem, adapter, log_file=log_file, on_stage=line.stage, on_progress=line.progress, **chosen
+        )
+    if out is not None:
+        output.write_result(result, out)
+    if certificate is not None:
+        result.certificate.write(certificate)
+    if json:
+        typer.echo(output.json_text(result.as_dict()), nl=False)
+    elif not quiet:
+        display.show_result(result, title, out)
+        if show and result.table is not None:
+            display.show_groups(result)
+    raise typer.Exit(result.exit_code)

@@ -1,0 +1,66 @@
+"""`kanon-milp export`, `compress` and `doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kanon_milp import display, modelfile, output
+from kanon_milp.cli import options
+from kanon_milp.compilation import compile_model
+from kanon_milp.result import NO_TABLE, OPTIMAL
+from kanon_milp.rowtypes import compress as compress_rows
+from kanon_milp.solve import build_model
+from kanon_milp.solvers.canaries import diagnose
+from kanon_milp.solvers.mps import write_model
+from kanon_milp.table import CsvFormat, default_delimiter, roles, scan_frame
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.toml")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")],
+    formulation: options.FormulationName = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a problem's model as MPS or LP, with a map of its names beside it."""
+    read = modelfile.read_model(model)
+    output.check_folder(to.parent)
+    chosen = formulation or read.solver.get("formulation", "strong")
+    linear = compile_model(build_model(read.problem, chosen), names=True).linear
+    write_model(linear, to)
+    if not quiet:
+        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+
+
+def compress(
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    qi: options.Qi = None,
+    sensitive: options.Sensitive = None,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    json: options.Json = False,
+) -> None:
+    """Count the row types of a table, also of one that is larger than memory."""
+    frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
+    names = options.names(qi, "--qi")
+    quasi, private = roles(
+        frame.collect_schema().names(), names, options.names(sensitive, "--sensitive", required=False), str(file)
+    )
+    types = compress_rows(frame, quasi, private)
+    if json:
+        typer.echo(output.json_text(types.summary()), nl=False)
+    else:
+        display.show_row_types(types.summary(), file.name)
+
+
+def doctor(json: options.Json = False) -> None:
+    """Say for each solver where it was found, its version, and whether it solves the models with known answers."""
+    found = diagnose()
+    if json:
+        typer.echo(output.json_text([display.diagnosis_dict(d) for d in found]), nl=False)
+    else:
+        display.show_diagnoses(found)
+    usable = any(d.availability and not d.problems for d in found if d.name == "highs")
+    raise typer.Exit(OPTIMAL if usable else NO_TABLE)

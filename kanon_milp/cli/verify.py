@@ -1,0 +1,99 @@
+"""`kanon-milp verify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kanon_milp import output
+from kanon_milp.cli import options
+from kanon_milp.errors import InputError
+from kanon_milp.result import OPTIMAL, UNVERIFIED
+from kanon_milp.verify import CertificateReport, Report, check_certificate_files, verify_files
+
+
+def verify(
+    original: Annotated[Path, typer.Option("--original", metavar="FILE", help="The table it was made from.")],
+    anonymized: Annotated[
+        Path | None, typer.Argument(metavar="[ANONYMIZED]", help="The released table; only a certificate goes without.")
+    ] = None,
+    qi: options.Qi = None,
+    sensitive: options.Sensitive = None,
+    k: options.K = None,
+    p: options.P = None,
+    l: options.L = None,  # noqa: E741  (the papers' letter)
+    l_form: options.LForm = "frequency",
+    t: options.T = None,
+    distance: options.Distance = "equal",
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    delta: options.Delta = None,
+    mask: options.Mask = None,
+    hierarchies: options.HierarchyFolder = None,
+    weight: options.Weights = None,
+    suppressed_rows: options.ReadingAsked = None,
+    symbol: options.Symbol = "*",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    missing: options.MissingValues = "value",
+    groups: Annotated[
+        Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", help="Check a lower bound on the loss of every such table."),
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check a released table, by whatever tool it was made, or a certificate, exactly and without a solver.
+
+    Exit codes: 0 everything holds; 2 bad usage or input; 6 something does not hold.
+    """
+    if anonymized is None and certificate is None:
+        raise InputError("name the released table, or a certificate with --certificate")
+    privacy = options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False)
+    others = options.names(sensitive, "--sensitive", required=False)
+    common: dict[str, Any] = {
+        "privacy": privacy,
+        "mask": mask,
+        "hierarchies": hierarchies,
+        "symbol": symbol,
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "missing": missing,
+    }
+    found: dict[str, Report | CertificateReport] = {}
+    if anonymized is not None:
+        report = verify_files(
+            original,
+            anonymized,
+            options.names(qi, "--qi"),
+            others,
+            suppressed_rows=suppressed_rows or "strict",
+            **common,
+        )
+        if groups is not None:
+            output.write_whole(groups, report.group_frame().write_csv)
+        found["table"] = report
+    if certificate is not None:
+        quasi = options.names(qi, "--qi", required=False) or None
+        found["certificate"] = check_certificate_files(
+            original,
+            certificate,
+            quasi_identifiers=quasi,
+            sensitive=others or None,
+            weights=options.weights(weight),
+            suppressed_rows=suppressed_rows,
+            **common,
+        )
+    if json:
+        values = {name: each.as_dict() for name, each in found.items()}
+        typer.echo(output.json_text({**values.pop("table", {}), **values}), nl=False)
+    elif not quiet:
+        for each in found.values():
+            typer.echo(each.summary())
+    held = all(each.ok if isinstance(each, Report) else each.valid for each in found.values())
+    raise typer.Exit(OPTIMAL if held else UNVERIFIED)

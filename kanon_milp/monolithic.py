@@ -1,0 +1,177 @@
+"""Solving a problem by one model: hand it over, take the point, assign rows, verify, judge."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
+from kanon_milp.compilation import Compiled, compile_model
+from kanon_milp.errors import SolverError
+from kanon_milp.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.instance import Instance
+from kanon_milp.judgement import judge, objective_of, scale_of
+from kanon_milp.proof import safe_bound
+from kanon_milp.result import Proof, Result
+from kanon_milp.run import Run
+from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+Floats = NDArray[np.float64]
+
+
+def solve_whole(
+    run: Run,
+    model: pyo.ConcreteModel,
+    on_progress: OnProgress | None,
+    interrupt: threading.Event | None,
+    *,
+    own: bool,
+    explain: Callable[[], str] | None = None,
+    known: Fraction | None = None,
+    dual: DualPoint | None = None,
+) -> Result:
+    """Hand a problem's whole model over, solve it, assign rows, verify and judge.
+
+    own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known: a
+    bound on the loss that is already proven. dual: multipliers that prove a part of it.
+    """
+    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
+    with clock.step("handover"):
+        compiled = compile_model(model)
+        if not own:
+            compiled = _integer_assignment(compiled, model)
+    linear = compiled.linear
+    size = (linear.variables, linear.constraints)
+    scale = scale_of(instance, model, compiled, own=own)
+
+    options = run.options
+    if options.time_limit is not None:
+        left = options.time_limit - clock.since_reading()
+        if left <= 0:
+            message = "the time was over before the solver could start"
+            return run.end(
+                "time_limit", "none" if known is None else "bound", bound=known, size=size, message=message, dual=dual
+            )
+        options = replace(options, time_limit=left)
+
+    def forward(point: Progress) -> None:
+        if on_progress is not None:
+            on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
+
+    with clock.step("solve"):
+        start = first_table(run, model, compiled) if own else None
+        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
+    bound = safe_bound(answer.bound, integral=scale.integral)
+    if known is not None:
+        bound = max(scale.to_model(known), -math.inf if bound is None else bound)
+    trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
+    if answer.x is None:
+        reason, proof, message = _claim_without_point(answer, bound, run)
+        if proof == "infeasible" and explain is not None:
+            message = explain()
+        known = None if proof == "infeasible" else scale.exact(bound)
+        return run.end(
+            reason,
+            proof,
+            bound=known,
+            size=size,
+            trajectory=trajectory,
+            version=answer.version,
+            message=message,
+            dual=dual,
+        )
+    with clock.step("assign"):
+        assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+    released = run.release(assignment)
+    if not own:
+        compiled.load(answer.x)
+    objective = objective_of(problem, model, compiled, answer, released.report, scale, own=own)
+    reason, proof, exact_bound, message = judge(
+        answer.stop_reason, answer.message, released.report, objective, bound, scale
+    )
+    return run.end(
+        reason,
+        proof,
+        objective=objective,
+        bound=exact_bound,
+        released=released,
+        size=size,
+        trajectory=trajectory,
+        version=answer.version,
+        message=message,
+        dual=dual,
+    )
+
+
+def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
+    """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
+    problem, instance = run.prepared.problem, run.prepared.instance
+    if problem.network or problem.objective != "loss" or side_constraints(problem):
+        return None
+    if Capability.PARTIAL_START not in run.adapter.capabilities:
+        return None
+    found = greedy(instance)
+    if found is None:
+        return None
+    return start_of(instance, model, compiled, found)
+
+
+def start_of(
+    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, assignment: Assignment
+) -> dict[int, float]:
+    """An assignment as values of `assign` and `open`, by column."""
+    rows = assignment.rows_of_pairs(instance)
+    used = np.bincount(instance.candidates.candidate_of_pair(), weights=rows, minlength=instance.candidates.count) > 0
+    values = np.concatenate([rows, used]).astype(float).tolist()
+    columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
+    return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
+
+
+def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
+    """Take `assign` as integer: a user's rows may have broken the network behind it."""
+    columns = compiled.columns_of(list(model.assign.values()))
+    integer = compiled.linear.integer.copy()
+    integer[columns[columns >= 0]] = True
+    return replace(compiled, linear=replace(compiled.linear, integer=integer))
+
+
+def assignment_of(
+    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, point: Floats, *, own: bool
+) -> Assignment:
+    """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
+    columns = compiled.columns_of(list(model.assign.values()))
+    x = np.where(columns >= 0, point[columns], 0.0)
+    candidate = instance.candidates.candidate_of_pair()
+    if not own or not instance.problem.network:
+        return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
+    rows = np.bincount(candidate, weights=x, minlength=instance.candidates.count)
+    exclusive = any(requirement.exclusive for requirement in instance.problem.requirements)
+    assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
+    claimed = float(instance.candidates.cost[candidate] @ x)
+    if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
+        raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
+    return assignment
+
+
+def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
+        return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
+    return (
+        "error",
+        "none",
+        answer.message or f"the solver ended as {answer.stop_reason.value} without a table",
+    )
