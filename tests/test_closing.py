@@ -1,0 +1,204 @@
+"""Closing in on the optimum: bound, search and a model of the rest agree with brute force, and stop when told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from oracle import optimum
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp import closing
+from kanon_milp.errors import InputError
+from kanon_milp.verify import verify_files
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+
+
+def adult(folder: Path, rows: int, k: int) -> km.Problem:
+    return km.Problem(km.read_table(folder / "adult.csv.gz", Q8, rows=rows), [km.KAnonymity(k)])
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=60)
+def test_it_agrees_with_brute_force(case: Case) -> None:
+    expected = optimum(case.rows, case.k, **case.judged())
+    result = km.solve(case.problem(), method="search", iteration_limit=2)
+    if expected is None:
+        assert result.proof == "infeasible"
+        assert result.exit_code == 3
+    else:
+        assert result.exact_objective == expected == result.exact_bound
+        assert result.is_optimal
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_it_agrees_with_the_one_model(data_folder: Path, k: int) -> None:
+    problem = adult(data_folder, 200, k)
+    one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
+    assert one.require_optimal().objective == other.require_optimal().objective
+    assert other.solver.method == "search"
+    assert other.as_dict()["solver"]["method"] == "search"
+    assert {"bound", "search"} <= {step for step, seconds in other.seconds.items() if seconds > 0}
+
+
+def test_the_trajectory_closes_in(data_folder: Path) -> None:
+    seen: list[tuple[float | None, float | None]] = []
+    problem = adult(data_folder, 300, 3)
+    result = km.solve(
+        problem, method="search", time_limit=20, on_progress=lambda p: seen.append((p.incumbent, p.bound))
+    )
+    tables = [point[1] for point in result.trajectory if point[1] is not None]
+    bounds = [point[2] for point in result.trajectory if point[2] is not None]
+    assert tables == sorted(tables, reverse=True)
+    assert bounds == sorted(bounds)
+    assert tables[-1] == result.objective
+    assert bounds[-1] == result.bound <= result.objective
+    assert seen
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_counted_work_gives_the_same_table_each_time(data_folder: Path, threads: int) -> None:
+    problem = adult(data_folder, 150, 4)
+    runs = [
+        km.solve(problem, method="search", iteration_limit=4, node_limit=20, threads=threads, seed=3) for _ in range(2)
+    ]
+    assert runs[0].groups is not None
+    assert (runs[0].groups == runs[1].groups).all()  # type: ignore[union-attr]
+    assert runs[0].bound == runs[1].bound
+    assert runs[0].stop_reason == runs[1].stop_reason
+
+
+def test_a_gap_ends_it(data_folder: Path) -> None:
+    result = km.solve(adult(data_folder, 300, 3), method="search", gap=0.2, time_limit=60)
+    assert result.gap is not None
+    assert 0 < result.gap <= 0.2
+    assert (result.stop_reason, result.proof, result.exit_code) == ("gap_limit", "bound", 4)
+
+
+def test_an_event_ends_it_with_a_verified_table(data_folder: Path) -> None:
+    stop = threading.Event()
+    timer = threading.Timer(1.5, stop.set)
+    timer.start()
+    began = time.perf_counter()
+    result = km.solve(adult(data_folder, 3000, 5), method="search", interrupt=stop)
+    assert time.perf_counter() - began < 40
+    assert result.stop_reason == "interrupted"
+    assert result.verified
+    assert result.bound <= result.objective  # type: ignore[operator]
+
+
+def test_a_time_limit_ends_it(data_folder: Path) -> None:
+    result = km.solve(adult(data_folder, 3000, 5), method="search", time_limit=4)
+    assert result.stop_reason == "time_limit"
+    assert result.verified
+    assert result.seconds["total"] < 30
+
+
+def test_large_tables_are_searched_and_small_ones_are_not(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert km.solve(adult(data_folder, 60, 3)).solver.method == "milp"
+    large = km.solve(adult(data_folder, 600, 3), time_limit=3)
+    assert large.solver.method == "search"
+    assert km.solve(adult(data_folder, 600, 3), method="milp", time_limit=3).solver.method == "milp"
+
+
+@pytest.mark.parametrize(
+    ("privacy", "more", "said"),
+    [
+        ([km.KAnonymity(2), km.PSensitivity(2)], {}, "other requirements"),
+        ([km.KAnonymity(2)], {"min_groups": 2}, "side constraints"),
+        ([km.KAnonymity(2)], {"objective": "max_groups"}, "max_groups"),
+    ],
+)
+def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[str, object], said: str) -> None:
+    frame = pl.DataFrame({"a": ["x", "y", "x", "y"], "s": ["1", "2", "2", "1"]})
+    problem = km.Problem(km.Table.from_frame(frame, ["a"], "s"), privacy, **more)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=said):
+        km.solve(problem, method="search")
+    assert km.solve(problem).is_optimal
+    with pytest.raises(InputError, match="method"):
+        km.solve(problem, method="guess")  # type: ignore[arg-type]
+
+
+def test_without_a_model_of_the_rest_there_is_still_a_bound(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "MODEL_PAIRS", 0)
+    result = km.solve(adult(data_folder, 300, 5), method="search", iteration_limit=2)
+    assert result.verified
+    assert result.stop_reason == "iteration_limit"
+    assert result.bound < result.objective  # type: ignore[operator]
+
+
+def begin(folder: Path, out: Path, *more: str) -> subprocess.Popen[bytes]:
+    """A search on the command line that would take long."""
+    command = [
+        sys.executable,
+        "-m",
+        "kanon_milp",
+        "solve",
+        "--data",
+        str(folder / "adult.csv.gz"),
+        "--qi",
+        ",".join(Q8),
+    ]
+    command += ["--k", "5", "--method", "search", "--time-limit", "100", "--out", str(out), *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def workers(process: int) -> list[int]:
+    """Processes that a process has begun, but for helpers of Python's own."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            spawned = b"spawn_main" in (path / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        if parent == process and spawned:
+            found.append(int(path.name))
+    return found
+
+
+def wait_for(condition: object, seconds: float = 60) -> None:
+    ends = time.perf_counter() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.perf_counter() < ends, "it took too long"
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+@pytest.mark.parametrize("killed", [False, True])
+def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(data_folder: Path, tmp_path: Path, killed: bool) -> None:
+    out = tmp_path / "out"
+    running = begin(data_folder, out, "--threads", "2")
+    try:
+        wait_for(lambda: len(workers(running.pid)) == 2)
+        time.sleep(12)
+        found = workers(running.pid)
+        if killed:
+            os.kill(found[0], signal.SIGKILL)
+            time.sleep(4)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 4, errors.decode()
+    written = json.loads((out / "result.json").read_text())
+    assert written["stop_reason"] == "interrupted"
+    assert written["verified"] is True
+    assert written["bound"] <= written["objective"] == written["suppressed_cells"]
+    assert sorted(path.name for path in out.iterdir()) == ["anonymized.csv", "groups.csv", "result.json"]
+    report = verify_files(data_folder / "adult.csv.gz", out / "anonymized.csv", Q8, privacy=[km.KAnonymity(5)])
+    assert report.ok
+    assert report.cost == written["objective"]
+    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in found), 10)
