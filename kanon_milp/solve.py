@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
+from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.conflict import find_conflict
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.memory import too_large
 from kanon_milp.monolithic import solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.relaxation import LARGE, network_relaxation
-from kanon_milp.result import Result
+from kanon_milp.result import Proof, Result
 from kanon_milp.run import METHODS, MethodName, Run
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
 
@@ -124,10 +126,27 @@ def _solve(
     if prepared.obstacle is not None:
         return run.end("infeasible", "infeasible", message=prepared.obstacle)
     known, dual = _known_bound(run, asked, interrupt)
+    obstacle = too_large(prepared.instance)
+    if obstacle:
+        return _without_model(run, obstacle, known, dual)
     with clock.step("build"):
         model = formulation.build(prepared.instance)
     why = None if not explain else lambda: _explain(run, interrupt)
     return solve_whole(run, model, on_progress, interrupt, own=True, explain=why, known=known, dual=dual)
+
+
+def _without_model(run: Run, obstacle: str, known: Fraction | None, dual: DualPoint | None) -> Result:
+    """The greedy table and the bound that is known, for a model that is too large to be declared."""
+    problem = run.prepared.problem
+    plain = problem.objective == "loss" and not side_constraints(problem)
+    with run.clock.step("search"):
+        found = greedy(run.prepared.instance) if plain else None
+    proof: Proof = "none" if known is None else "bound"
+    if found is None:
+        return run.end("error", proof, bound=known, message=obstacle, dual=dual)
+    released = run.release(found)
+    cost = released.report.cost
+    return run.end("error", proof, objective=cost, bound=known, released=released, message=obstacle, dual=dual)
 
 
 def _known_bound(

@@ -45,7 +45,7 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_it_agrees_with_the_one_model(data_folder: Path, k: int) -> None:
-    problem = adult(data_folder, 200, k)
+    problem = adult(data_folder, 100, k)
     one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
     assert one.require_optimal().objective == other.require_optimal().objective
     assert other.solver.method == "search"
@@ -56,9 +56,7 @@ def test_it_agrees_with_the_one_model(data_folder: Path, k: int) -> None:
 def test_the_trajectory_closes_in(data_folder: Path) -> None:
     seen: list[tuple[float | None, float | None]] = []
     problem = adult(data_folder, 300, 3)
-    result = km.solve(
-        problem, method="search", time_limit=20, on_progress=lambda p: seen.append((p.incumbent, p.bound))
-    )
+    result = km.solve(problem, method="search", time_limit=6, on_progress=lambda p: seen.append((p.incumbent, p.bound)))
     tables = [point[1] for point in result.trajectory if point[1] is not None]
     bounds = [point[2] for point in result.trajectory if point[2] is not None]
     assert tables == sorted(tables, reverse=True)
@@ -70,7 +68,7 @@ def test_the_trajectory_closes_in(data_folder: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_counted_work_gives_the_same_table_each_time(data_folder: Path, threads: int) -> None:
-    problem = adult(data_folder, 150, 4)
+    problem = adult(data_folder, 40, 4)
     runs = [
         km.solve(problem, method="search", iteration_limit=4, node_limit=20, threads=threads, seed=3) for _ in range(2)
     ]
@@ -133,7 +131,7 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
 
 def test_without_a_model_of_the_rest_there_is_still_a_bound(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closing, "MODEL_PAIRS", 0)
-    result = km.solve(adult(data_folder, 300, 5), method="search", iteration_limit=2)
+    result = km.solve(adult(data_folder, 80, 5), method="search", iteration_limit=2)
     assert result.verified
     assert result.stop_reason == "iteration_limit"
     assert result.bound < result.objective  # type: ignore[operator]
@@ -183,11 +181,11 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(data_folder: Path,
     running = begin(data_folder, out, "--threads", "2")
     try:
         wait_for(lambda: len(workers(running.pid)) == 2)
-        time.sleep(12)
+        time.sleep(6)
         found = workers(running.pid)
         if killed:
             os.kill(found[0], signal.SIGKILL)
-            time.sleep(4)
+            time.sleep(2)
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
     finally:

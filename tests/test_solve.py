@@ -14,6 +14,7 @@ import pytest
 from oracle import optimum
 
 import kanon_milp as km
+from kanon_milp import memory
 from kanon_milp.algorithms.row_assignment import assign_rows
 from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
@@ -245,3 +246,13 @@ def test_bad_problems_are_refused(options: dict[str, Any], message: str) -> None
 def test_bad_k_is_refused(k: Any) -> None:
     with pytest.raises(km.InputError, match="k "):
         problem(k=k)
+
+
+def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    table = km.Table.from_frame(pl.DataFrame({"a": list("xyxy"), "s": list("1212")}), ["a"], "s")
+    result = km.solve(km.Problem(table, [km.KAnonymity(2), km.PSensitivity(2)]))
+    assert (result.stop_reason, result.exit_code, result.objective) == ("error", 4, 4)
+    assert "GB" in result.message
+    counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
+    assert (counted.stop_reason, counted.exit_code, counted.table) == ("error", 5, None)

@@ -7,14 +7,19 @@ import importlib
 import multiprocessing
 import multiprocessing.connection
 import os
-import pickle
 import signal
+import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ParamSpec, Self, TypeVar
 
 from kanon_milp.errors import InputError
+
+_CONNECT_SECONDS = 10.0
+# of Dask for workers that have died, and of tasks that could not be sent; an error of these kinds that is the task's
+# own comes up again where it runs next
+_LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError", "PicklingError", "AttributeError", "TypeError")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,8 +43,7 @@ class Pool(ABC):
     def lost(self, future: cf.Future[R]) -> bool:
         """Whether a finished future has no result because its worker is gone, or the task could not be sent to it."""
         error = None if future.cancelled() else future.exception()
-        lost = future.cancelled() or isinstance(error, cf.BrokenExecutor | pickle.PicklingError | AttributeError)
-        return lost and not isinstance(self, InlinePool)
+        return future.cancelled() or isinstance(error, cf.BrokenExecutor) or type(error).__name__ in _LOST
 
     @abstractmethod
     def close(self) -> None:
@@ -120,7 +124,10 @@ class DaskPool(Pool):
         except ImportError as error:
             raise InputError("a Dask cluster needs the package distributed; pip install distributed") from error
         try:
-            self._client = distributed.Client(address)
+            # asked first, since a client that finds nobody goes on trying and complaining in the background
+            host, port = distributed.comm.parse_host_port(address)
+            socket.create_connection((host, port), _CONNECT_SECONDS).close()
+            self._client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {address}") from error
         self.workers = max(1, sum(self._client.nthreads().values()))
@@ -132,7 +139,7 @@ class DaskPool(Pool):
 
     def close(self) -> None:
         """Leave the cluster."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False)
         self._client.close()
 
 

@@ -23,7 +23,7 @@ GROW, GROW_FAST, SHRINK = (
     1.4,
     0.8,
 )  # the next neighbourhood, if this was optimal in a third, a tenth of it, or not
-NODES = 200  # for a neighbourhood, where work is counted instead of time
+NODES = 50  # for a neighbourhood, where work is counted instead of time and no other number is given
 _POLL = 0.2  # seconds between two looks at the clock
 
 
@@ -89,7 +89,7 @@ def _limited(options: SolverOptions, effort: Effort, seed: int) -> SolverOptions
     """Options of one neighbourhood: a slice of the time, or so many nodes."""
     plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=WHOLE_GAP, log_file=None)
     if effort.counted:
-        return replace(plain, time_limit=None, node_limit=NODES)
+        return replace(plain, time_limit=None, node_limit=options.node_limit or NODES)
     left = max(effort.left, 0.1)
     return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
 
