@@ -19,7 +19,8 @@ def too_large(instance: Instance) -> str:
         return ""
     return (
         f"the model of {instance.candidates.pairs:,} (row type, candidate) pairs would take about "
-        f"{needed / 2**30:.1f} GB, {free / 2**30:.1f} GB are free; give a pattern mask, fewer quasi-identifiers, or a sample of the rows"
+        f"{needed / 2**30:.1f} GB and {free / 2**30:.1f} GB are free; give a pattern mask, fewer quasi-identifiers, "
+        "or a sample of the rows"
     )
 
 
