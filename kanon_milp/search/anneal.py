@@ -36,10 +36,11 @@ class Schedule:
         """What was found best on Adult, all of it and its first rows, for k = 2, 5, 10, 25 and 100.
 
         With so few moves as all of Adult gets in two minutes (1,000 a row) from 0.15 cells down to 0.05 for k = 2, from
-        3 to 0.3 for k = 100; with more moves hotter, but for pairs, which annealing only tears apart.
+        3 to 0.3 for k = 100; hotter, it first spoils the table that it begins with, which takes many moves to make up
+        for. With more moves hotter, but for pairs, which annealing only tears apart.
         """
         kappa = max(2.0, float(np.median(board.state.least[:-1])))
-        more = min(max(moves / len(board.state.group) / 1000, 1.0), 8.0) ** 0.6 if kappa > 2 else 1.0
+        more = min(max(moves / len(board.state.group) / 2000, 1.0), 8.0) ** 0.6 if kappa > 2 else 1.0
         hot, cold = 0.15 * (kappa / 2) ** 0.8, 0.05 * (kappa / 2) ** 0.5
         return cls(hot * more * board.cell, cold * more**0.5 * board.cell)
 

@@ -58,13 +58,14 @@ class _Pace:
         self._timed = not effort.counted and not math.isinf(effort.ends)
         self._began, self._seconds = time.perf_counter(), effort.left
         self.done = 0.0
-        self.expected = float(self._most)
+        # while the rate is not known, few moves are expected: too hot a beginning spoils a good first table
+        self.expected = float(min(self._most, rows)) if self._timed else float(self._most)
         self.moves = min(FIRST_SEGMENT, self._most) if self._timed else -(-self._most // SEGMENTS)
 
     @property
     def ahead(self) -> float:
         """Share of the work that is done after the next segment."""
-        return min(self.done + self.moves / self.expected, 1.0)
+        return min(self.done + self.moves / max(self.expected, SEGMENTS * self.moves), 1.0)
 
     def step(self, point: Point) -> None:
         """A segment is done."""
