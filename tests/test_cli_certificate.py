@@ -1,0 +1,105 @@
+"""Certificates and methods on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
+import pytest
+
+from kanon_milp.cli import main
+
+TABLE = "zip,age,job\n" + "".join(f"{z},{a},{'x' if a % 2 else 'y'}\n" for z in (101, 102) for a in (31, 32, 33))
+QI = "zip,age,job"
+
+
+def run(*arguments: str) -> CompletedProcess[str]:
+    """The command line, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["kanon-milp", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def certified(table: Path, *more: str) -> Path:
+    proof = table.parent / "proofs" / "bound.json"
+    proof.parent.mkdir(exist_ok=True)
+    out = str(table.parent / "out")
+    done = run("solve", "--data", str(table), "--qi", QI, "--k", "2", "--certificate", str(proof), "--out", out, *more)
+    assert done.returncode == 0, done.stderr
+    return proof
+
+
+@pytest.mark.parametrize("method", ["milp", "search"])
+def test_a_certificate_is_written_and_accepted(table: Path, method: str) -> None:
+    proof = certified(table, "--method", method)
+    result = json.loads((table.parent / "out" / "result.json").read_text())
+    assert result["solver"]["method"] == method
+    done = run("verify", "--original", str(table), "--certificate", str(proof))
+    assert done.returncode == 0
+    assert "no 2-anonymous table suppresses fewer than" in done.stdout
+    released = str(table.parent / "out" / "anonymized.csv")
+    both = run(
+        "verify", released, "--original", str(table), "--qi", QI, "--k", "2", "--certificate", str(proof), "--json"
+    )
+    assert both.returncode == 0
+    read = json.loads(both.stdout)
+    assert read["certificate"]["valid"] is True
+    assert float(read["certificate"]["bound"]) <= result["bound"]
+    assert [path.name for path in proof.parent.iterdir()] == ["bound.json"]
+
+
+def test_a_certificate_of_something_else_is_refused(table: Path) -> None:
+    proof = certified(table)
+    refused = run("verify", "--original", str(table), "--certificate", str(proof), "--k", "3")
+    assert refused.returncode == 6
+    assert "NOT VALID" in refused.stdout
+    changed = json.loads(proof.read_text())
+    changed["multipliers"][0] += 10 * changed["denominator"]
+    proof.write_text(json.dumps(changed))
+    assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 6
+    table.write_text(TABLE.replace("103", "104").replace("31,x", "35,x", 1))
+    assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 6
+
+
+def test_readings_and_weights_of_a_certificate(table: Path) -> None:
+    proof = certified(table, "--suppressed-rows", "exempt", "--weight", "age=3/2")
+    accepted = run("verify", "--original", str(table), "--certificate", str(proof), "--weight", "age=3/2")
+    assert accepted.returncode == 0, accepted.stdout
+    assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 6
+
+
+def test_bad_usage_is_one_clear_error(table: Path) -> None:
+    for arguments, said in (
+        (("verify", "--original", str(table)), "--certificate"),
+        (("verify", "--original", str(table), "--certificate", str(table)), "certificate"),
+        (("verify", "--original", str(table), "--certificate", "nowhere.json"), "nowhere.json"),
+        (("solve", "--data", str(table), "--qi", QI, "--k", "2", "--iteration-limit", "0"), "iteration limit"),
+        (("solve", "--data", str(table), "--qi", QI, "--k", "2", "--node-limit", "-1"), "node limit"),
+        (("solve", "--data", str(table), "--qi", QI, "--k", "2", "--method", "guess"), "--method"),
+        (
+            ("solve", "--data", str(table), "--qi", QI, "--k", "2", "--min-groups", "2", "--method", "search"),
+            "side constraints",
+        ),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 2, arguments
+        assert said in done.stderr
+        assert done.stdout == ""
