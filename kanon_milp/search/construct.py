@@ -21,30 +21,28 @@ PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
 
 def construct(board: Board, dual: DualPoint) -> None:
     """Place all rows: candidates open in the order of their averaged share y as long as enough rows without a group
-    pay for it with their multipliers; the rest goes where it is cheapest. The best of a few tries, improved greedily.
+    pay for it with their multipliers; the rest goes where it is cheapest. The best of a few tries, each improved by
+    opening and closing candidates one by one: what is cheaper before that can be dearer after it.
 
-    Leaves the board as it is if it already holds a cheaper table.
+    Leaves the board as it is if it already holds a table that no try beats.
     """
     s = board.state
     share = np.zeros(len(board.candidate)) if dual.open_share is None else dual.open_share[board.candidate]
     phi = dual.phi[board.candidate]
     order = np.lexsort((phi, -share)).astype(np.int64)
-    price = dual.multipliers
+    promising = order[phi[order] <= PROMISING * board.cell]
     best, group = (total(s), s.group.copy()) if board.complete else (None, s.group.copy())
     for slack in SLACKS:
         board.empty()
         for least in SHARES:
-            _open_by_price(s, order[share[order] > least], price, slack * board.cell)
+            _open_by_price(s, order[share[order] > least], dual.multipliers, slack * board.cell)
         if complete(s) == 0:
-            settle(s)
-            commit(s)
+            _descend(s, promising)
             loss = total(s)
             if best is None or loss < best:
                 best, group = loss, s.group.copy()
     s.group[:] = group
     relink(s)
-    if best is not None:
-        _descend(s, order[phi[order] <= PROMISING * board.cell])
 
 
 @compiled

@@ -13,8 +13,8 @@ class Effort:
     """When a search ends: at a moment of `time.perf_counter()`, after so many neighbourhoods, after so many turns that
     found nothing (patience), when it is asked to, or when the loss is no more than `enough`.
 
-    With a number of neighbourhoods no clock plays a part, and the result is the same on every machine for the same seed
-    and number of workers.
+    With a number of neighbourhoods and no moment no clock plays a part, and the result is the same on every machine for
+    the same seed and number of workers.
     """
 
     ends: float = math.inf
@@ -40,7 +40,7 @@ class Effort:
 
     def over(self, loss: int) -> bool:
         """Whether it ends here."""
-        return loss <= self.enough or self.asked or (not self.counted and self.left == 0)
+        return loss <= self.enough or self.asked or self.left == 0
 
     def part(self, seconds: float) -> Effort:
         """The same, but with no more than so many seconds from now."""

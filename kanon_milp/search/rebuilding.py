@@ -89,7 +89,8 @@ def _limited(options: SolverOptions, effort: Effort, seed: int) -> SolverOptions
     """Options of one neighbourhood: a slice of the time, or so many nodes."""
     plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=WHOLE_GAP, log_file=None)
     if effort.counted:
-        return replace(plain, time_limit=None, node_limit=options.node_limit or NODES)
+        left = None if math.isinf(effort.left) else max(effort.left, 0.1)
+        return replace(plain, time_limit=left, node_limit=options.node_limit or NODES)
     left = max(effort.left, 0.1)
     return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
 
@@ -98,7 +99,7 @@ def _growth(answer: Answer, options: SolverOptions) -> float:
     """By how much the next neighbourhood is larger."""
     if not answer.optimal:
         return SHRINK
-    if options.time_limit is None:
+    if options.node_limit is not None or options.time_limit is None:
         return GROW
     share = answer.seconds / options.time_limit
     return GROW_FAST if share < 0.1 else GROW if share < 1 / 3 else 1.0

@@ -77,12 +77,14 @@ class Search:
         kappa = float(np.median(board.state.least[:-1]))
         share = next(share for least, share in ANNEAL_SHARES if kappa >= least)
         began = time.perf_counter()
-        part = self._effort.part(share * self._effort.left)
+        part = self._effort if count is not None else self._effort.part(share * self._effort.left)
         anneal_chains(board, Draw.of(board, self.dual), self._pool, part, seed, self._keep)
         if self.incumbent is None or self._effort.over(self.incumbent.cost):
             return False
-        seconds = max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share)
-        part = replace(self._effort.part(seconds), neighbourhoods=count)
+        if count is not None:
+            part = replace(self._effort, neighbourhoods=count)
+        else:
+            part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
         near = self._board(NEAR_OPEN, NEAR_PAIR, seed)
         return rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
 
