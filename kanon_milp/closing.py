@@ -20,7 +20,7 @@ import numpy as np
 
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.algorithms.row_assignment import Assignment
-from kanon_milp.bounds import lagrangian, proven_bound, round_multipliers
+from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.compilation import compile_model
 from kanon_milp.infeasibility import explain_infeasible
 from kanon_milp.judgement import Scale, judge
@@ -119,8 +119,7 @@ def close_in(
                 on_progress=ledger.show,
                 interrupt=stop,
             )
-            integers = round_multipliers(dual.multipliers)
-            ledger.higher(proven_bound(instance, integers))
+            ledger.higher(proven_bound(instance, round_dual(dual)))
         closing = _Closing(run, dual, ledger, pool, stop, ends, iterations)
         with clock.step("search"):
             closing.search()
@@ -183,7 +182,8 @@ class _Closing:
         if self.stop.is_set():
             return StopReason.INTERRUPTED
         # without an iteration limit nothing else ends a search for good
-        return StopReason.TIME_LIMIT if self.iterations is None else StopReason.ITERATION_LIMIT
+        timed = self.iterations is None or time.perf_counter() >= self.ends
+        return StopReason.TIME_LIMIT if timed else StopReason.ITERATION_LIMIT
 
     def search(self) -> None:
         """Search until the time is over; where what is left is likely to fit into one model, for a part of it."""
@@ -200,7 +200,7 @@ class _Closing:
         steps: list[Dropped] = []
         if ledger.best is not None:
             # one more than the incumbent: that it survives makes it a complete start
-            fixing = ReducedCosts(round_multipliers(self.dual.multipliers), ledger.best.cost + 1)
+            fixing = ReducedCosts(round_dual(self.dual), ledger.best.cost + 1)
             steps.append(fixing.apply(instance))
         rest = steps[-1].instance if steps else instance
         if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:

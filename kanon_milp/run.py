@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -74,7 +74,7 @@ class Run:
         formulation = self.prepared.formulation.name
         shown = released is not None and released.report.ok
         if dual is not None:
-            dual = replace(dual, multipliers=self.prepared.restore_values(dual.multipliers))
+            dual = dual.spread(self.prepared.restore_values)
         return Result(
             problem=self.prepared.problem,
             stop_reason=reason,

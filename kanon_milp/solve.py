@@ -156,12 +156,12 @@ def _known_bound(
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     if not run.prepared.formulation.reduced or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return None, None
-    from kanon_milp.bounds import lagrangian, proven_bound, round_multipliers  # compiled, as above
+    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
 
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
         dual = lagrangian(instance, seconds=seconds, interrupt=interrupt)
-        known = proven_bound(instance, round_multipliers(dual.multipliers)) * instance.levels.unit
+        known = proven_bound(instance, round_dual(dual)) * instance.levels.unit
     relaxed = network_relaxation(instance)
     if relaxed is None:
         return known, dual

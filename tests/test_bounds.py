@@ -9,14 +9,24 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
-from strategies import Case, cases
+from strategies import Case, cases, drawn_sets
 
 import kanon_milp as km
-from kanon_milp.bounds import evaluate, exact_value, lagrangian, proven_bound, round_multipliers
+from kanon_milp.bounds import (
+    ExactDual,
+    RowSets,
+    evaluate,
+    exact_value,
+    lagrangian,
+    proven_bound,
+    round_dual,
+    round_multipliers,
+)
 from kanon_milp.compilation import compile_model
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
@@ -28,22 +38,36 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 
 
-def slow_value(instance: Instance, multipliers: Sequence[Fraction]) -> Fraction:
-    """L(λ) row by row: every copy of a row on its own, the cheapest ones sorted out by Python."""
+def slow_value(
+    instance: Instance, multipliers: Sequence[Fraction], sets: Sequence[set[int]] = (), charges: Sequence[Fraction] = ()
+) -> Fraction:
+    """L(λ, μ) row by row: every copy of a row on its own, the cheapest ones sorted out by Python."""
     counts, total = instance.types.counts.tolist(), Fraction(0)
+    covers = instance.candidates.cover_lists()
+    for each, charge in zip(sets, charges, strict=True):
+        sizes = [int(instance.least[g]) for g, cover in enumerate(covers) if set(cover) <= each]
+        total -= charge * (sum(counts[i] for i in each) // min(sizes)) if sizes else 0
     for n, each in zip(counts, multipliers, strict=True):
         total += n * each
-    for g, cover in enumerate(instance.candidates.cover_lists()):
+    for g, cover in enumerate(covers):
         costs = sorted(int(instance.candidates.cost[g]) - multipliers[i] for i in cover for _ in range(counts[i]))
         least = int(instance.least[g])
         if len(costs) >= least:
-            total += min(0, sum(c for at, c in enumerate(costs) if at < least or c < 0))
+            extra = sum((charge for each, charge in zip(sets, charges, strict=True) if set(cover) <= each), Fraction(0))
+            total += min(0, extra + sum(c for at, c in enumerate(costs) if at < least or c < 0))
     return total
 
 
-def strong_lp(instance: Instance) -> float | None:
-    """Value of the strong formulation's linear relaxation by HiGHS."""
-    linear = compile_model(build_strong(instance)).linear
+def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None:
+    """Value of the strong formulation's linear relaxation by HiGHS, with the counting rows of some sets."""
+    model = build_strong(instance)
+    model.counting = pyo.ConstraintList()
+    covers, counts = instance.candidates.cover_lists(), instance.types.counts.tolist()
+    for each in sets:
+        nested = [g for g, cover in enumerate(covers) if set(cover) <= each]
+        least = min(int(instance.least[g]) for g in nested)
+        model.counting.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
+    linear = compile_model(model).linear
     answer = get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions())
     return answer.objective
 
@@ -69,13 +93,20 @@ def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
     problem = case.problem()
     for instance in (prepare(problem), reduced(problem)):
         integers = np.array(drawn_multipliers(data, instance.types.count, denominator), dtype=np.int64)
-        exact = exact_value(instance, integers, denominator)
-        assert exact == slow_value(instance, [Fraction(x, denominator) for x in integers.tolist()])
+        plain = ExactDual(integers, denominator)
+        exact = exact_value(instance, plain)
+        multipliers = [Fraction(x, denominator) for x in integers.tolist()]
+        assert exact == slow_value(instance, multipliers)
         value, _, _ = evaluate(instance, integers / denominator)
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-9)
+        counted = ExactDual(integers, denominator, *drawn_sets(data, instance.types.count, 6 * denominator))
+        sets = [set(each.tolist()) for each in counted.sets.each()]
+        charges = [Fraction(x, denominator) for x in counted.charges.tolist()]
+        assert exact_value(instance, counted) == slow_value(instance, multipliers, sets, charges)
         best = optimum(case.rows, case.k, **case.judged())
         if best is not None:
-            assert proven_bound(instance, integers, denominator) * instance.levels.unit <= best
+            assert proven_bound(instance, plain) * instance.levels.unit <= best
+            assert proven_bound(instance, counted) * instance.levels.unit <= best
 
 
 @given(cases(sides=False), st.data())
@@ -94,16 +125,45 @@ def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation(case: Case) 
     assume(covered(instance))
     relaxation = strong_lp(instance)
     assume(relaxation is not None)
-    value = lagrangian(instance).value
+    value = lagrangian(instance, counting=False).value
     assert value <= relaxation + 1e-6 * max(1, relaxation)
     assert value >= relaxation - 1e-4 * max(1, relaxation)
+
+
+@given(cases(sides=False))
+@settings(relaxed, max_examples=40)
+def test_with_counting_rows_it_is_not_lower_and_below_the_relaxation_that_has_them(case: Case) -> None:
+    instance = reduced(case.problem())
+    assume(covered(instance))
+    dual = lagrangian(instance)
+    sets = [set(each.tolist()) for each in dual.sets.each()]
+    relaxation = strong_lp(instance, sets)
+    best = optimum(case.rows, case.k, **case.judged())
+    assume(relaxation is not None and best is not None)
+    assert dual.value <= relaxation + 1e-6 * max(1, relaxation)
+    assert dual.value >= lagrangian(instance, counting=False).value - 1e-4 * max(1, relaxation)
+    assert proven_bound(instance, round_dual(dual)) * instance.levels.unit <= best
 
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation_on_adult(data_folder: Path, k: int) -> None:
     table = km.read_table(data_folder / "adult.csv.gz", Q8, rows=200)
     instance = reduced(km.Problem(table, [km.KAnonymity(k)]))
-    assert lagrangian(instance).value == pytest.approx(strong_lp(instance), rel=1e-4)
+    plain = lagrangian(instance, counting=False)
+    assert plain.value == pytest.approx(strong_lp(instance), rel=1e-4)
+    dual = lagrangian(instance)
+    assert dual.value == pytest.approx(strong_lp(instance, [set(each.tolist()) for each in dual.sets.each()]), rel=3e-4)
+    if k == 2:
+        assert dual.value > plain.value + 0.5
+
+
+def test_bounds_on_adult_with_counting_rows(data_folder: Path) -> None:
+    table = km.read_table(data_folder / "adult.csv.gz", Q8, rows=1000)
+    instance = reduced(km.Problem(table, [km.KAnonymity(2)]))
+    found = [lagrangian(instance, iterations=1200) for _ in range(2)]
+    assert [proven_bound(instance, round_dual(each)) for each in found] == [1386, 1386]  # 1383 without
+    assert (found[0].multipliers == found[1].multipliers).all()
+    assert (found[0].charges == found[1].charges).all()
 
 
 def small() -> Instance:
@@ -149,7 +209,12 @@ def test_a_row_without_a_candidate_is_refused() -> None:
 def test_numbers_that_do_not_fit_are_refused() -> None:
     instance = small()
     with pytest.raises(InputError, match="too large"):
-        exact_value(instance, np.full(9, 1 << 60, dtype=np.int64))
+        exact_value(instance, ExactDual(np.full(9, 1 << 60, dtype=np.int64)))
+    zeros, sets = np.zeros(9, dtype=np.int64), RowSets.of([{0, 1}, {2}])
+    with pytest.raises(InputError, match="too large"):
+        exact_value(instance, ExactDual(zeros, 1, sets, np.full(2, 1 << 61, dtype=np.int64)))
+    with pytest.raises(InputError, match="none may be negative"):
+        ExactDual(zeros, 1, sets, np.array([1, -1]))
     for bad in (1e300, float("nan"), float("inf")):
         with pytest.raises(InputError, match="too large"):
             round_multipliers(np.array([bad]))

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import SensitiveCase, sensitive_cases, subset_cases
-from strategies import Case, cases
+from strategies import Case, cases, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.algorithms.row_assignment import Assignment
-from kanon_milp.bounds import DENOMINATOR, exact_value, lagrangian, round_multipliers
+from kanon_milp.bounds import DENOMINATOR, ExactDual, exact_value, lagrangian, round_dual
 from kanon_milp.compilation import Compiled, compile_model
 from kanon_milp.expansion import expand
 from kanon_milp.formulations import get_formulation
@@ -285,7 +285,7 @@ def test_merged_sensitive_row_types_have_no_values_that_can_be_read() -> None:
 def test_k_anonymity_of_some_columns_is_not_merged(case: SensitiveCase) -> None:
     problem = case.problem()
     narrow = any(isinstance(r, km.KAnonymity) and r.quasi_identifiers is not None for r in problem.requirements)
-    for reduction in (EqualSignature(), Kernel(), ReducedCosts(np.zeros(1, np.int64), 1)):
+    for reduction in (EqualSignature(), Kernel(), ReducedCosts(ExactDual(np.zeros(1, np.int64)), 1)):
         assert not (narrow and reduction.accepts(problem))
     if narrow:
         with pytest.raises(ValueError, match="equal_signature is not valid"):
@@ -327,12 +327,16 @@ def test_the_kernel_needs_a_candidate_that_costs_nothing() -> None:
 # ------------------------------------------------------------------------------------------------ reduced-cost fixing
 
 
-def multipliers(data: st.DataObject, instance: Instance) -> np.ndarray[Any, Any]:
-    """Those of the Lagrangian bound, or any others."""
+def multipliers(data: st.DataObject, instance: Instance) -> ExactDual:
+    """Those of the Lagrangian bound, or any others; with counting rows."""
     if data.draw(st.booleans()):
-        return round_multipliers(lagrangian(instance, iterations=200).multipliers)
-    each = st.integers(-2 * DENOMINATOR, 8 * DENOMINATOR)
-    return np.array(data.draw(st.lists(each, min_size=instance.types.count, max_size=instance.types.count)))
+        return round_dual(lagrangian(instance, iterations=200))
+    each, count = st.integers(-2 * DENOMINATOR, 8 * DENOMINATOR), instance.types.count
+    return ExactDual(
+        np.array(data.draw(st.lists(each, min_size=count, max_size=count))),
+        DENOMINATOR,
+        *drawn_sets(data, count, 3 * DENOMINATOR),
+    )
 
 
 @given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())
@@ -349,8 +353,8 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | Sensiti
     assert found is not None
     units = int(found[0] / instance.levels.unit)
     above = data.draw(st.sampled_from([1, 2, 0, -1]))
-    integers = multipliers(data, instance)
-    step = ReducedCosts(integers, units + above).apply(instance)
+    dual = multipliers(data, instance)
+    step = ReducedCosts(dual, units + above).apply(instance)
     left = best(step.instance)
     if above > 0:
         assert left is not None
@@ -376,11 +380,11 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | Sensiti
 def test_fixing_is_about_the_loss_and_comes_after_dominance() -> None:
     problem = km.Problem(table_of("aa ab bb ba"), [km.KAnonymity(2)])
     instance = reduce(prepare(problem))[-1].instance
-    step = ReducedCosts(np.zeros(4, dtype=np.int64), 5).apply(instance)
+    step = ReducedCosts(ExactDual(np.zeros(4, dtype=np.int64)), 5).apply(instance)
     with pytest.raises(ValueError, match="dominance reads the values"):
         Dominance().apply(step.instance)
     groups = replace(problem, objective="max_groups")
-    assert not ReducedCosts(np.zeros(4, dtype=np.int64), 5).accepts(groups)
+    assert not ReducedCosts(ExactDual(np.zeros(4, dtype=np.int64)), 5).accepts(groups)
 
 
 # ---------------------------------------------------------------------------------------------------- the whole way
@@ -391,9 +395,9 @@ def test_fixing_is_about_the_loss_and_comes_after_dominance() -> None:
 def test_multipliers_of_merged_row_types_prove_the_same_of_all(case: Case | SensitiveCase, data: st.DataObject) -> None:
     steps = reduce(prepare(case.problem()), CHAIN)
     merged, before = steps[-1].instance, steps[-1].before
-    integers = multipliers(data, merged) if covered(merged) else np.zeros(merged.types.count, dtype=np.int64)
-    spread = restore_values(steps, integers)
-    assert exact_value(before, spread) == exact_value(merged, integers)
+    dual = multipliers(data, merged) if covered(merged) else ExactDual(np.zeros(merged.types.count, dtype=np.int64))
+    spread = dual.spread(lambda values: restore_values(steps, values))
+    assert exact_value(before, spread) == exact_value(merged, dual)
 
 
 def test_a_model_to_extend_has_all_row_types_and_solve_merges_them() -> None:

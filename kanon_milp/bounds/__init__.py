@@ -1,25 +1,30 @@
-"""Lower bounds on the loss: the Lagrangian bound and its certificate."""
+"""Lower bounds on the loss: the Lagrangian bound, with counting rows, and its certificate."""
 
 from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
-from kanon_milp.bounds.lagrangian import (
+from kanon_milp.bounds.counting import RowSets
+from kanon_milp.bounds.dual import (
     DENOMINATOR,
     DualPoint,
-    evaluate,
+    ExactDual,
     exact_value,
-    lagrangian,
     proven_bound,
+    round_dual,
     round_multipliers,
 )
+from kanon_milp.bounds.lagrangian import evaluate, lagrangian
 
 __all__ = [
     "DENOMINATOR",
     "Certificate",
     "DualPoint",
+    "ExactDual",
+    "RowSets",
     "certified_instance",
     "certify",
     "evaluate",
     "exact_value",
     "lagrangian",
     "proven_bound",
+    "round_dual",
     "round_multipliers",
 ]

@@ -3,17 +3,19 @@
 A certificate is one JSON object. It names the problem in full, the table by a hash, and one whole number for each
 distinct row of quasi-identifiers, so that
 
-    L(λ) = Σ n_i λ_i + Σ_g min(0, φ_g(λ)),   λ_i = multipliers[i] / denominator · unit
+    L = Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g(λ) + σ_g(μ)),   λ_i = multipliers[i] / denominator · unit
 
 is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
+S are sets of distinct rows (counting rows, `kanon_milp.bounds.counting`) with multipliers μ_S ≥ 0; σ_g is the sum of
+those that hold all rows of g.
 No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
 two sides share no code.
 
 A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
 alone cannot check it; give it to those who may see the original.
 
-format, version     "kanon-milp dual certificate", 1
+format, version     "kanon-milp dual certificate", 2
 problem             quasi_identifiers, sensitive, requirements (name and parameters), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
                     hierarchy (null: keep or suppress),
@@ -26,6 +28,8 @@ table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, what
                     ended by a line feed; UTF-8.
 unit                all losses are whole multiples of it
 denominator, multipliers   whole numbers, one for each distinct row of quasi-identifiers in that same order
+counting_rows       list of {"rows": S, "multiplier": μ_S · denominator / unit}: numbers of distinct rows in that order,
+                    from 0, ascending; whole numbers that are not negative
 bound               what is claimed, an exact number
 
 The hash of a hierarchy is over one such line for each value: the value and its labels at the levels 1, 2, ... below
@@ -46,7 +50,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.lagrangian import DENOMINATOR, NEVER, DualPoint, exact_value, round_multipliers
+from kanon_milp.bounds.counting import CountingRows
+from kanon_milp.bounds.dual import DENOMINATOR, NEVER, DualPoint, exact_value, round_dual
 from kanon_milp.distances import ground_distance
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy
@@ -59,13 +64,16 @@ from kanon_milp.reductions import Dominance, Viability
 from kanon_milp.rowtypes import RowTypes
 
 FORMAT = "kanon-milp dual certificate"
-VERSION = 1
+VERSION = 2
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A lower bound with its proof. multipliers: in units of unit / denominator. bound: the loss that is proven."""
+    """A lower bound with its proof. multipliers: in units of unit / denominator. bound: the loss that is proven.
+
+    counting_rows: numbers of distinct rows, and a multiplier in the same units.
+    """
 
     problem: dict[str, Any]
     rows: int
@@ -74,6 +82,7 @@ class Certificate:
     denominator: int
     multipliers: tuple[int, ...]
     bound: Fraction
+    counting_rows: tuple[tuple[tuple[int, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as in the file."""
@@ -87,6 +96,7 @@ class Certificate:
             "bound": str(self.bound),
             "denominator": self.denominator,
             "multipliers": list(self.multipliers),
+            "counting_rows": [{"rows": list(rows), "multiplier": each} for rows, each in self.counting_rows],
         }
 
     def write(self, path: str | Path) -> None:
@@ -101,7 +111,9 @@ class Certificate:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
             if data["format"] != FORMAT or data["version"] != VERSION:
                 raise InputError(f"{path}: not a dual certificate of version {VERSION}")
+            counting = tuple((tuple(row["rows"]), row["multiplier"]) for row in data["counting_rows"])
             numbers = [data["rows"], data["denominator"], *data["multipliers"]]
+            numbers += [x for rows, each in counting for x in (*rows, each)]
             if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
                 raise TypeError
             return cls(
@@ -112,6 +124,7 @@ class Certificate:
                 data["denominator"],
                 tuple(data["multipliers"]),
                 Fraction(data["bound"]),
+                counting,
             )
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
             raise InputError(f"{path}: cannot be read as a dual certificate ({type(error).__name__})") from None
@@ -145,20 +158,23 @@ def certify(problem: Problem, dual: DualPoint, denominator: int = DENOMINATOR) -
     no part: the bound is on the loss. Where the multipliers are too large for the denominator, a smaller one is taken.
     """
     instance = certified_instance(problem)
-    multipliers = _of_row_types(problem, instance.types, dual.multipliers)
+    dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
-    largest = int(levels.costs.max()) + math.ceil(float(np.abs(multipliers).max())) + 1
+    largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max() + dual.charges.sum())) + 1
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
-    integers = round_multipliers(multipliers, denominator)
-    total = exact_value(instance, integers, denominator)
+    exact = round_dual(dual, denominator)
+    total = exact_value(instance, exact)
     return Certificate(
         problem=describe_problem(problem, levels),
         rows=n,
         table_sha256=table_hash(instance.types),
         unit=levels.unit,
         denominator=denominator,
-        multipliers=tuple(integers.tolist()),
+        multipliers=tuple(exact.multipliers.tolist()),
         bound=max(math.ceil(total), 0) * levels.unit,
+        counting_rows=tuple(
+            (tuple(rows.tolist()), each) for rows, each in zip(exact.sets.each(), exact.charges.tolist(), strict=True)
+        ),
     )
 
 
@@ -206,22 +222,31 @@ def _hash(*blocks: Iterable[Sequence[object]]) -> str:
     return digest.hexdigest()
 
 
-def _of_row_types(problem: Problem, types: RowTypes, multipliers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One multiplier for each distinct row of quasi-identifiers.
+def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> DualPoint:
+    """A point over the distinct rows of quasi-identifiers, with the counting rows that say something.
 
     Where row types are (quasi-identifier, sensitive) tuples, the mean over the rows: L is concave, and stays the same
-    when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L.
+    when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L. A set becomes that of
+    the distinct rows all of whose tuples are in it: covers have all of them or none.
+
+    A set that no candidate lies in is left out, and where fully suppressed rows are exempt, so is the set of all rows:
+    what the size of its groups is depends on which candidates there are.
     """
-    if not np.isfinite(multipliers).all():
+    types, multipliers, sets = instance.types, dual.multipliers, dual.sets
+    if not (np.isfinite(multipliers).all() and np.isfinite(dual.charges).all()):
         raise InputError("the multipliers must be finite")
-    if len(multipliers) == types.count:
-        return multipliers
-    split = types.split_by(problem.attributes)
-    if len(multipliers) != split.count:
-        raise InputError(f"there are {len(multipliers)} multipliers; the table has {types.count} distinct rows")
-    _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
-    weighted = np.bincount(of_split.ravel(), weights=split.counts * multipliers)
-    return weighted / types.counts
+    if len(multipliers) != types.count:
+        split = types.split_by(problem.attributes)
+        if len(multipliers) != split.count:
+            raise InputError(f"there are {len(multipliers)} multipliers; the table has {types.count} distinct rows")
+        _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
+        of_split = of_split.ravel()
+        sets = sets.mapped(split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
+        multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
+    keep = np.diff(CountingRows.of(instance, sets).indptr) > 0
+    if instance.exempt_reading:
+        keep &= np.diff(sets.indptr) < types.count
+    return replace(dual, multipliers=multipliers, sets=sets.subset(keep), charges=dual.charges[keep])
 
 
 def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:

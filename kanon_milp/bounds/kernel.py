@@ -1,6 +1,6 @@
 """The closed form of the Lagrangian subproblems, compiled; one source for floating point and for whole numbers.
 
-For one candidate: φ = min { Σ r_i x_i : Σ x_i ≥ κ, 0 ≤ x_i ≤ n_i } over the row types i that it covers, with the
+For one candidate: φ = σ + min { Σ r_i x_i : Σ x_i ≥ κ, 0 ≤ x_i ≤ n_i } over the row types i that it covers, with the
 reduced costs r_i = w - λ_i. All rows with r_i < 0 are taken; if they are fewer than κ, the cheapest others are added up
 to κ. A heap of just enough rows selects these in O(|C| log κ), and in practice in O(|C|) where the covers are sorted.
 
@@ -97,6 +97,7 @@ def subproblems(
     least: NDArray[Scalar],
     rows: NDArray[Scalar],
     multipliers: NDArray[Scalar],
+    surcharge: NDArray[Scalar],
     never: Scalar,
     everything: bool,
     phi: NDArray[Scalar],
@@ -105,6 +106,7 @@ def subproblems(
 ) -> Scalar:
     """φ_g of every candidate into `phi`; returns Σ min(0, φ_g), and adds to `taken` (t,) the x of those with φ_g < 0.
 
+    surcharge (G,): σ_g ≥ 0, what opening a candidate costs besides its rows; part of φ_g.
     dearest (G,): the largest reduced cost among rows that are taken only to reach κ, 0 where there are none. never: φ
     of a candidate that covers fewer than κ rows. everything: also work out the φ_g that are surely not negative; else
     these are set to 0, which is faster.
@@ -118,7 +120,7 @@ def subproblems(
     for g in range(len(cost)):
         w = cost[g]
         cover = members[indptr[g] : indptr[g + 1]]
-        value = w * 0
+        value = surcharge[g]
         size = w * 0
         for i in cover:
             reduced = w - multipliers[i]
@@ -172,4 +174,79 @@ def sorted_covers(indptr: Ints, members: Codes, order: Ints) -> Codes:
         for g in candidates[begins[i] : begins[i + 1]]:
             found[into[g]] = i
             into[g] += 1
+    return found
+
+
+@compiled
+def nested_candidates(
+    indptr: Ints, members: Codes, set_indptr: Ints, set_types: Codes, types: int
+) -> tuple[Ints, Codes]:
+    """Per set of row types the candidates that cover none but these: (begins, candidates), as CSR."""
+    begins = np.zeros(len(set_indptr), np.int64)
+    found = np.empty(1024, np.int32)
+    inside = np.zeros(types, np.bool_)
+    end = 0
+    for s in range(len(set_indptr) - 1):
+        chosen = set_types[set_indptr[s] : set_indptr[s + 1]]
+        for i in chosen:
+            inside[i] = True
+        for g in range(len(indptr) - 1):
+            begin, size = indptr[g], indptr[g + 1] - indptr[g]
+            if size > len(chosen) or size == 0:
+                continue
+            at = 0
+            while at < size and inside[members[begin + at]]:
+                at += 1
+            if at == size:
+                if end == len(found):
+                    longer = np.empty(2 * end, np.int32)
+                    longer[:end] = found
+                    found = longer
+                found[end] = g
+                end += 1
+        begins[s + 1] = end
+        for i in chosen:
+            inside[i] = False
+    return begins, found[:end].copy()
+
+
+@compiled
+def nested_shares(
+    indptr: Ints, members: Codes, share: NDArray[np.float64], widest: int, types: int
+) -> NDArray[np.float64]:
+    """Per candidate Σ share over those that cover none but its row types, (G,); 0 for more than `widest` of these."""
+    count = len(indptr) - 1
+    # the candidates with a share, by the first row type that they cover
+    begins = np.zeros(types + 1, np.int64)
+    for g in range(count):
+        if share[g] > 0 and indptr[g + 1] > indptr[g]:
+            begins[members[indptr[g]] + 1] += 1
+    for i in range(types):
+        begins[i + 1] += begins[i]
+    by_first = np.empty(begins[types], np.int32)
+    at = begins[:-1].copy()
+    for g in range(count):
+        if share[g] > 0 and indptr[g + 1] > indptr[g]:
+            i = members[indptr[g]]
+            by_first[at[i]] = g
+            at[i] += 1
+    found = np.zeros(count)
+    inside = np.zeros(types, np.bool_)
+    for p in range(count):
+        cover = members[indptr[p] : indptr[p + 1]]
+        if len(cover) > widest:
+            continue
+        for i in cover:
+            inside[i] = True
+        for i in cover:
+            for g in by_first[begins[i] : begins[i + 1]]:
+                begin, end = indptr[g], indptr[g + 1]
+                if end - begin > len(cover):
+                    continue
+                while begin < end and inside[members[begin]]:
+                    begin += 1
+                if begin == end:
+                    found[p] += share[g]
+        for i in cover:
+            inside[i] = False
     return found

@@ -25,11 +25,11 @@ from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_table
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
-from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value
+from kanon_milp.verify.dual import ROOM, Count, LevelVectors, Released, dual_value
 from kanon_milp.verify.sizes import EXACT, Least, least_demands
 
 FORMAT = "kanon-milp dual certificate"
-VERSION = 1
+VERSION = 2
 WHAT = {  # part of the problem → what else to name
     "quasi_identifiers": "the quasi-identifiers",
     "sensitive": "the sensitive attributes",
@@ -168,6 +168,7 @@ class _Claim:
     denominator: int
     multipliers: list[int]
     bound: Fraction
+    counts: list[Count]
 
     @classmethod
     def of(cls, certificate: HasDict | Mapping[str, Any] | str | Path) -> _Claim:
@@ -192,8 +193,9 @@ class _Claim:
                 data["denominator"],
                 data["multipliers"],
                 bound,
+                [_counting_row(each) for each in data["counting_rows"]],
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise InputError(f"{where}: cannot be read as a dual certificate ({type(error).__name__})") from None
         if (
             not isinstance(claim.problem, dict)
@@ -319,6 +321,10 @@ def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
     types = distinct(demand.table.keys.select(demand.table.quasi_identifiers))
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
+    if any(count.rows[-1] >= types.height for count in claim.counts):
+        problems.append("a counting row names a row that the table does not have")
+    if any(count.multiplier < 0 for count in claim.counts):
+        problems.append("a counting row has a negative multiplier")
     vectors, columns = demand.vectors, demand.rules.columns
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:
@@ -328,7 +334,7 @@ def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
         problems.append("the certificate counts in another unit")
     whole = [int(cost / unit) for cost in costs]
     largest = max(whole, default=0) * claim.denominator + max(map(abs, claim.multipliers), default=0)
-    if largest * demand.table.n >= ROOM:
+    if largest * demand.table.n + sum(abs(count.multiplier) for count in claim.counts) >= ROOM:
         problems.append("the multipliers are too large or too fine to be checked")
     if problems:
         return demand.report(claim, None, problems)
@@ -341,12 +347,24 @@ def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
         np.array(claim.multipliers, dtype=np.int64),
         LevelVectors(np.array(vectors, dtype=np.int64), whole, least),
         claim.denominator,
+        claim.counts,
     )
     # the loss of every table is a whole number of units
     bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
     if bound < claim.bound:
         problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
     return demand.report(claim, bound, problems)
+
+
+def _counting_row(data: Mapping[str, Any]) -> Count:
+    """Raises ValueError for anything but ascending numbers of rows and a whole multiplier."""
+    rows, multiplier = data["rows"], data["multiplier"]
+    numbers = [*rows, multiplier]
+    if not rows or any(type(x) is not int for x in numbers) or rows[0] < 0:
+        raise ValueError
+    if any(a >= b for a, b in itertools.pairwise(rows)):
+        raise ValueError
+    return Count(np.array(rows, dtype=np.int64), multiplier)
 
 
 def _unit(costs: Sequence[Fraction]) -> Fraction:

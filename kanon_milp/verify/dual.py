@@ -5,16 +5,25 @@ that supply the sensitive values that a group needs. For any multipliers λ_i, o
 
     L(λ) = Σ n_i λ_i + Σ_g min(0, φ_g),   φ_g = min { Σ (w_g - λ_i) x_i : Σ x_i ≥ κ_g, 0 ≤ x_i ≤ n_i }
 
-is such a bound. g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the
-rows C(g) that are released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
+is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (counting rows), and N_S the number of all their copies,
+
+    L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
+
+is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. g runs over pairs of a level vector
+and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are released so. Left out are pairs for
+which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
 
 Proof. Let a table give x_ig rows of kind i to g. Then Σ_g x_ig = n_i, so its loss Σ w_g x_ig is
 Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at least φ_g.
+Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none
+is in two; so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with
+that added to it: then the inner sum is 0 or at least φ_g + σ_g.
 Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with
 κ_g' ≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g
 can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks
 for no more supply than κ_g does.) The order is strict, so this comes to an end, with groups of which none is dominated
-and that together lose no more than those at the start.
+and that together lose no more than those at the start. They are the groups of a table too, so all of the above,
+counting rows included, holds for them.
 
 Every level vector is gone through on its own, so a table of any size needs little memory.
 """
@@ -58,6 +67,14 @@ class Held:
     value: Ints
     count: Ints
     values: Sequence[Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """A counting row. rows: int64, numbers of distinct rows, none twice; multiplier: μ_S times the denominator."""
+
+    rows: Ints
+    multiplier: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,28 +122,43 @@ def dual_value(
     multipliers: Ints,
     vectors: LevelVectors,
     denominator: int,
+    counts: Sequence[Count] = (),
 ) -> int:
-    """L(λ), times the denominator.
+    """L(λ, μ), times the denominator.
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
-    supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|), which must be below
-    `ROOM`.
+    supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be
+    below `ROOM`. Raises InputError for a counting row with a multiplier below 0.
     """
+    if any(count.multiplier < 0 for count in counts):
+        raise InputError("a counting row has a negative multiplier")
     total = sum(n * each for n, each in zip(rows.tolist(), multipliers.tolist(), strict=True))
+    for count in counts:
+        total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))
     # the rows with the largest multipliers come first in every group
     order = np.argsort(-multipliers, kind="stable")
     rows, multipliers = rows[order], multipliers[order]
     place = np.argsort(order)
+    counts = [replace(count, rows=place[count.rows]) for count in counts]
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
     for v, cost in enumerate(vectors.costs):
         groups = _Groups.of(table.released(v))
         phi = groups.open_values(rows, cost * denominator - multipliers, vectors.least[v].size)
+        phi += groups.surcharge(counts)
         open_groups = phi < 0
         open_groups[open_groups] = table.supplied(v, groups.only(open_groups))
         open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
         total += sum(phi[open_groups].tolist())
     return int(total)
+
+
+def _least_size(count: Count, columns: Sequence[Released], vectors: LevelVectors) -> int:
+    """κ_S. At the top of all columns all rows are one group, which lies in no set but that of all rows."""
+    top = (vectors.levels == [column.top for column in columns]).all(axis=1).tolist()
+    everything = len(count.rows) == columns[0].of_row.shape[1]
+    sizes = [least.size for least, is_top in zip(vectors.least, top, strict=True) if everything or not is_top]
+    return max(min(sizes, default=1), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +179,17 @@ class _Groups:
     def sizes(self) -> Ints:
         """Distinct rows of each group."""
         return np.diff(self.begins, append=len(self.members))
+
+    def surcharge(self, counts: Sequence[Count]) -> Ints:
+        """σ of each group: the multipliers of the sets that all its rows are in."""
+        found = np.zeros(len(self.begins), dtype=np.int64)
+        group_of_row = np.empty(len(self.members), dtype=np.int64)
+        group_of_row[self.members] = np.repeat(np.arange(len(self.begins)), self.sizes)
+        sizes = self.sizes
+        for count in counts:
+            groups, inside = np.unique(group_of_row[count.rows], return_counts=True)
+            found[groups[inside == sizes[groups]]] += count.multiplier
+        return found
 
     def only(self, chosen: NDArray[np.bool_]) -> _Groups:
         """Some of the groups."""

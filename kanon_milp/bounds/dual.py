@@ -1,0 +1,143 @@
+"""Points of the Lagrangian dual, and what they prove, in whole numbers.
+
+    L(λ, μ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g),
+    φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
+
+is a lower bound on the loss of every solution for any λ, and any μ ≥ 0 on counting rows (`kanon_milp.bounds.counting`):
+`kanon_milp.bounds.lagrangian` says why. All values are in units of `Levels.unit`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets
+from kanon_milp.bounds.kernel import subproblems
+from kanon_milp.errors import InputError
+from kanon_milp.instance import Instance
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DENOMINATOR = 4096
+NEVER = 1 << 62  # φ, in whole numbers, of a candidate that covers too few rows to be opened
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Multipliers and what they prove.
+
+    multipliers: float64 (t,), λ_i, the loss that a row of type i is worth. value: L in units of `Levels.unit`, in
+    floating point (`exact_value` is what proves). phi: float64 (G,), φ_g. open_share: float64 (G,), average over the
+    passes of whether a candidate was open, near the y of the linear relaxation; None where there was no pass. sets,
+    charges: counting rows and their multipliers μ ≥ 0, float64.
+    """
+
+    multipliers: Floats
+    value: float
+    open_share: Floats | None
+    phi: Floats
+    evaluations: int = 0
+    sets: RowSets = NO_SETS
+    charges: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> DualPoint:
+        """The same over the row types before a reduction; back: as `reductions.restore_values`."""
+        sets = self.sets.mapped(len(self.multipliers), back)
+        return replace(self, multipliers=back(self.multipliers), sets=sets)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactDual:
+    """Multipliers as whole multiples of 1/denominator: λ int64 (t,), μ int64 (s,), not negative, one for each set."""
+
+    multipliers: Ints
+    denominator: int = DENOMINATOR
+    sets: RowSets = NO_SETS
+    charges: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if self.denominator < 1:
+            raise InputError("the denominator of multipliers must be at least 1")
+        if len(self.charges) != self.sets.count or (self.charges < 0).any():
+            raise InputError("there must be one multiplier for each set, and none may be negative")
+
+    def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> ExactDual:
+        """The same over the row types before a reduction; back: as `reductions.restore_values`."""
+        sets = self.sets.mapped(len(self.multipliers), back)
+        return replace(self, multipliers=back(self.multipliers), sets=sets)
+
+
+def round_dual(dual: DualPoint, denominator: int = DENOMINATOR) -> ExactDual:
+    """Round a point; sets whose multiplier becomes 0 are left out."""
+    charges = round_multipliers(np.maximum(dual.charges, 0.0), denominator)
+    active = charges > 0
+    return ExactDual(
+        round_multipliers(dual.multipliers, denominator), denominator, dual.sets.subset(active), charges[active]
+    )
+
+
+def round_multipliers(multipliers: Floats, denominator: int = DENOMINATOR) -> Ints:
+    """λ as whole multiples of 1/denominator, int64 (t,)."""
+    if denominator < 1:
+        raise InputError("the denominator of multipliers must be at least 1")
+    scaled = np.rint(np.asarray(multipliers, dtype=np.float64) * denominator)
+    if not (np.abs(scaled) < NEVER).all():
+        raise InputError("the multipliers are too large for this denominator")
+    integers: Ints = scaled.astype(np.int64)
+    return integers
+
+
+def exact_value(instance: Instance, exact: ExactDual) -> Fraction:
+    """L in units of `Levels.unit`, computed in whole numbers.
+
+    The loss of every table is a whole number of units, so no table loses less than ⌈L⌉ (`proven_bound`).
+    """
+    return Fraction(exact_subproblems(instance, exact).total, exact.denominator)
+
+
+def proven_bound(instance: Instance, exact: ExactDual) -> int:
+    """⌈L⌉: no solution of the instance loses fewer units."""
+    return math.ceil(exact_value(instance, exact))
+
+
+@dataclass(frozen=True, eq=False)
+class Subproblems:
+    """Times the denominator: φ_g and the dearest row taken to reach κ_g, int64 (G,), and total, L.
+
+    φ_g is `NEVER` where N_g < κ_g.
+    """
+
+    phi: Ints
+    dearest: Ints
+    total: int
+
+
+def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
+    """Solve all subproblems in whole numbers; the sums over rows, sets and candidates have no limit of size.
+
+    Raises InputError where the numbers could leave the range of int64: none within a subproblem is larger than
+    n · (w + |λ|) + Σ μ.
+    """
+    candidates, counts, denominator = instance.candidates, instance.types.counts, exact.denominator
+    multipliers, charges = exact.multipliers.tolist(), exact.charges.tolist()
+    largest = int(candidates.cost.max(initial=0)) * denominator + max((abs(x) for x in multipliers), default=0)
+    if largest * instance.types.n + sum(charges) >= NEVER:
+        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+    rows = CountingRows.of(instance, exact.sets)
+    phi, dearest = np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64)
+    subproblems(
+        candidates.indptr, candidates.members, candidates.cost * denominator, instance.least, counts,
+        np.ascontiguousarray(exact.multipliers, dtype=np.int64), rows.surcharge(exact.charges, candidates.count),
+        np.int64(NEVER), True, phi, dearest, np.zeros_like(counts),
+    )  # fmt: skip
+    total = sum(n * each for n, each in zip(counts.tolist(), multipliers, strict=True))
+    total -= sum(limit * each for limit, each in zip(rows.limits.tolist(), charges, strict=True))
+    return Subproblems(phi, dearest, total + sum(phi[phi < 0].tolist()))

@@ -1,0 +1,76 @@
+"""Helpers of the tests of certificates: one table with known numbers, and points drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import SensitiveCase
+from strategies import Case, drawn_sets
+
+import kanon_milp as km
+from kanon_milp.bounds import Certificate, DualPoint, RowSets, certified_instance, certify, lagrangian
+from kanon_milp.verify.certificate import CertificateReport
+
+Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
+ROWS = [("m", "30"), ("m", "30"), ("m", "31"), ("f", "31"), ("f", "40"), ("f", "41")]
+
+
+def point(multipliers: Sequence[float], sets: Sequence[Sequence[int]] = (), charges: Sequence[float] = ()) -> DualPoint:
+    return DualPoint(
+        np.array(multipliers, dtype=float),
+        0.0,
+        None,
+        np.zeros(0),
+        sets=RowSets.of(sets),
+        charges=np.array(charges, dtype=float),
+    )
+
+
+def best_loss(case: Case | SensitiveCase) -> Fraction | None:
+    """The least loss, side constraints and other objectives aside."""
+    plain = case.case if isinstance(case, SensitiveCase) else case
+    asked = {key: value for key, value in case.judged().items() if key not in plain.sides}
+    return optimum(plain.rows, case.k, **asked)
+
+
+def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
+    """Any multipliers, or the best ones; with counting rows."""
+    instance = certified_instance(problem)
+    if data.draw(st.booleans()) and set(instance.candidates.members.tolist()) == set(range(instance.types.count)):
+        return lagrangian(instance)
+    count = instance.types.count
+    quarters = data.draw(st.lists(st.integers(-12, 48), min_size=count, max_size=count))
+    sets, charges = drawn_sets(data, count, 24)
+    return point([x / 4 for x in quarters], [each.tolist() for each in sets.each()], charges / 4)
+
+
+def table(rows: Sequence[tuple[str | None, ...]] = ROWS) -> km.Table:
+    return km.Table.from_frame(pl.DataFrame(list(rows), schema=["sex", "age"], orient="row"), ["sex", "age"])
+
+
+def problem(k: int = 2, rows: Sequence[tuple[str | None, ...]] = ROWS, **more: Any) -> km.Problem:
+    return km.Problem(table(rows), [km.KAnonymity(k)], **more)
+
+
+def certificate(asked: km.Problem | None = None) -> Certificate:
+    asked = asked or problem()
+    return certify(asked, lagrangian(certified_instance(asked)))
+
+
+def refused(report: CertificateReport, text: str) -> None:
+    assert not report.valid
+    assert report.bound == 0
+    assert report.statement == "nothing is proven"
+    assert any(text in each for each in report.problems), report.problems
+
+
+def write_csv(path: Path, header: str, rows: Sequence[Sequence[str | None]]) -> Path:
+    path.write_text("\n".join([header, *(",".join(cell or "" for cell in row) for row in rows)]) + "\n")
+    return path

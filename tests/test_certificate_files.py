@@ -1,0 +1,268 @@
+"""Certificates that are not what they should be, and what a stranger does with the file of one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from certificate_cases import ROWS, certificate, point, problem, refused, write_csv
+from hypothesis import HealthCheck, settings
+from oracle import optimum
+
+import kanon_milp as km
+from kanon_milp.bounds import Certificate, certified_instance, certify, lagrangian
+from kanon_milp.errors import InputError
+from kanon_milp.verify.cells import ColumnRule
+from kanon_milp.verify.certificate import check_certificate, check_certificate_files
+from kanon_milp.verify.dual import Released
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+# --------------------------------------------------------------------------------------- what could go wrong
+
+
+def test_exempt_rows_count_with_their_own_size() -> None:
+    rows = [("m", "30")] * 3 + [("f", "31")]
+    for reading, best, proven in (("exempt", 2, 2), ("strict", 8, 8)):
+        asked = problem(3, rows, suppressed_rows=reading)
+        for dual in (point([9, 9]), point([9, 0]), point([0, 2]), lagrangian(certified_instance(asked))):
+            report = check_certificate(asked, certify(asked, dual))
+            assert report.valid
+            assert report.bound <= best
+        assert report.bound == proven
+    assert check_certificate(problem(3, rows, suppressed_rows="exempt"), certificate(asked)).bound == 0
+
+
+def test_exempt_rows_need_not_move_to_where_more_partners_are_needed() -> None:
+    rows = [("m", "30")] * 3 + [("m", "31")]  # (m, *) covers all rows and is cheaper than (*, *), but needs three
+    asked = problem(3, rows, suppressed_rows="exempt")
+    assert optimum(rows, 3, suppressed_rows="exempt") == 2
+    bounds = {check_certificate(asked, certify(asked, point([a, b]))).bound for a in range(4) for b in range(8)}
+    assert max(bounds) == 2
+
+
+def test_what_is_exempt_from_k_is_not_from_other_requirements() -> None:
+    rows = [("m", "30", "a")] * 3 + [("m", "30", "b"), ("f", "31", "b"), ("f", "41", "b")]
+    frame = pl.DataFrame(rows, schema=["sex", "age", "s"], orient="row")
+    secret = km.Table.from_frame(frame, ["sex", "age"], "s")
+    asked = km.Problem(secret, [km.KAnonymity(4), km.PSensitivity(2)], suppressed_rows="exempt")
+    best = optimum(
+        [row[:2] for row in rows],
+        4,
+        suppressed_rows="exempt",
+        requirement=lambda group: len({rows[i][2] for i in group}) >= 2,
+    )
+    report = check_certificate(asked, certificate(asked))
+    assert report.valid
+    assert best is not None
+    assert 0 < report.bound <= best
+
+
+def test_a_released_cell_that_could_be_read_in_two_ways_is_refused() -> None:
+    ages = pl.Series(["30", "31", "40", "41"])
+
+    def rule(paths: dict[str | None, tuple[str | None, ...]]) -> ColumnRule:
+        return ColumnRule("age", "?", paths, (Fraction(0), Fraction(1), Fraction(2)))
+
+    same = Released.of(rule({v: (v, v if v == "41" else "x", "?") for v in ages}), ages)
+    assert same.of_row.tolist() == [[0, 3, 4, 5], [1, 1, 1, 5], [2, 2, 2, 2]]
+    with pytest.raises(InputError, match="names different values at two levels"):
+        Released.of(rule({v: (v, "41", "?") for v in ages}), ages)
+    with pytest.raises(InputError, match="symbol is a label below the top"):
+        Released.of(rule({v: (v, "?", "?") for v in ages}), ages)
+
+
+def test_negative_weights_are_refused() -> None:
+    with pytest.raises(InputError, match="negative"):
+        check_certificate(problem(recoding=km.Suppression({"age": -1})), certificate())
+
+
+def test_large_numbers_are_refused_and_never_wrap() -> None:
+    honest = certificate()
+    for forged in (
+        replace(honest, multipliers=(1 << 62, *honest.multipliers[1:])),
+        replace(honest, multipliers=(-(1 << 80), *honest.multipliers[1:])),
+        replace(honest, denominator=1 << 62),
+        replace(honest, counting_rows=(((0,), 1 << 62),)),
+        replace(honest, counting_rows=(((0,), 1 << 61), ((1,), 1 << 61))),
+    ):
+        refused(check_certificate(problem(), forged), "too large or too fine")
+    fits = replace(honest, multipliers=((1 << 62) // 6 - 10**5, *honest.multipliers[1:]))
+    assert not check_certificate(problem(), fits).valid
+    heavy = problem(recoding=km.Suppression({"age": 2**46, "sex": 2**46 - 1}))
+    found = certificate(heavy)  # with a smaller denominator
+    assert found.denominator < 4096
+    assert check_certificate(heavy, found).valid
+    best = optimum(ROWS, 2, weights=[2**46 - 1, 2**46])
+    assert best is not None
+    assert 0 < found.bound <= best
+    with pytest.raises(InputError, match="finite"):
+        certify(problem(), point([float("inf")] * 5))
+    with pytest.raises(InputError, match="too large"):
+        certify(problem(), point([1e30] * 5))
+    with pytest.raises(InputError, match="4 multipliers; the table has 5"):
+        certify(problem(), point([0] * 4))
+
+
+def test_a_wrong_number_of_multipliers_or_another_unit_is_refused() -> None:
+    honest = certificate()
+    refused(
+        check_certificate(problem(), replace(honest, multipliers=honest.multipliers[1:])), "there are 4 multipliers"
+    )
+    refused(check_certificate(problem(), replace(honest, unit=Fraction(2))), "another unit")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"format": "something else"},
+        {"version": 1},
+        {"counting_rows": None},
+        {"counting_rows": [{"rows": [0, 1]}]},
+        {"counting_rows": [{"rows": [], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [1, 0], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [1, 1], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [-1, 1], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [0, 1.0], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [0, 1 << 80], "multiplier": 1}]},
+        {"counting_rows": [{"rows": [0, 1], "multiplier": True}]},
+        {"denominator": 0},
+        {"denominator": 1.0},
+        {"multipliers": [1.5] * 5},
+        {"multipliers": [True] * 5},
+        {"multipliers": "12345"},
+        {"bound": "1e999999999"},
+        {"bound": 4},
+        {"unit": "0/0"},
+        {"unit": "-1"},
+        {"problem": []},
+    ],
+    ids=str,
+)
+def test_what_is_no_certificate_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
+    data = {**certificate().as_dict(), **changed}
+    with pytest.raises(InputError, match="certificate"):
+        check_certificate(problem(), data)
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"c\.json"):
+        check_certificate(problem(), path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "nothing", "[" * 10**5, '{"format": 1}', '"text"'], ids=lambda t: t[:9])
+def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    for read in (Certificate.read, lambda p: check_certificate(problem(), p)):
+        with pytest.raises(InputError, match=r"c\.json"):
+            read(path)
+    with pytest.raises(InputError, match=r"none\.json"):
+        Certificate.read(tmp_path / "none.json")
+
+
+# --------------------------------------------------------------------------------------- files
+
+# --------------------------------------------------------------------------------------- files
+
+
+def test_a_file_is_written_whole_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    certificate().write(path)
+    assert Certificate.read(path) == certificate()
+    assert [each.name for each in tmp_path.iterdir()] == ["c.json"]
+    assert check_certificate(problem(), path).valid
+    with pytest.raises(InputError, match="cannot be written"):
+        certificate().write(tmp_path / "nowhere" / "c.json")
+
+
+def test_a_stranger_checks_with_the_table_alone(tmp_path: Path) -> None:
+    original = write_csv(
+        tmp_path / "people.csv", "age,other,sex", [(age, str(i), sex) for i, (sex, age) in enumerate(ROWS)]
+    )
+    found = tmp_path / "c.json"
+    certificate().write(found)
+    assert check_certificate_files(original, found).statement == "no 2-anonymous table suppresses fewer than 4 cells"
+    own = {"quasi_identifiers": ["age", "sex"], "privacy": [km.KAnonymity(2)], "suppressed_rows": "strict"}
+    assert check_certificate_files(original, found, **own).bound == 4  # type: ignore[arg-type]
+    refused(check_certificate_files(original, found, privacy=[km.KAnonymity(3)]), "requirements differ")
+    refused(check_certificate_files(original, found, quasi_identifiers="age"), "quasi-identifiers differ")
+    refused(check_certificate_files(original, found, sensitive="other"), "sensitive attributes differ")
+    refused(check_certificate_files(original, found, suppressed_rows="exempt"), "fully suppressed rows differ")
+    refused(check_certificate_files(original, found, weights={"age": 2}), "weights or level costs differ")
+    other = write_csv(tmp_path / "other.csv", "sex,age", [("f", "30"), *ROWS[1:]])
+    refused(check_certificate_files(other, found), "another table")
+
+
+def test_a_stranger_checks_what_is_asked_of_sensitive_values(tmp_path: Path) -> None:
+    rows = [(*row, secret) for row, secret in zip(ROWS, ("a", "a", "b", "a", None, "b"), strict=True)]
+    original = write_csv(tmp_path / "people.csv", "sex,age,s", rows)
+    found = tmp_path / "c.json"
+    read = km.read_table(original, ["sex", "age"], "s")
+    certificate(km.Problem(read, [km.PSensitivity(2)])).write(found)
+    best = optimum(ROWS, 1, requirement=lambda group: len({rows[i][2] for i in group}) >= 2)
+    report = check_certificate_files(original, found, sensitive="s", privacy=[km.PSensitivity(2)])
+    assert report.valid
+    assert best is not None
+    assert 4 < report.bound <= best  # more than what 2-anonymity alone asks for
+    refused(check_certificate_files(original, found, privacy=[km.PSensitivity(3)]), "requirements differ")
+    write_csv(tmp_path / "s.csv", "level0,level1", [("a", "*"), ("b", "*")])  # a ground distance, no recoding
+    assert check_certificate_files(original, found, hierarchies=tmp_path).valid
+    with pytest.raises(InputError, match="no such folder"):
+        check_certificate_files(original, found, hierarchies=tmp_path / "none")
+
+
+def test_a_stranger_names_mask_and_hierarchies(tmp_path: Path) -> None:
+    original = write_csv(tmp_path / "people.csv", "sex,age", ROWS)
+    mask = write_csv(tmp_path / "mask.csv", "age,sex", [("1", "keep"), ("*", "*")])
+    folder = tmp_path / "trees"
+    folder.mkdir()
+    write_csv(folder / "age.csv", "level0,level1,level2", [(v, v[0] + "x", "*") for v in ("30", "31", "40", "41")])
+    weights = {"sex": "3/2"}
+    recoding = km.Hierarchies.read(folder, ["sex", "age"], weights=weights, mask=km.PatternMask.read(mask, weights))
+    asked = problem(recoding=recoding)
+    found = tmp_path / "c.json"
+    certificate(asked).write(found)
+    best = optimum(
+        ROWS,
+        2,
+        hierarchies={1: {v: (v, v[0] + "x", "*") for v in ("30", "31", "40", "41")}},
+        vectors=[(0, 1), (1, 2)],
+        weights=[Fraction(3, 2), 1],
+    )
+    report = check_certificate_files(original, found, mask=mask, hierarchies=folder, weights=weights)
+    assert report.valid
+    assert best is not None
+    assert 0 < report.bound <= best
+    assert report.statement.startswith("no 2-anonymous table of this mask of 2 level vectors has a loss below")
+    refused(check_certificate_files(original, found, hierarchies=folder, weights=weights), "pattern mask differ")
+    refused(check_certificate_files(original, found, mask=mask, hierarchies=folder), "weights")
+
+
+def test_a_certificate_that_names_no_problem_is_refused(tmp_path: Path) -> None:
+    original = write_csv(tmp_path / "people.csv", "sex,age", ROWS)
+    for key in ("quasi_identifiers", "requirements", "suppressed_rows"):
+        data = certificate().as_dict()
+        data["problem"] = {name: value for name, value in data["problem"].items() if name != key}
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps(data))
+        with pytest.raises(InputError, match="does not name"):
+            check_certificate_files(original, path)
+
+
+@pytest.mark.parametrize(
+    "requirement", [{"name": "k_anonymity", "k": 0}, {"name": "k_anonymity"}, {"name": "k_anonymity", "k": "2"}]
+)
+def test_a_certificate_with_senseless_requirements_is_refused(tmp_path: Path, requirement: dict[str, Any]) -> None:
+    original = write_csv(tmp_path / "people.csv", "sex,age", ROWS)
+    data = certificate().as_dict()
+    data["problem"] = {**data["problem"], "requirements": [requirement]}
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="cannot be read"):
+        check_certificate_files(original, path)
