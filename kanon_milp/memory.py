@@ -1,4 +1,4 @@
-"""How much memory a model would take, and how much there is."""
+"""How much memory and time a model would take, and how much there is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import os
 
 from kanon_milp.instance import Instance
 
-PAIR_BYTES = (
-    2_400  # measured: Pyomo, the arrays for the solver and the solver's own, for one (row type, candidate) pair
-)
+# measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
+PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6
 SHARE = 0.9  # of what is free
 
 
-def too_large(instance: Instance) -> str:
-    """Why the model of an instance cannot be declared here; empty if it can, or nobody knows."""
+def too_large(instance: Instance, seconds: float | None = None) -> str:
+    """Why the model of an instance cannot be declared here in so many seconds; empty if it can, or nobody knows."""
+    wait = instance.candidates.pairs * PAIR_SECONDS
+    if seconds is not None and wait > seconds:
+        return (
+            f"the model of {instance.candidates.pairs:,} (row type, candidate) pairs would take about {wait:.0f} s "
+            "to declare, more than is left; give more time, a pattern mask, or fewer quasi-identifiers"
+        )
     needed, free = instance.candidates.pairs * PAIR_BYTES, available_bytes()
     if free is None or needed <= SHARE * free:
         return ""

@@ -168,7 +168,7 @@ def assignment_of(
 def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
     if answer.stop_reason is StopReason.INFEASIBLE:
         return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
-    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED):
+    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
         return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
     return (
         "error",

@@ -126,7 +126,8 @@ def _solve(
     if prepared.obstacle is not None:
         return run.end("infeasible", "infeasible", message=prepared.obstacle)
     known, dual = _known_bound(run, asked, interrupt)
-    obstacle = too_large(prepared.instance)
+    left = None if asked.time_limit is None else asked.time_limit - clock.since_reading()
+    obstacle = too_large(prepared.instance, left)
     if obstacle:
         return _without_model(run, obstacle, known, dual)
     with clock.step("build"):

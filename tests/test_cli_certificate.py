@@ -86,6 +86,34 @@ def test_readings_and_weights_of_a_certificate(table: Path) -> None:
     assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 6
 
 
+def test_an_infeasible_problem_has_no_certificate(table: Path) -> None:
+    proof, mask = table.parent / "bound.json", table.parent / "mask.csv"
+    mask.write_text("zip,age,job\nkeep,keep,keep\n")
+    arguments = ("solve", "--data", str(table), "--qi", QI, "--k", "2", "--mask", str(mask))
+    done = run(*arguments, "--certificate", str(proof))
+    assert done.returncode == 3
+    assert "no certificate" in done.stderr
+    assert not proof.exists()
+
+
+def test_weights_count_for_the_table_as_for_the_certificate(table: Path) -> None:
+    proof = certified(table, "--weight", "age=100")
+    released = str(table.parent / "out" / "anonymized.csv")
+    common = ("--original", str(table), "--qi", QI, "--k", "2", "--weight", "age=100", "--json")
+    done = run("verify", released, *common, "--certificate", str(proof))
+    assert done.returncode == 0
+    read = json.loads(done.stdout)
+    result = json.loads((table.parent / "out" / "result.json").read_text())
+    assert float(read["certificate"]["bound"]) <= float(read["cost"]) == result["objective"]
+
+
+def test_a_node_limit_is_the_reason(table: Path) -> None:
+    rows = "".join(f"{z},{a},{(z * a) % 7}\n" for z in range(12) for a in range(9))
+    table.write_text("zip,age,job\n" + rows)
+    done = run("solve", "--data", str(table), "--qi", QI, "--k", "3", "--node-limit", "0", "--method", "milp", "--json")
+    assert json.loads(done.stdout)["stop_reason"] in ("node_limit", "optimal")
+
+
 def test_bad_usage_is_one_clear_error(table: Path) -> None:
     for arguments, said in (
         (("verify", "--original", str(table)), "--certificate"),

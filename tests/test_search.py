@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,7 @@ from kanon_milp.search.grouping import close_groups, group_sizes
 from kanon_milp.search.moves import commit, pull, shift
 from kanon_milp.search.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
 from kanon_milp.search.pool import InlinePool
+from kanon_milp.search.rebuilding import rebuild_groups
 from kanon_milp.search.search import Search
 from kanon_milp.search.state import FAILED, Board, close, total, undo
 from kanon_milp.solvers import SolverOptions, get
@@ -226,3 +229,15 @@ def test_surplus_copies_stay_where_they_are_cheapest() -> None:
     assert again.cost == start.cost
     assert again.rows.sum() == len(rows)
     assert again.cost == 2  # one row of "b" gives up a cell, and so does its partner
+
+
+def test_neighbourhoods_do_not_grow_without_end() -> None:
+    """Weighted ties: every neighbourhood is solved at once, and the next was larger until its size left int64."""
+    frame = pl.DataFrame({"a": list("xxyyzz"), "b": list("pqpqpq")})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), [km.KAnonymity(3)], km.Suppression({"b": 2}))
+    instance = reduced(problem)
+    board = started(instance)
+    before = total(board.state)
+    effort = Effort(ends=time.perf_counter() + 3)
+    rebuild_groups(board, get("highs"), SolverOptions(), InlinePool(), effort, 0, lambda _: None)
+    assert total(board.state) <= before

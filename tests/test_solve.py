@@ -254,5 +254,12 @@ def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pyte
     result = km.solve(km.Problem(table, [km.KAnonymity(2), km.PSensitivity(2)]))
     assert (result.stop_reason, result.exit_code, result.objective) == ("error", 4, 4)
     assert "GB" in result.message
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    monkeypatch.setattr(memory, "PAIR_SECONDS", 1e6)
+    assert km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups")).is_optimal
+    late = km.solve(km.Problem(table, [km.KAnonymity(2)]), time_limit=20)
+    assert late.verified
+    assert "to declare" in late.message
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
     assert (counted.stop_reason, counted.exit_code, counted.table) == ("error", 5, None)

@@ -145,7 +145,9 @@ def solve(
         )
     if out is not None:
         output.write_result(result, out)
-    if certificate is not None:
+    if certificate is not None and result.proof == "infeasible":
+        typer.echo("no certificate: there is no table whose loss could be bounded", err=True)
+    elif certificate is not None:
         result.certificate.write(certificate)
     if json:
         typer.echo(output.json_text(result.as_dict()), nl=False)

@@ -60,6 +60,7 @@ def verify(
         "privacy": privacy,
         "mask": mask,
         "hierarchies": hierarchies,
+        "weights": options.weights(weight),
         "symbol": symbol,
         "delimiter": delimiter,
         "encoding": encoding,
@@ -85,7 +86,6 @@ def verify(
             certificate,
             quasi_identifiers=quasi,
             sensitive=others or None,
-            weights=options.weights(weight),
             suppressed_rows=suppressed_rows,
             **common,
         )

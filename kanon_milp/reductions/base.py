@@ -142,4 +142,4 @@ def without_values(types: RowTypes) -> RowTypes:
 
 def has_values(types: RowTypes) -> bool:
     """Whether the row types still have the values of the table."""
-    return types.codes.shape[1] == len(types.names)
+    return bool(types.codes.shape[1] == len(types.names))

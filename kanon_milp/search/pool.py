@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import contextlib
 import importlib
 import multiprocessing
 import multiprocessing.connection
@@ -19,7 +20,17 @@ from kanon_milp.errors import InputError
 _CONNECT_SECONDS = 10.0
 # of Dask for workers that have died, and of tasks that could not be sent; an error of these kinds that is the task's
 # own comes up again where it runs next
-_LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError", "PicklingError", "AttributeError", "TypeError")
+_LOST = frozenset(
+    [
+        "KilledWorker",
+        "CommClosedError",
+        "ClosedClientError",
+        "FutureCancelledError",
+        "PicklingError",
+        "AttributeError",
+        "TypeError",
+    ]
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,9 +99,16 @@ class ProcessPool(Pool):
         self._executor = cf.ProcessPoolExecutor(
             workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker
         )
-        # importing takes a second or two: let it pass while the caller has other things to do
-        for _ in range(workers):
-            self._executor.submit(os.getpid)
+        # importing takes a second or two: let it pass while the caller has other things to do; processes that begin
+        # while Ctrl-C is ignored ignore it from their first moment
+        here = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
+        try:
+            for _ in range(workers):
+                self._executor.submit(os.getpid)
+        finally:
+            if here:
+                signal.signal(signal.SIGINT, before)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
         """Run it in a process, or here if one has died."""
@@ -134,13 +152,19 @@ class DaskPool(Pool):
         self._executor: cf.Executor = self._client.get_executor(pure=False)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
-        """Run it somewhere on the cluster."""
-        return self._executor.submit(function, *args, **kwargs)
+        """Run it somewhere on the cluster, or here if that is gone."""
+        if self.workers:
+            try:
+                return self._executor.submit(function, *args, **kwargs)
+            except Exception:  # of many kinds, where the scheduler is gone
+                self.workers = 0
+        return InlinePool().submit(function, *args, **kwargs)
 
     def close(self) -> None:
-        """Leave the cluster."""
-        self._executor.shutdown(wait=False)
-        self._client.close()
+        """Leave the cluster, if it is still there."""
+        for leave in (lambda: self._executor.shutdown(wait=False), self._client.close):
+            with contextlib.suppress(Exception):
+                leave()
 
 
 def open_pool(threads: int, dask: str | None = None) -> Pool:

@@ -29,10 +29,11 @@ _POLL = 0.2  # seconds between two looks at the clock
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A neighbourhood that is being solved; groups: those whose rows are in it."""
+    """A neighbourhood that is being solved; groups: those whose rows are in it; whole: it is as large as it can be."""
 
     hood: Neighbourhood
     groups: Ints
+    whole: bool
     options: SolverOptions
 
 
@@ -60,8 +61,8 @@ def rebuild_groups(
             hood = cut_out(board, math.ceil(size), busy)
             if hood is None:
                 break
-            task = _Task(hood, np.unique(hood.candidates[hood.candidate[hood.start > 0]]), options)
-            task = replace(task, options=_limited(options, effort, seed + begun))
+            groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
+            task = _Task(hood, groups, size >= total(s) and not running, _limited(options, effort, seed + begun))
             busy[task.groups] = True
             interrupt = effort.interrupt if pool.workers == 0 else None
             running[pool.submit(solve_neighbourhood, hood, adapter, task.options, interrupt)] = task
@@ -77,9 +78,9 @@ def rebuild_groups(
             answer = future.result()
         if answer.loss < task.hood.loss and put_back(board, task.hood, answer.rows):
             on_better(board)
-        elif answer.optimal and task.hood.loss >= total(s):
+        elif answer.optimal and task.whole:
             return True
-        size *= _growth(answer, task.options)
+        size = min(size * _growth(answer, task.options), total(s) + 1)
     for future in running:
         future.cancel()
     return False

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.errors import InputError, nearest
+from kanon_milp.exact import Number
 from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
@@ -64,6 +65,7 @@ def verify_files(
     privacy: Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
+    weights: Mapping[str, Number] | None = None,
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
     delimiter: str | None = None,
@@ -74,10 +76,10 @@ def verify_files(
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
-    hierarchies: folder with COLUMN.csv files; that of a sensitive attribute is a ground distance to report, as are
-    distances, sensitive attribute → ground distance. symbol: what stands in the anonymized file for a suppressed
-    value. delimiter, encoding: of all CSV files. Raises InputError for files that cannot be read or do not
-    belong together.
+    weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
+    sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
+    symbol: what stands in the anonymized file for a suppressed value. delimiter, encoding: of all CSV files. Raises
+    InputError for files that cannot be read or do not belong together.
     """
     table = read_table(
         original,
@@ -90,7 +92,7 @@ def verify_files(
     )
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
-    recoding = _read_recoding(table, mask, hierarchies, table.csv)
+    recoding = _read_recoding(table, mask, hierarchies, weights, table.csv)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     if privacy:
         problem = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
@@ -241,13 +243,19 @@ def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> l
     return found
 
 
-def _read_recoding(table: Table, mask: str | Path | None, hierarchies: str | Path | None, fmt: CsvFormat) -> Recoding:
-    patterns = None if mask is None else PatternMask.read(mask, fmt=fmt)
+def _read_recoding(
+    table: Table,
+    mask: str | Path | None,
+    hierarchies: str | Path | None,
+    weights: Mapping[str, Number] | None,
+    fmt: CsvFormat,
+) -> Recoding:
+    patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
     if hierarchies is not None and (
         not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
     ):
-        return Hierarchies.read(hierarchies, table.quasi_identifiers, mask=patterns, fmt=fmt)
-    return Suppression() if patterns is None else patterns
+        return Hierarchies.read(hierarchies, table.quasi_identifiers, weights=weights, mask=patterns, fmt=fmt)
+    return Suppression(dict(weights or {})) if patterns is None else patterns
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
