@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
 from kanon_milp.compilation import Compiled, compile_model
-from kanon_milp.errors import SolverError
+from kanon_milp.errors import InputError, SolverError
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.instance import Instance
 from kanon_milp.judgement import judge, objective_of, scale_of
@@ -50,8 +51,7 @@ def solve_whole(
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     with clock.step("handover"):
         compiled = compile_model(model)
-        if not own:
-            compiled = _integer_assignment(compiled, model)
+        compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
     scale = scale_of(instance, model, compiled, own=own)
@@ -80,7 +80,9 @@ def solve_whole(
     if answer.x is None:
         reason, proof, message = _claim_without_point(answer, bound, run)
         if proof == "infeasible" and explain is not None:
-            message = explain()
+            # parts of the problem may have too many groups to be listed: then this message stays
+            with suppress(InputError):
+                message = explain()
         known = None if proof == "infeasible" else scale.exact(bound)
         return run.end(
             reason,
@@ -137,6 +139,19 @@ def start_of(
     values = np.concatenate([rows, used]).astype(float).tolist()
     columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
     return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
+
+
+def whole_assignment(instance: Instance, compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
+    """Say of our own model that whole numbers are enough, where only `assign` is continuous and the rest is a network.
+
+    With the binaries fixed, a minimum-cost flow is left, one of which is whole; if any flow is within the cost bound,
+    that one is.
+    """
+    if not instance.problem.network:
+        return compiled
+    continuous = np.flatnonzero(~compiled.linear.integer)
+    whole = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
+    return replace(compiled, linear=replace(compiled.linear, whole=whole))
 
 
 def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:

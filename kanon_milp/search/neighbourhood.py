@@ -96,6 +96,7 @@ def strong_model(hood: Neighbourhood) -> LinearModel:
         integer=np.concatenate([np.zeros(pairs, dtype=bool), np.ones(groups, dtype=bool)]),
         variable_names=tuple(f"c{j}" for j in range(columns)),
         constraint_names=tuple(f"r{r}" for r in range(types + len(linked) + groups)),
+        whole=True,  # with the binaries fixed it is a flow (see `_integral`)
     )
 
 

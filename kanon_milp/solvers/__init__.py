@@ -18,8 +18,10 @@ from kanon_milp.solvers.base import (
     StopReason,
 )
 from kanon_milp.solvers.cbc import CbcAdapter
+from kanon_milp.solvers.cpsat import CpsatAdapter
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
+from kanon_milp.solvers.scip import ScipAdapter
 
 __all__ = [
     "Availability",
@@ -38,6 +40,8 @@ __all__ = [
 _ADAPTERS: dict[str, Callable[[], SolverAdapter]] = {
     "highs": HighsAdapter,
     "cbc": CbcAdapter,
+    "scip": ScipAdapter,
+    "cpsat": CpsatAdapter,
 }
 _PULP = "pulp:"
 

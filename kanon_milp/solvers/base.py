@@ -26,7 +26,8 @@ class LinearModel:
 
     Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column
     a variable; `integer` is a boolean array over the columns. Names are in column/row order and may hold
-    anything.
+    anything. whole: if there is an optimum, there is one where the other columns are whole numbers as well, so that a
+    solver that knows nothing else finds the same value.
     """
 
     name: str
@@ -40,6 +41,7 @@ class LinearModel:
     integer: NDArray[np.bool_]
     variable_names: tuple[str, ...]
     constraint_names: tuple[str, ...]
+    whole: bool = False
 
     @property
     def variables(self) -> int:
@@ -92,6 +94,7 @@ class Capability(enum.Enum):
     LOG_FILE = "writes its log to a file"
     NODE_LIMIT = "stops after a number of nodes"
     INTERRUPT = "keeps the incumbent when it is interrupted"
+    CONTINUOUS = "takes fractional and unbounded variables"
 
 
 class StopReason(enum.Enum):

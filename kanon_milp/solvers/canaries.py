@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from kanon_milp.errors import KanonError
 from kanon_milp.solvers import get, names
-from kanon_milp.solvers.base import Availability, LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.pulp_any import solver_names
 
 _SECONDS = 20.0
@@ -46,6 +46,7 @@ def small_model(
     integer: Sequence[bool],
     *,
     offset: float = 0.0,
+    whole: bool = False,
 ) -> LinearModel:
     """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
     matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
@@ -61,6 +62,7 @@ def small_model(
         integer=np.array(integer, dtype=np.bool_),
         variable_names=tuple(f"x{j}" for j in range(len(c))),
         constraint_names=tuple(f"r{i}" for i in range(len(rows))),
+        whole=whole,
     )
 
 
@@ -93,7 +95,7 @@ def equality_clique() -> Canary:
     rows = [(low, [row.get(j, 0.0) for j in range(12)], high) for low, row, high in sparse]
     bounds = [(0.0, 1.0)] * 8 + [(0.0, 2.0), (0.0, 5.0), (0.0, _INF), (0.0, _INF)]
     costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
-    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4)
+    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, whole=True)
     return Canary(model, StopReason.OPTIMAL, 0.0)
 
 
@@ -133,11 +135,18 @@ CANARIES: tuple[Callable[[], Canary], ...] = (
 )
 
 
+def takes(adapter: SolverAdapter, model: LinearModel) -> bool:
+    """Whether a solver is made for such models: some know whole numbers only."""
+    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.whole
+
+
 def check(adapter: SolverAdapter) -> list[str]:
-    """Solve all canaries; one sentence for each wrong answer."""
+    """Solve all canaries that the solver takes; one sentence for each wrong answer."""
     problems = []
     for make in CANARIES:
         canary = make()
+        if not takes(adapter, canary.model):
+            continue
         try:
             result = adapter.solve(canary.model, SolverOptions(time_limit=_SECONDS))
         except KanonError as error:

@@ -67,6 +67,7 @@ class PulpAdapter(SolverAdapter):
             Capability.THREADS: "threads" in parameters,
             Capability.LOG_FILE: "logPath" in parameters,
             Capability.SEED: self._takes_seed(),
+            Capability.CONTINUOUS: True,
         }
         self.capabilities = frozenset(capability for capability, has in found.items() if has)
 

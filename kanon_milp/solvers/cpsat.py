@@ -1,0 +1,301 @@
+"""CP-SAT of OR-tools: a solver for whole numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import importlib.util
+import json
+import math
+import pickle
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.base import (
+    Availability,
+    Capability,
+    Floats,
+    LinearModel,
+    OnProgress,
+    SolverAdapter,
+    SolverOptions,
+    SolverResult,
+    StopReason,
+)
+from kanon_milp.solvers.common import (
+    FEASIBILITY,
+    Recorder,
+    Watch,
+    check_input,
+    complete_point,
+    judge,
+    keep_start,
+    obvious_answer,
+    usable_start,
+)
+from kanon_milp.solvers.whole import WholeModel, whole_model
+
+_OLDEST = (9, 15)  # of OR-tools
+_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_SCRIPT = Path(__file__).with_name("cpsat_process.py")
+# of `WholeModel`
+_PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lower", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """How one run ended."""
+
+    reason: StopReason
+    x: Floats | None
+    bound: float | None
+    message: str = ""
+
+
+class CpsatAdapter(SolverAdapter):
+    """CP-SAT in a process of its own (`cpsat_process` says why), while the caller's thread waits.
+
+    It gets the model in whole numbers, exactly (see `whole_model`), or refuses it: it knows neither fractional
+    variables nor infinite bounds nor nodes. Its linear relaxation is on by default, without which it hardly finds a
+    bound for these models. Several threads take turns that the clock has no part in, so that they give the same answer
+    each time.
+    """
+
+    name = "cpsat"
+    capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
+
+    def availability(self) -> Availability:
+        """Say whether OR-tools is there and new enough; it is not imported."""
+        version = self.version()
+        if not version:
+            return Availability.NOT_FOUND
+        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+        return Availability.AVAILABLE if numbers >= _OLDEST else Availability.TOO_OLD
+
+    def version(self) -> str:
+        """Version of OR-tools."""
+        try:
+            return importlib.metadata.version("ortools") if self.location() else ""
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+    def location(self) -> str:
+        """Folder of the module."""
+        try:
+            found = importlib.util.find_spec("ortools")
+        except (ImportError, ValueError):
+            return ""
+        return "" if found is None or found.origin is None else str(Path(found.origin).parent)
+
+    def solve(
+        self,
+        model: LinearModel,
+        options: SolverOptions,
+        start: Mapping[int, float] | Floats | None = None,
+        on_progress: OnProgress | None = None,
+        interrupt: threading.Event | None = None,
+    ) -> SolverResult:
+        """Solve the model; see `SolverAdapter.solve`. Raises SolverError for one that is not in whole numbers."""
+        if not (found := self.availability()):
+            oldest = ".".join(map(str, _OLDEST))
+            raise SolverError(f"CP-SAT cannot be used: {found.value}; install ortools {oldest} or newer")
+        check_input(model, options)
+        if options.node_limit is not None:
+            raise InputError("CP-SAT has no nodes that could be limited; take another solver or another limit")
+        recorder = Recorder(on_progress)
+        watch = Watch(recorder, interrupt)
+
+        obvious = obvious_answer(model)
+        if obvious is not None:
+            reason, x = obvious
+            outcome = _Outcome(reason, x, None if x is None else model.value(x))
+        else:
+            given = usable_start(model, start)
+            point = complete_point(model, given)
+            if point is not None:
+                recorder.note(model.value(point), None)
+            elif len(given) == model.variables:
+                given = {}
+            whole = whole_model(model, "CP-SAT")
+            if whole is None:
+                outcome = _Outcome(StopReason.INFEASIBLE, None, None)
+            else:
+                outcome = _run(whole, options, given, recorder, watch)
+            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+
+        objective = None if outcome.x is None else model.value(outcome.x)
+        reason, bound = outcome.reason, outcome.bound
+        if reason is StopReason.OPTIMAL and objective is not None:
+            reason, bound = judge(objective, bound, options)
+        recorder.note(objective, bound, last=True)
+        recorder.report(now=True)
+        return SolverResult(
+            stop_reason=reason,
+            x=outcome.x,
+            objective=objective,
+            bound=bound,
+            solver=self.name,
+            version=self.version(),
+            options=options,
+            seconds=recorder.seconds(),
+            trajectory=recorder.trajectory,
+            message=outcome.message,
+        )
+
+
+def _run(
+    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
+) -> _Outcome:
+    """One run of CP-SAT in its own process."""
+    left = recorder.left(options)
+    recorder.note(None, whole.below(whole.least))
+    child = _Child(whole, recorder)
+    ended = child.run(_task(whole, options, given, left), watch, left)
+    if child.refused is not None:
+        name, value = child.refused
+        problem = "has no option" if value is None else f"does not take the value {value} for its option"
+        raise InputError(f"CP-SAT {problem} {name!r}")
+    if child.invalid is not None:
+        raise SolverError(f"CP-SAT does not take the model: {child.invalid}")
+    stopped = StopReason.INTERRUPTED
+    if not watch.asked() or watch.late:
+        # without a time limit it was a limit that only `extra` can set
+        over = options.time_limit is not None and recorder.seconds() >= 0.9 * options.time_limit
+        stopped = StopReason.TIME_LIMIT if over else StopReason.ERROR
+    bound = whole.below(child.bound)
+    if not ended:
+        asked = "its time limit" if watch.late else "the interruption"
+        message = f"CP-SAT did not react to {asked}; its last reported point is taken"
+        return _Outcome(stopped, child.point, bound, message)
+    if child.status == "INFEASIBLE":
+        return _Outcome(StopReason.INFEASIBLE, None, None)
+    if child.status == "OPTIMAL":
+        return _Outcome(StopReason.OPTIMAL, child.point, bound)
+    if child.status not in ("FEASIBLE", "UNKNOWN"):
+        raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
+    return _Outcome(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
+
+
+def _task(
+    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], left: float | None
+) -> dict[str, object]:
+    """What the process is told."""
+    own: dict[str, object] = {
+        "num_workers": options.threads,
+        "interleave_search": options.threads > 1,
+        "random_seed": options.seed,
+        "relative_gap_limit": float(options.gap),
+        "absolute_gap_limit": float(options.absolute_gap),
+        "linearization_level": 2,
+        "log_search_progress": options.log_file is not None,
+        "log_to_stdout": False,
+    }
+    return {
+        **{name: getattr(whole, name) for name in _PARTS},
+        "offset": float(whole.offset),
+        "hint": {j: round(value) for j, value in given.items() if abs(value - round(value)) <= FEASIBILITY},
+        "options": {**own, **options.extra},
+        "deadline": None if left is None else time.time() + left,
+        "log_file": None if options.log_file is None else str(options.log_file.absolute()),
+    }
+
+
+class _Child:
+    """The running process and what it has said: best point and bound (of c·x), how it ended."""
+
+    def __init__(self, whole: WholeModel, recorder: Recorder) -> None:
+        self._whole = whole
+        self._recorder = recorder
+        self._done = threading.Event()
+        self.bound = whole.least
+        self.point: Floats | None = None
+        self.status: str | None = None
+        self.refused: tuple[str, str | None] | None = None
+        self.invalid: str | None = None
+
+    def run(self, task: Mapping[str, object], watch: Watch, seconds: float | None) -> bool:
+        """Start, wait for the end, and leave no process behind; False if it had to be killed."""
+        try:
+            message = pickle.dumps(task)
+        except Exception as error:
+            raise InputError("options of CP-SAT are numbers, texts and lists of these") from error
+        with tempfile.TemporaryFile() as errors:
+            # a session of its own, so that a Ctrl-C of the terminal does not reach it
+            process = subprocess.Popen(
+                [sys.executable, "-P", str(_SCRIPT)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+            reader = threading.Thread(target=self._follow, args=(process,), name="cpsat", daemon=True)
+            reader.start()
+            try:
+                with suppress(OSError):
+                    _input(process).write(struct.pack("<q", len(message)) + message)
+                    _input(process).flush()
+                ended = watch.wait(self._done, _PATIENCE, on_stop=lambda: _close(process), seconds=seconds)
+            finally:
+                process.kill()
+                process.wait()
+                _close(process)
+                reader.join()
+            if ended and self.status is None and self.refused is None and self.invalid is None:
+                errors.seek(0)
+                lines = errors.read().decode("utf-8", errors="replace").strip().splitlines()
+                raise SolverError(f"CP-SAT failed: {lines[-1] if lines else 'it ended without a word'}")
+        return ended
+
+    def _follow(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        try:
+            with process.stdout as lines:
+                for line in lines:
+                    self._take(json.loads(line))
+        except ValueError:  # the last line of a process that was killed
+            pass
+        finally:
+            self._done.set()
+
+    def _take(self, said: Mapping[str, Any]) -> None:
+        whole = self._whole
+        if said.get("point"):
+            self.point = np.array(said["point"], dtype=np.float64)
+            cost = sum(c * value for c, value in zip(whole.c, said["point"], strict=True))
+            self._recorder.note(whole.below(cost), None)
+        if "bound" in said and math.isfinite(said["bound"]):
+            self.bound = max(self.bound, whole.whole(said["bound"]))
+            self._recorder.note(None, whole.below(self.bound))
+        if "status" in said:
+            self.status = said["status"]
+            # without a point, or without an objective, the bound of its answer is a 0 that means nothing
+            if said["point"] and any(whole.c):
+                self.bound = max(self.bound, said["whole_bound"])
+        if "refused" in said:
+            name, value = said["refused"]
+            self.refused = name, value
+        self.invalid = said.get("invalid", self.invalid)
+
+
+def _input(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdin is not None
+    return process.stdin
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """The end of its input tells the process to stop."""
+    with suppress(OSError):
+        _input(process).close()

@@ -1,0 +1,194 @@
+"""The conformance suite, second part: starts, threads, seeds, logs, progress and interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from solver_cases import each_adapter, good_start, market_split, needs, random_start
+
+from kanon_milp.errors import InputError
+from kanon_milp.solvers import Capability, SolverOptions, StopReason
+from kanon_milp.solvers import canaries as birds
+
+
+@each_adapter
+def test_good_start_is_never_lost(adapter):
+    needs(adapter, Capability.START)
+    start, model = random_start(), market_split()
+    first = adapter.solve(model, SolverOptions(time_limit=0), start=start)
+    assert first.stop_reason is StopReason.TIME_LIMIT
+    assert first.objective <= model.value(start) + 1e-6
+    # a start that is better than what the solver finds in that time shows that it is really used
+    good = good_start()
+    again = adapter.solve(model, SolverOptions(time_limit=0.5), start=good)
+    assert again.objective <= model.value(good) + 1e-4
+
+
+@each_adapter
+def test_start_is_the_first_incumbent(adapter):
+    needs(adapter, Capability.START)
+    needs(adapter, Capability.TRAJECTORY)
+    model = market_split()
+    good = good_start()
+    result = adapter.solve(model, SolverOptions(time_limit=0.5), start=dict(enumerate(good.tolist())))
+    incumbents = [p.incumbent for p in result.trajectory if p.incumbent is not None]
+    assert incumbents[0] == pytest.approx(model.value(good), abs=1e-3)
+
+
+@each_adapter
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.ones(3),
+        np.full(62, 0.5),
+        np.full(62, np.nan),
+        {999: 1.0},
+        {0: float("inf")},
+        {0: 0.5},
+        {0: 17.0},
+        {-1: 1.0},
+        {},
+    ],
+    ids=["length", "infeasible", "nan", "column", "infinite", "fractional", "outside", "negative", "empty"],
+)
+def test_bad_start_is_ignored(adapter, bad):
+    result = adapter.solve(market_split(), SolverOptions(time_limit=0.3), start=bad)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    small = birds.knapsack()
+    size = {np.ndarray: lambda b: b[:3], dict: dict}[type(bad)](bad)
+    assert adapter.solve(small.model, SolverOptions(), start=size).objective == pytest.approx(small.optimum)
+
+
+@each_adapter
+def test_partial_start_is_completed_within_the_limit(adapter):
+    needs(adapter, Capability.PARTIAL_START)
+    model = market_split()
+    good = good_start()
+    began = time.perf_counter()
+    # the slacks follow from the choices
+    result = adapter.solve(model, SolverOptions(time_limit=1), start={j: good[j] for j in range(50)})
+    assert time.perf_counter() - began < 3
+    assert result.objective <= model.value(good) + 1e-4
+
+
+@each_adapter
+def test_threads_may_change_between_solves(adapter):
+    needs(adapter, Capability.THREADS)
+    canary = birds.knapsack()
+    for threads in (1, 2, 1):
+        result = adapter.solve(canary.model, SolverOptions(threads=threads, time_limit=20))
+        assert result.objective == pytest.approx(canary.optimum)
+
+
+@each_adapter
+def test_two_solves_at_once_with_different_threads(adapter):
+    needs(adapter, Capability.THREADS)
+    answers = []
+
+    def work(threads: int) -> None:
+        answers.append(adapter.solve(birds.knapsack().model, SolverOptions(threads=threads)).objective)
+
+    workers = [threading.Thread(target=work, args=(threads,)) for threads in (1, 2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(20)
+    assert answers == pytest.approx([89.0, 89.0])
+
+
+@each_adapter
+def test_same_seed_same_answer(adapter):
+    needs(adapter, Capability.SEED)
+    # many optimal points: which of them comes out is up to the seed
+    model = market_split(rows=2, columns=24)
+    first, second = (adapter.solve(model, SolverOptions(seed=7, time_limit=20)) for _ in range(2))
+    assert first.stop_reason is second.stop_reason is StopReason.OPTIMAL
+    assert np.array_equal(first.x, second.x)
+
+
+@each_adapter
+def test_log_goes_to_the_file_and_not_to_the_terminal(adapter, tmp_path, capfd):
+    needs(adapter, Capability.LOG_FILE)
+    log = tmp_path / "solver.log"
+    log.write_text("of an earlier solve\n")
+    adapter.solve(market_split(), SolverOptions(time_limit=0.5, log_file=log))
+    text = log.read_text(encoding="utf-8")
+    assert len(text.splitlines()) > 10
+    assert "earlier" not in text
+    assert capfd.readouterr() == ("", "")
+    with pytest.raises(InputError, match="log file"):
+        adapter.solve(birds.knapsack().model, SolverOptions(log_file=tmp_path / "none" / "solver.log"))
+
+
+@each_adapter
+def test_progress_comes_regularly_and_its_errors_are_raised(adapter):
+    seen = []
+    adapter.solve(market_split(), SolverOptions(time_limit=1.2), on_progress=seen.append)
+    assert 3 <= len(seen) <= 12
+    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+    if Capability.TRAJECTORY in adapter.capabilities:
+        assert seen[-1].incumbent is not None
+        assert seen[-1].bound is not None
+
+    def fail(_progress) -> None:
+        raise RuntimeError("mine")
+
+    began = time.perf_counter()
+    with pytest.raises(RuntimeError, match="mine"):
+        adapter.solve(market_split(), SolverOptions(time_limit=5), on_progress=fail)
+    assert time.perf_counter() - began < 3
+
+
+@each_adapter
+def test_event_stops_the_solver_and_keeps_the_incumbent(adapter):
+    needs(adapter, Capability.INTERRUPT)
+    event = threading.Event()
+    timer = threading.Timer(1, event.set)
+    timer.start()
+    result = adapter.solve(market_split(), SolverOptions(time_limit=30), interrupt=event)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.seconds < 4
+    assert market_split().violation(result.x) < 1e-4
+    assert result.bound == pytest.approx(1000, abs=1e-2)
+
+
+@each_adapter
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter, whole_group):
+    needs(adapter, Capability.INTERRUPT)
+    code = f"""
+        import sys
+        sys.path[:0] = {[os.path.dirname(__file__)]!r}
+        from solver_cases import SolverOptions, market_split, solvers
+        adapter = solvers.get({adapter.name!r}, {getattr(adapter, "_given", None)!r})
+        print("ready", flush=True)
+        result = adapter.solve(market_split(), SolverOptions(time_limit=30))
+        print(result.stop_reason.value, result.objective)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(1)
+    began = time.perf_counter()
+    if whole_group:
+        os.killpg(child.pid, signal.SIGINT)
+    else:
+        child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=20)
+    assert time.perf_counter() - began < 5
+    reason, objective = out.split()
+    assert reason == "interrupted"
+    assert 1000 <= float(objective) < 2000

@@ -1,0 +1,295 @@
+"""SCIP and CP-SAT: whole tables by brute force, models in whole numbers, and what CP-SAT must refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import sys
+import threading
+import time
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases
+from solver_cases import ADAPTERS, INF, among, market_split, random_start
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp import distances, solvers
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers import Availability, Capability, SolverOptions, StopReason
+from kanon_milp.solvers import canaries as birds
+from kanon_milp.solvers import cpsat as cpsat_module
+from kanon_milp.solvers import scip as scip_module
+from kanon_milp.solvers.canaries import small_model
+from kanon_milp.solvers.whole import whole_model
+
+new_adapters = among("scip", "cpsat")
+with_cpsat = among("cpsat")
+brief = settings(
+    deadline=None,
+    max_examples=6,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def check(expected: Fraction | None, result: km.Result) -> None:
+    if expected is None:
+        assert result.proof == "infeasible"
+    else:
+        assert result.exact_objective == expected
+        assert result.exact_bound == expected
+        assert result.is_optimal
+
+
+# --- whole tables ----------------------------------------------------------------------------------
+
+
+@new_adapters
+@given(cases(max_rows=7))
+@brief
+def test_k_anonymity_agrees_with_brute_force(adapter, case: Case) -> None:
+    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
+
+
+@new_adapters
+@given(sensitive_cases(["p"], max_rows=7))
+@brief
+def test_p_sensitivity_agrees_with_brute_force(adapter, case: SensitiveCase) -> None:
+    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
+
+
+@new_adapters
+@given(sensitive_cases(["l frequency", "alpha", "t equal short", "t ranks short", "t hierarchy short"], max_rows=6))
+@brief
+def test_other_requirements_agree_with_brute_force(adapter, case: SensitiveCase) -> None:
+    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
+
+
+def by_matrix() -> km.Problem:
+    """A table under t-closeness by a matrix: its flows are shares of rows."""
+    frame = pl.DataFrame({"q": list("aabbccdd"), "s": ["x", "y", "z", "x", "x", "z", "y", "y"]})
+    table = km.Table.from_frame(frame, ["q"], sensitive=["s"])
+    far = distances.MatrixDistance(["x", "y", "z"], [[0, 1, 1], [1, 0, "1/2"], [1, "1/2", 0]])
+    return km.Problem(table, [km.TCloseness("1/4", far)])
+
+
+@with_cpsat
+def test_cpsat_refuses_what_is_not_whole(adapter) -> None:
+    with pytest.raises(SolverError, match="whole numbers only"):
+        km.solve(by_matrix(), adapter)
+    problem = km.Problem(by_matrix().table, [km.KAnonymity(2)])
+    model = km.build_model(problem)
+    # a user's row may break the network: `assign` is integer then, and what the user adds is what it is
+    model.extra = pyo.Var(bounds=(0, 1))
+    model.row = pyo.Constraint(expr=model.extra <= sum(model.open.values()))
+    with pytest.raises(SolverError, match="1 variables of this model may be fractional"):
+        km.solve_model(problem, model, adapter)
+    model.extra.domain = pyo.Integers
+    assert km.solve_model(problem, model, adapter).is_optimal
+
+
+@among("scip")
+def test_scip_solves_what_is_not_whole(adapter) -> None:
+    ours, theirs = km.solve(by_matrix(), adapter), km.solve(by_matrix())
+    assert ours.is_optimal
+    assert theirs.is_optimal
+    assert ours.exact_objective == theirs.exact_objective
+
+
+@new_adapters
+@pytest.mark.parametrize("method", ["milp", "search"])
+def test_both_methods_and_formulations(adapter, method) -> None:
+    frame = pl.DataFrame({f"q{j}": [str((i * (3 + j) + i // 5) % (3 + j)) for i in range(40)] for j in range(3)})
+    problem = km.Problem(km.Table.from_frame(frame, list(frame.columns)), [km.KAnonymity(3)])
+    result = km.solve(problem, adapter, method=method, time_limit=30)
+    assert result.is_optimal
+    assert result.exact_objective == km.solve(problem).exact_objective
+    if method == "milp":
+        assert km.solve(problem, adapter, formulation="textbook").exact_objective == result.exact_objective
+
+
+# --- whole numbers ---------------------------------------------------------------------------------
+
+COSTS = st.sampled_from([0.0, 1.0, -2.0, 0.1, 0.5, -0.3, 1 / 3, 2.75])
+ENTRIES = st.sampled_from([0.0, 1.0, -1.0, 0.2, 0.25, 1 / 3, -1.5])
+
+
+@st.composite
+def fractional_programs(draw: st.DrawFn):
+    """Two or three variables within -2..2, one to three rows; numbers that are fractions, not all of them doubles."""
+    columns, rows = draw(st.integers(2, 3)), draw(st.integers(1, 3))
+    written = []
+    for _ in range(rows):
+        row = tuple(draw(ENTRIES) for _ in range(columns))
+        side = draw(st.sampled_from([-0.5, 0.1, 0.3, 0.0, 1.0, 2 / 3]))
+        written.append(draw(st.sampled_from([(-INF, row, side), (side, row, INF), (side - 1, row, side)])))
+    bounds = [draw(st.sampled_from([(-2, 2), (-1.5, 1), (0, 2)])) for _ in range(columns)]
+    c = [draw(COSTS) for _ in range(columns)]
+    return small_model("fractions", c, written, bounds, (True,) * columns, offset=draw(COSTS))
+
+
+def exact(value: float) -> Fraction:
+    return Fraction(value).limit_denominator(1000)
+
+
+def exact_values(model) -> list[Fraction]:
+    """Objective values of all feasible points, in fractions."""
+    c, rows = [exact(v) for v in model.c], [[exact(v) for v in row] for row in model.A.toarray()]
+    sides = list(zip(model.row_lower, model.row_upper, strict=True))
+    found = []
+    for point in itertools.product(range(-2, 3), repeat=model.variables):
+        if not all(low <= v <= high for v, low, high in zip(point, model.lower, model.upper, strict=True)):
+            continue
+        sums = [sum(a * v for a, v in zip(row, point, strict=True)) for row in rows]
+        if all(
+            (low == -INF or s >= exact(low)) and (high == INF or s <= exact(high))
+            for s, (low, high) in zip(sums, sides, strict=True)
+        ):
+            found.append(exact(model.offset) + sum(a * v for a, v in zip(c, point, strict=True)))
+    return found
+
+
+@with_cpsat
+@given(fractional_programs())
+@settings(brief, max_examples=15, derandomize=True)
+def test_fractions_are_taken_exactly(adapter, model) -> None:
+    values = exact_values(model)
+    result = adapter.solve(model, SolverOptions(time_limit=20))
+    if not values:
+        assert result.stop_reason is StopReason.INFEASIBLE
+    else:
+        assert result.stop_reason is StopReason.OPTIMAL
+        assert result.objective == pytest.approx(float(min(values)))
+        assert result.bound == pytest.approx(float(min(values)))
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 1000), st.floats(-1e6, 1e6))
+def test_a_bound_is_rounded_down_and_comes_back(number, unit, offset) -> None:
+    base = whole_model(birds.knapsack().model, "it")
+    assert base is not None
+    whole = dataclasses.replace(base, unit=unit, offset=Fraction(offset))
+    value = whole.below(number)
+    assert Fraction(value) <= whole.offset + Fraction(number, unit) < Fraction(math.nextafter(value, INF))
+    assert whole.whole(value) == number
+    # as a solver reports it, by way of doubles
+    assert whole.whole((1 / unit) * (number + offset * unit)) == number
+
+
+def test_rows_bound_what_is_unbounded() -> None:
+    # -7 ≤ 2a - b ≤ 7, a + c = 3, b ≤ 4, a and c ≥ 0: 2a ≤ 7 + 4, c ≤ 3; once a is bounded, b ≥ 2·0 - 7
+    rows = [(-7.0, (2.0, -1.0, 0.0), 7.0), (3.0, (1.0, 0.0, 1.0), 3.0)]
+    model = small_model("rows", (1, 1, 1), rows, [(0, INF), (-INF, 4), (0, INF)], (True,) * 3)
+    whole = whole_model(model, "it")
+    assert whole is not None
+    assert (whole.lower, whole.upper) == ([0, -7, 0], [5, 4, 3])
+    assert whole.least == -7
+    halves = small_model("halves", (0.5, 1 / 3), [(0.5, (1 / 3, 0.5), 1.5)], [(0, 3.5), (0.2, 3)], (True, True))
+    whole = whole_model(halves, "it")
+    assert whole is not None
+    assert (whole.coefficients, whole.low, whole.high) == ([2, 3], [3], [9])
+    assert (whole.c, whole.unit, whole.lower, whole.upper) == ([3, 2], 6, [0, 1], [3, 3])
+
+
+def test_what_is_not_whole_is_refused() -> None:
+    model = small_model("model", (1, 1), [(1.0, (1.0, 1.0), INF)], [(0, 9), (0, 9)], (True, True))
+    with pytest.raises(SolverError, match="whole numbers only, and 1 variables"):
+        whole_model(dataclasses.replace(model, integer=np.array([True, False])), "it")
+    with pytest.raises(SolverError, match="limit 1 of them"):
+        whole_model(dataclasses.replace(model, upper=np.array([9.0, INF])), "it")
+    with pytest.raises(SolverError, match="objective has coefficients that are no fractions"):
+        whole_model(dataclasses.replace(model, c=np.array([1.0, math.pi])), "it")
+    with pytest.raises(SolverError, match="row 0 has coefficients that are no fractions"):
+        whole_model(dataclasses.replace(model, A=model.A * math.pi), "it")
+    with pytest.raises(SolverError, match="too large"):
+        whole_model(dataclasses.replace(model, c=np.array([1.0, 1e13])), "it")
+    with pytest.raises(SolverError, match="too large"):
+        whole_model(dataclasses.replace(model, A=model.A * 1e16), "it")
+    assert whole_model(dataclasses.replace(model, upper=np.array([0.5, 0.5]), lower=np.full(2, 0.2)), "it") is None
+
+
+# --- the adapters alone ----------------------------------------------------------------------------
+
+
+@new_adapters
+def test_values_that_an_option_does_not_take_are_refused(adapter) -> None:
+    name = {"scip": "limits/nodes", "cpsat": "num_workers"}[adapter.name]
+    with pytest.raises(InputError, match=f"does not take the value 'many' for its option '{name}'"):
+        adapter.solve(birds.knapsack().model, SolverOptions(extra={name: "many"}))
+
+
+@new_adapters
+def test_options_reach_the_solver(adapter, tmp_path) -> None:
+    log = tmp_path / "log"
+    extra = {"scip": {"limits/bestsol": 1}, "cpsat": {"stop_after_first_solution": True}}[adapter.name]
+    result = adapter.solve(market_split(), SolverOptions(extra=extra, log_file=log, time_limit=30))
+    assert result.stop_reason is StopReason.ERROR
+    assert adapter.name == result.message.split(":")[0].replace("-", "").lower()
+    assert result.x is not None
+    assert result.bound <= 1000.01
+
+
+@with_cpsat
+def test_defaults_of_cpsat_give_way_to_options(adapter, tmp_path) -> None:
+    log = tmp_path / "log"
+    for extra, level in (({}, "2"), ({"linearization_level": 1}, "1")):
+        adapter.solve(birds.knapsack().model, SolverOptions(extra=extra, log_file=log))
+        assert f"linearization_level: {level}" in log.read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="no nodes"):
+        adapter.solve(birds.knapsack().model, SolverOptions(node_limit=5))
+
+
+@with_cpsat
+def test_several_threads_of_cpsat_give_the_same_answer(adapter) -> None:
+    model = market_split(rows=2, columns=24)
+    first, second = (adapter.solve(model, SolverOptions(seed=3, threads=2, time_limit=20)) for _ in range(2))
+    assert first.stop_reason is second.stop_reason is StopReason.OPTIMAL
+    assert np.array_equal(first.x, second.x)
+
+
+@with_cpsat
+def test_a_process_that_fails_or_does_not_stop(adapter, tmp_path, monkeypatch) -> None:
+    script = tmp_path / "script.py"
+    monkeypatch.setattr(cpsat_module, "_SCRIPT", script)
+    script.write_text("raise ImportError('no ortools today')")
+    with pytest.raises(SolverError, match="CP-SAT failed: ImportError: no ortools today"):
+        adapter.solve(birds.knapsack().model, SolverOptions())
+    monkeypatch.setattr(cpsat_module, "_PATIENCE", 0.3)
+    script.write_text("import time; print('{\"bound\": 1000.5}', flush=True); time.sleep(60)")
+    began = time.perf_counter()
+    result = adapter.solve(market_split(), SolverOptions(time_limit=0.5), start=random_start())
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.objective == pytest.approx(market_split().value(random_start()))
+    event = threading.Event()
+    threading.Timer(0.3, event.set).start()
+    result = adapter.solve(market_split(), SolverOptions(), interrupt=event)
+    assert (result.stop_reason, result.x, result.bound) == (StopReason.INTERRUPTED, None, 1000.0)
+    assert "did not react to the interruption" in result.message
+    assert time.perf_counter() - began < 8
+
+
+def test_missing_and_old_solvers_say_so(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    monkeypatch.setattr(scip_module, "_version", scip_module._version.__wrapped__)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    for name, words in (("scip", "PySCIPOpt"), ("cpsat", "ortools")):
+        adapter = solvers.get(name)
+        assert adapter.availability() is Availability.NOT_FOUND
+        assert (adapter.version(), adapter.location()) == ("", "")
+        with pytest.raises(SolverError, match=f"not found; install {words}"):
+            adapter.solve(birds.knapsack().model, SolverOptions())
+    monkeypatch.setattr(scip_module, "_version", lambda: (9, 2, 0))
+    assert solvers.get("scip").availability() is Availability.TOO_OLD
+
+
+def test_what_the_adapters_declare() -> None:
+    assert Capability.CONTINUOUS not in ADAPTERS["cpsat"].capabilities
+    assert Capability.THREADS not in ADAPTERS["scip"].capabilities
+    assert all(Capability.CONTINUOUS in a.capabilities for name, a in ADAPTERS.items() if name != "cpsat")
