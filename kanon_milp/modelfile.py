@@ -113,9 +113,9 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "suppressed_rows": Key(TEXT, "how fully suppressed rows count; default strict", SUPPRESSED_ROWS),
     },
     "solver": {
-        "name": Key(TEXT, "highs (default), cbc or pulp:NAME"),
+        "name": Key(TEXT, "highs (default), cbc, scip, cpsat or pulp:NAME"),
         "method": Key(TEXT, "auto (default), milp or search", METHODS),
-        "formulation": Key(TEXT, "strong (default) or textbook"),
+        "formulation": Key(TEXT, "strong (default), textbook or groups"),
         "time_limit": Key((int, float), "seconds"),
         "threads": Key(WHOLE, "default 1"),
         "seed": Key(WHOLE, "default 0"),

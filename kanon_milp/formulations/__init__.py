@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
 from kanon_milp.errors import InputError, nearest
+from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong, tune_strong
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.instance import Instance
@@ -35,6 +36,7 @@ class Formulation:
 FORMULATIONS: dict[str, Formulation] = {
     "strong": Formulation("strong", build_strong, reduced=True, tune=tune_strong),
     "textbook": Formulation("textbook", build_textbook, reduced=False),
+    "groups": Formulation("groups", build_groups, reduced=True),
 }
 
 

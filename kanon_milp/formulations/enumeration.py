@@ -1,0 +1,262 @@
+"""All groups of a tiny instance: which rows a candidate can receive as one group, counted before they are listed.
+
+A group takes a_i of the n_i rows of each row type i of its candidate's cover. Where every requirement is merge-closed,
+only groups that cannot be split into two groups are listed: what a candidate receives in any solution is a union of
+such (split for as long as it goes), a union of groups is a group, and loss and released rows are the same either way.
+For k-anonymity alone these are the groups of κ to 2κ-1 rows, since 2κ rows or more split into two parts of at least κ.
+Where a union may break a requirement, all groups of all sizes are listed, and a candidate receives at most one.
+
+Whether rows are a group depends on their sensitive values alone. So what is judged is numbers of rows by joint
+sensitive value (cells), each once; a vector of these can be split exactly if the rows behind it can, since any rows of
+a cell may go to either part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.instance import Instance
+from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.reductions.base import judges_groups_alone
+
+Ints = NDArray[np.int64]
+Numbers = tuple[int, ...]  # of rows, one for each cell
+Held = tuple[tuple[int, int], ...]  # (number of a joint sensitive value, rows that have it)
+
+LARGEST = 200_000  # groups listed, and vectors of numbers by sensitive value looked at
+WAY_OUT = (
+    "it is meant for tiny tables: use the strong formulation (the default), a pattern mask, fewer quasi-identifiers, "
+    "or a sample of the rows"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups by number c, ordered by candidate: candidate[c] receives copies[indptr[c]:indptr[c+1]] rows of the row
+    types at the same places of `types` (ascending). All int64; indptr has one entry more than there are groups."""
+
+    candidate: Ints
+    indptr: Ints
+    types: Ints
+    copies: Ints
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.candidate)
+
+    def each(self) -> list[tuple[int, list[int], list[int]]]:
+        """The groups one by one: candidate, row types, rows of each."""
+        types, copies = self.types.tolist(), self.copies.tolist()
+        spans = itertools.pairwise(self.indptr.tolist())
+        return [(g, types[a:b], copies[a:b]) for g, (a, b) in zip(self.candidate.tolist(), spans, strict=True)]
+
+    def most(self, counts: Ints) -> Ints:
+        """How often each group fits into the table, min_i ⌊n_i / a_i⌋. counts: rows of each row type."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        found: Ints = np.minimum.reduceat(counts[self.types] // self.copies, self.indptr[:-1])
+        return found
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What groups of a candidate look like. cells: its row types by joint sensitive value; numbers: rows of each cell
+    in a group, one vector for each possibility."""
+
+    cells: list[list[int]]
+    numbers: list[Numbers]
+
+    def count(self, counts: Sequence[int]) -> int:
+        """How many groups these are: Σ over the vectors of Π over the cells of the ways to choose so many rows.
+
+        Exact up to `LARGEST`, beyond it only more than that.
+        """
+        if not self.numbers:
+            return 0
+        largest = [max(column) for column in zip(*self.numbers, strict=True)]
+        ways = [_ways([counts[i] for i in cell], most) for cell, most in zip(self.cells, largest, strict=True)]
+        total = 0
+        for numbers in self.numbers:
+            total += math.prod(of_cell[rows] for of_cell, rows in zip(ways, numbers, strict=True))
+            if total > LARGEST:
+                break
+        return total
+
+    def groups(self, counts: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+        """The groups themselves, as (row type, rows) ascending."""
+        known: dict[tuple[int, int], list[list[tuple[int, int]]]] = {}
+        for numbers in self.numbers:
+            choices = []
+            for cell, rows in enumerate(numbers):
+                if rows and (cell, rows) not in known:
+                    known[cell, rows] = list(_choices(self.cells[cell], counts, rows))
+                if rows:
+                    choices.append(known[cell, rows])
+            for parts in itertools.product(*choices):
+                yield sorted(itertools.chain.from_iterable(parts))
+
+
+def enumerate_groups(instance: Instance) -> Groups:
+    """All groups of all candidates. Raises InputError where they are too many, or groups cannot be judged alone."""
+    shapes = shapes_of(instance)
+    counts = instance.types.counts.tolist()
+    total = 0
+    for g, shape in enumerate(shapes):
+        total += shape.count(counts)
+        if total > LARGEST:
+            candidates = f"{g + 1:,} of {len(shapes):,} candidates"
+            raise InputError(
+                f"the groups formulation lists all groups that candidates can receive, and {candidates} already have "
+                f"more than {LARGEST:,} ({instance.types.count:,} row types, {instance.types.n:,} rows); {WAY_OUT}"
+            )
+    candidate, sizes, types, copies = [], [], [], []
+    for g, shape in enumerate(shapes):
+        for group in shape.groups(counts):
+            candidate.append(g)
+            sizes.append(len(group))
+            types += [i for i, _ in group]
+            copies += [rows for _, rows in group]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return Groups(*(np.array(each, dtype=np.int64) for each in (candidate, indptr, types, copies)))
+
+
+def shapes_of(instance: Instance) -> list[Shape]:
+    """The shape of each candidate's groups."""
+    problem, counts = instance.problem, instance.types.counts.tolist()
+    if not judges_groups_alone(problem):
+        raise InputError(
+            "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
+            "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
+        )
+    if all(isinstance(requirement, KAnonymity) for requirement in problem.requirements):
+        shapes = []
+        for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):
+            rows = sum(counts[i] for i in cover)
+            shapes.append(Shape([cover], [(size,) for size in range(least, min(rows, 2 * least - 1) + 1)]))
+        return shapes
+    judged = Judged(instance)
+    code = instance.sensitive_codes(problem.attributes)[0].tolist()
+    shapes = []
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        by_value: dict[int, list[int]] = {}
+        for i in cover:
+            by_value.setdefault(code[i], []).append(i)
+        values = sorted(by_value)
+        cells = [by_value[value] for value in values]
+        held = tuple((value, sum(counts[i] for i in cell)) for value, cell in zip(values, cells, strict=True))
+        shapes.append(Shape(cells, judged.numbers(held, exempt=bool(instance.exempt[g]))))
+    return shapes
+
+
+class Judged:
+    """Vectors of numbers of rows by joint sensitive value that make up a group, each judged once, exactly."""
+
+    def __init__(self, instance: Instance) -> None:
+        problem = instance.problem
+        self._instance = instance
+        self._merge_closed = problem.merge_closed
+        self._values = instance.sensitive_codes(problem.attributes)[1]
+        # what is exempt is so from k alone
+        others = [r for r in problem.requirements if not isinstance(r, KAnonymity)]
+        self._requirements = {True: others, False: list(problem.requirements)}
+        self._known: dict[tuple[bool, Held], bool] = {}
+        self._numbers: dict[tuple[bool, Held], list[Numbers]] = {}
+        self._looked_at = 0
+
+    def numbers(self, held: Held, *, exempt: bool) -> list[Numbers]:
+        """The vectors listed for a cover that holds these rows."""
+        found = self._numbers.get((exempt, held))
+        if found is None:
+            self._looked_at += math.prod(rows + 1 for _, rows in held)
+            if self._looked_at > LARGEST:
+                raise InputError(
+                    f"the groups formulation judges all numbers of rows by sensitive value, and these are more than "
+                    f"{LARGEST:,} ({self._instance.types.count:,} row types, {self._instance.types.n:,} rows); "
+                    f"{WAY_OUT}"
+                )
+            holds = np.zeros([rows + 1 for _, rows in held], dtype=bool)
+            values = [value for value, _ in held]
+            for numbers in itertools.product(*(range(rows + 1) for _, rows in held)):
+                holds[numbers] = self._holds(
+                    tuple(each for each in zip(values, numbers, strict=True) if each[1]), exempt
+                )
+            found = unsplittable(holds) if self._merge_closed else _true_in(holds)
+            self._numbers[exempt, held] = found
+        return found
+
+    def _holds(self, counts: Held, exempt: bool) -> bool:
+        """Whether so many rows of these joint values are a group; no rows are none."""
+        if not counts:
+            return False
+        found = self._known.get((exempt, counts))
+        if found is None:
+            tuples = {self._values[value]: rows for value, rows in counts}
+            group = Group.of(self._instance.problem.attributes, tuples, self._instance.whole)
+            found = all(requirement.holds(group) for requirement in self._requirements[exempt])
+            self._known[exempt, counts] = found
+        return found
+
+
+def unsplittable(holds: NDArray[np.bool_]) -> list[Numbers]:
+    """The vectors that hold and are no sum of two that do. holds: by vector, closed under sums, False for no rows.
+
+    By ascending number of rows: each vector that is left takes all its sums with others out. These are enough: in a
+    sum b + s with b = b' + s' one may take b' + (s' + s), until the first part is one that is left.
+    """
+    left = holds.copy()
+    found = []
+    for vector in sorted(_true_in(holds), key=lambda vector: (sum(vector), vector)):
+        if not left[vector]:
+            continue
+        found.append(vector)
+        above = tuple(slice(rows, None) for rows in vector)
+        others = tuple(slice(0, size - rows) for size, rows in zip(holds.shape, vector, strict=True))
+        left[above] &= ~holds[others]
+    return found
+
+
+def _true_in(holds: NDArray[np.bool_]) -> list[Numbers]:
+    return [tuple(vector) for vector in np.argwhere(holds).tolist()]
+
+
+def _ways(counts: Sequence[int], most: int) -> list[int]:
+    """By number of rows up to `most`, in how many ways they can be taken from row types with these counts.
+
+    The coefficients of Π_i (1 + z + ... + z^n_i). They only grow with each row type, so that it ends once there are
+    too many ways to take `most` rows: all smaller numbers have a way by then.
+    """
+    ways = [1] + [0] * most
+    for count in counts:
+        sums = list(itertools.accumulate(ways))
+        ways = [total - (sums[rows - count - 1] if rows > count else 0) for rows, total in enumerate(sums)]
+        if ways[most] > LARGEST:
+            break
+    return ways
+
+
+def _choices(cell: Sequence[int], counts: Sequence[int], rows: int) -> Iterator[list[tuple[int, int]]]:
+    """The ways to take so many rows from the row types of a cell, as (row type, rows) ascending."""
+    # rest[at]: how many rows the row types from this place on have
+    rest = list(itertools.accumulate((counts[i] for i in reversed(cell)), initial=0))[::-1]
+    chosen: list[tuple[int, int]] = []
+
+    def extend(at: int, open_rows: int) -> Iterator[list[tuple[int, int]]]:
+        if not open_rows:
+            yield chosen.copy()
+            return
+        for taken in range(min(counts[cell[at]], open_rows), max(0, open_rows - rest[at + 1]) - 1, -1):
+            if taken:
+                chosen.append((cell[at], taken))
+            yield from extend(at + 1, open_rows - taken)
+            if taken:
+                chosen.pop()
+
+    yield from extend(0, rows)

@@ -1,0 +1,327 @@
+"""The set-partitioning formulation has the optimum of brute force, the groups that there are, and the strong LP."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from oracle import optimum
+from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.compilation import compile_model
+from kanon_milp.formulations import enumeration
+from kanon_milp.formulations.enumeration import Groups, Judged, enumerate_groups, unsplittable
+from kanon_milp.formulations.groups import build_groups
+from kanon_milp.formulations.strong import build_strong
+from kanon_milp.instance import Instance, prepare
+from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.reductions import MERGING, REDUCTIONS, reduce
+from kanon_milp.solvers import SolverOptions, get
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def check(expected: Fraction | None, result: km.Result) -> None:
+    if expected is None:
+        assert result.proof == "infeasible"
+        assert result.exit_code == 3
+        assert result.table is None
+    else:
+        assert result.exact_objective == expected
+        assert result.exact_bound == expected
+        assert result.is_optimal
+        assert result.exit_code == 0
+
+
+# ---------------------------------------------------------------------------------------------------- the optimum
+
+
+@given(cases(max_rows=8))
+@settings(relaxed, max_examples=30)
+def test_k_anonymity_agrees_with_brute_force(case: Case) -> None:
+    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=7))
+    @settings(relaxed, max_examples=3)
+    def agrees(case: SensitiveCase) -> None:
+        check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
+
+    agrees()
+
+
+@given(sensitive_cases())
+@settings(relaxed, max_examples=20)
+def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
+    check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
+
+
+@given(sensitive_cases(max_rows=6))
+@settings(relaxed, max_examples=5)
+def test_a_users_model_has_the_same_optimum(case: SensitiveCase) -> None:
+    problem = case.problem()
+    model = km.build_model(problem, "groups")
+    expected = optimum(case.case.rows, case.k, **case.judged())
+    check(expected, km.solve_model(problem, model, formulation="groups"))
+
+
+@given(cases(max_rows=7))
+@settings(relaxed, max_examples=5)
+def test_cbc_agrees_with_brute_force(case: Case) -> None:
+    check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), "cbc", formulation="groups"))
+
+
+@pytest.mark.parametrize(
+    ("delta", "log", "weights", "rows"),
+    [
+        ("7/10", "natural", (1, 0), "aaz bax bby bay aay aax abx aaz aaz bby"),
+        ("9/10", "base2", (0, 1), "abx bax aay bay aby aay aaz abx bbx baz aaz"),
+    ],
+)
+def test_where_a_union_is_no_group_it_is_the_strong_optimum(
+    delta: str, log: str, weights: tuple[int, int], rows: str
+) -> None:
+    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["a", "b", "s"], orient="row")
+    table = km.Table.from_frame(frame, ["a", "b"], ["s"])
+    requirement = km.DeltaDisclosure(delta, log, "ignored")
+    problem = km.Problem(table, [requirement], km.Suppression({"a": weights[0], "b": weights[1]}))
+    strong = km.solve(problem).require_optimal()
+    assert km.solve(problem, formulation="groups").require_optimal().exact_objective == strong.exact_objective
+
+
+def test_it_solves_problems_of_the_library(models: object) -> None:
+    from kanon_milp.modelfile import read_model
+
+    for name in ("hospital", "hospital_combined"):
+        read = read_model(models / f"{name}.toml")  # type: ignore[operator]
+        found = km.solve(read.problem, formulation="groups").require_optimal()
+        assert found.exact_objective == Fraction(str(read.known["optimum"]))
+        assert found.verified is True
+
+
+# ----------------------------------------------------------------------------------------------- the list of groups
+
+
+def listed(groups: Groups) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
+    return [(g, tuple(zip(types, copies, strict=True))) for g, types, copies in groups.each()]
+
+
+def all_groups(instance: Instance) -> dict[int, set[tuple[int, ...]]]:
+    """Per candidate all numbers of rows of its cover that make up a group, each judged as a whole."""
+    problem, counts = instance.problem, instance.types.counts.tolist()
+    codes, values = instance.sensitive_codes(problem.attributes) if problem.attributes else ([], [])
+    found: dict[int, set[tuple[int, ...]]] = {}
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        found[g] = set()
+        for numbers in itertools.product(*(range(counts[i] + 1) for i in cover)):
+            tuples: Counter[tuple[str | None, ...]] = Counter()
+            for i, rows in zip(cover, numbers, strict=True):
+                if rows and problem.attributes:
+                    tuples[values[codes[i]]] += rows
+            group = Group.of(problem.attributes, tuples, instance.whole) if problem.attributes else Group(sum(numbers))
+            if sum(numbers) and all(
+                (instance.exempt[g] and isinstance(r, KAnonymity)) or r.holds(group) for r in problem.requirements
+            ):
+                found[g].add(numbers)
+    return found
+
+
+def check_list(instance: Instance) -> None:
+    """What is listed is all groups, or those that are no sum of two; in the order of candidates, none twice."""
+    groups, covers = enumerate_groups(instance), instance.candidates.cover_lists()
+    found = listed(groups)
+    assert len(set(found)) == len(found) == groups.count
+    assert [g for g, _ in found] == sorted(g for g, _ in found)
+    by_candidate: dict[int, set[tuple[int, ...]]] = {g: set() for g in range(len(covers))}
+    for g, group in found:
+        assert [i for i, _ in group] == sorted({i for i, _ in group})
+        assert all(rows > 0 for _, rows in group)
+        by_candidate[g].add(tuple(dict(group).get(i, 0) for i in covers[g]))
+    for g, everything in all_groups(instance).items():
+        expected = everything
+        if instance.problem.merge_closed:
+            sums = {tuple(map(sum, zip(a, b, strict=True))) for a in everything for b in everything}
+            expected = everything - sums
+        assert by_candidate[g] == expected
+    most = groups.most(instance.types.counts).tolist()
+    counts = instance.types.counts.tolist()
+    assert most == [min(counts[i] // rows for i, rows in group) for _, group in found]
+
+
+@given(cases(max_rows=6, sides=False))
+@settings(relaxed, max_examples=25)
+def test_the_list_for_k_anonymity_is_what_cannot_be_split(case: Case) -> None:
+    check_list(prepare(case.problem()))
+
+
+@given(sensitive_cases(max_rows=5, sides=False))
+@settings(relaxed, max_examples=40)
+def test_the_list_for_other_requirements_is_what_cannot_be_split(case: SensitiveCase) -> None:
+    check_list(prepare(case.problem()))
+
+
+@given(cases(max_rows=6, sides=False))
+@settings(relaxed, max_examples=25)
+def test_k_anonymity_by_judging_is_k_anonymity_by_size(case: Case) -> None:
+    # 1-sensitivity asks for nothing, but it makes the list go the other way
+    secrets = tuple((str(i % 2),) for i in range(len(case.rows)))
+    assume(len(secrets) > 1)
+    both = SensitiveCase(case, secrets, (), with_k=True)
+    judged = both.problem([km.KAnonymity(case.k), km.PSensitivity(1)])
+    instance = prepare(judged)
+    sizes = enumerate_groups(replace(instance, problem=both.problem([km.KAnonymity(case.k)])))
+    assert set(listed(enumerate_groups(instance))) == set(listed(sizes))
+
+
+def test_vectors_that_are_sums_of_two_are_left_out() -> None:
+    holds = np.zeros((4, 4), dtype=bool)
+    for vector in itertools.product(range(4), repeat=2):
+        holds[vector] = sum(vector) >= 2
+    assert unsplittable(holds) == [(0, 2), (1, 1), (2, 0), (0, 3), (1, 2), (2, 1), (3, 0)]
+    # closed under sums, but not under more rows
+    holds = np.zeros((7, 7), dtype=bool)
+    for a in range(1, 7):
+        holds[a, a] = True
+    assert unsplittable(holds) == [(1, 1)]
+    assert unsplittable(np.zeros((3, 2), dtype=bool)) == []
+
+
+def test_it_is_judged_once_what_candidates_have_in_common() -> None:
+    rows = [(a, b, s) for a in "ab" for b in "xy" for s in "12"]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["a", "b", "s"], orient="row"), ["a", "b"], ["s"])
+    instance = prepare(km.Problem(table, [km.LDiversity(2)]))
+    judged = Judged(instance)
+    first = judged.numbers(((0, 2), (1, 2)), exempt=False)
+    assert first == [(1, 1)]
+    assert judged.numbers(((0, 2), (1, 2)), exempt=False) is first
+
+
+# ------------------------------------------------------------------------------------------------ linear relaxation
+
+
+def lp_value(model: pyo.ConcreteModel) -> float | None:
+    """Value of a model's linear relaxation, as a minimization; None where it has none."""
+    linear = compile_model(model).linear
+    return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions()).objective
+
+
+@given(cases(max_rows=9))
+@settings(relaxed, max_examples=30)
+def test_its_linear_relaxation_is_worth_the_strong_one_for_k_anonymity(case: Case) -> None:
+    # also with side constraints and other objectives: `linked` is the same row
+    instance = prepare(case.problem())
+    for reductions in (REDUCTIONS, (*REDUCTIONS, *MERGING)):
+        smaller = reduce(instance, reductions)[-1].instance
+        if set(smaller.candidates.members.tolist()) != set(range(smaller.types.count)):
+            return
+        strong, groups = lp_value(build_strong(smaller)), lp_value(build_groups(smaller))
+        if strong is None:
+            assert groups is None
+        else:
+            assert groups == pytest.approx(strong, abs=1e-6)
+
+
+# ---------------------------------------------------------------------------------------- components and refusals
+
+
+def triangle() -> km.Problem:
+    rows = [("a", "x", "-"), ("a", "-", "y"), ("-", "x", "y")]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q", "r"], orient="row"), ["p", "q", "r"])
+    return km.Problem(table, [km.KAnonymity(2)])
+
+
+def test_the_model_has_the_components_that_the_documentation_names() -> None:
+    model = km.build_model(triangle(), "groups")
+    names = ("ROW_TYPES", "CANDIDATES", "PAIRS", "GROUPS", "assign", "open", "use", "placed", "received", "linked")
+    for name in (*names, "formed", "loss"):
+        assert model.component(name) is not None, name
+    assert len(model.use) == len(model.GROUPS) == enumerate_groups(reduced(triangle())).count
+
+
+def reduced(problem: km.Problem) -> Instance:
+    return reduce(prepare(problem))[-1].instance
+
+
+def test_a_user_can_bound_the_open_candidates() -> None:
+    rows = [(a,) for a in "aabbcc"]
+    problem = km.Problem(km.Table.from_frame(pl.DataFrame(rows, schema=["q"], orient="row"), ["q"]), [km.KAnonymity(2)])
+    model = km.build_model(problem, "groups")
+    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
+    assert km.solve_model(problem, model, formulation="groups").require_optimal().objective == 4
+    model.most = pyo.Constraint(expr=sum(model.use[c] for c in model.GROUPS) <= 1)
+    assert km.solve_model(problem, model, formulation="groups").proof == "infeasible"  # 2 to 3 rows a group
+
+
+def distinct(rows: int, columns: int, privacy: list[object], secret: bool = False) -> km.Problem:
+    data = {f"q{j}": [f"{(i + 1) * (j + 7) % 31}" for i in range(rows)] for j in range(columns)}
+    data["s"] = [f"{i % rows if secret else i % 2}" for i in range(rows)]
+    return km.Problem(km.Table.from_frame(pl.DataFrame(data), [f"q{j}" for j in range(columns)], ["s"]), privacy)
+
+
+def test_too_many_groups_are_refused_before_they_are_listed() -> None:
+    with pytest.raises(km.InputError, match=r"1 candidates already have more than 200,000 \(31 row types, 31 rows\)"):
+        km.build_model(distinct(31, 1, [km.KAnonymity(5)]), "groups")
+    # far too many to be counted one by one
+    with pytest.raises(km.InputError, match="more than 200,000"):
+        km.build_model(distinct(3000, 1, [km.KAnonymity(300)]), "groups")
+    with pytest.raises(km.InputError, match="numbers of rows by sensitive value, and these are more than 200,000"):
+        km.build_model(distinct(31, 1, [km.TCloseness("1/2")], secret=True), "groups")
+    with pytest.raises(km.InputError, match="more than 200,000"):
+        km.build_model(distinct(62, 1, [km.PSensitivity(2), km.KAnonymity(6)]), "groups")
+
+
+def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = prepare(triangle())
+    count = enumerate_groups(instance).count
+    monkeypatch.setattr(enumeration, "LARGEST", count)
+    assert enumerate_groups(instance).count == count
+    monkeypatch.setattr(enumeration, "LARGEST", count - 1)
+    with pytest.raises(km.InputError, match=f"more than {count - 1} "):
+        enumerate_groups(instance)
+    monkeypatch.setattr(enumeration, "LARGEST", 1)
+    with pytest.raises(km.InputError, match=r"more than 1 \(3 row types, 3 rows\).* use the strong formulation"):
+        km.solve(triangle(), formulation="groups")
+
+
+@given(sensitive_cases(max_rows=6, sides=False))
+@settings(relaxed, max_examples=20)
+def test_groups_are_as_many_as_counted(case: SensitiveCase) -> None:
+    instance = prepare(case.problem())
+    counts = instance.types.counts.tolist()
+    counted = [shape.count(counts) for shape in enumeration.shapes_of(instance)]
+    assert counted == np.bincount(enumerate_groups(instance).candidate, minlength=instance.candidates.count).tolist()
+
+
+def test_an_infeasible_problem_is_a_result_though_its_parts_have_too_many_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # with k = 3 there is one group; without it, which is asked to say what is in conflict, there are more
+    problem = km.Problem(triangle().table, [km.KAnonymity(3)], cost_bound=0)
+    monkeypatch.setattr(enumeration, "LARGEST", 1)
+    found = km.solve(problem, formulation="groups")
+    assert found.proof == "infeasible"
+    assert found.exit_code == 3
+    assert "a loss of at most 0" in found.message
+
+
+def test_k_anonymity_of_some_columns_is_refused() -> None:
+    problem = triangle()
+    some = km.Problem(problem.table, [km.KAnonymity(2), km.KAnonymity(3, ["p"])])
+    with pytest.raises(km.InputError, match=r"each group meets on its own.*use the strong formulation"):
+        km.build_model(some, "groups")
+    with pytest.raises(km.InputError, match="on its own"):
+        km.solve(some, formulation="groups")

@@ -1,0 +1,291 @@
+"""Rank-1 rows hold for every way to divide the rows into groups, and do what plain dictionaries do."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.compilation import compile_model
+from kanon_milp.errors import InputError
+from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.enumeration import Groups, enumerate_groups
+from kanon_milp.formulations.groups import build_groups
+from kanon_milp.instance import Instance, prepare
+from kanon_milp.preparation import Clock, prepare_for
+from kanon_milp.reductions import reduce
+from kanon_milp.solvers import SolverOptions, get
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+Row = tuple[list[int], list[int], int]
+
+# weights and denominator of |R| = 3, 4 and 5
+FAMILIES: tuple[tuple[tuple[int, ...], int], ...] = (
+    ((1, 1, 1), 2),
+    ((2, 1, 1, 1), 3),
+    ((1, 1, 1, 1, 1), 3),
+    ((2, 2, 1, 1, 1), 5),
+    ((1, 1, 1, 1, 1), 2),
+    ((2, 2, 1, 1, 1), 3),
+    ((3, 1, 1, 1, 1), 4),
+    ((3, 2, 2, 1, 1), 5),
+)
+
+
+def partitions(counts: Sequence[int]) -> Iterator[list[Counter[int]]]:
+    """Every way to divide copies of row types into groups: each copy joins a group that is there, or begins one.
+
+    All of them, whatever is asked of groups; some come several times.
+    """
+    rows = [i for i, n in enumerate(counts) for _ in range(n)]
+
+    def place(at: int, groups: list[Counter[int]]) -> Iterator[list[Counter[int]]]:
+        if at == len(rows):
+            yield groups
+            return
+        for group in groups:
+            group[rows[at]] += 1
+            yield from place(at + 1, groups)
+            group[rows[at]] -= 1
+        yield from place(at + 1, [*groups, Counter([rows[at]])])
+
+    return place(0, [])
+
+
+def sides(row: Row, counts: Sequence[int]) -> tuple[set[int], int]:
+    """The values that the left side has over all partitions, and the right side, in fractions of 1/d."""
+    types, weights, denominator = row
+    p = {i: Fraction(weight, denominator) for i, weight in zip(types, weights, strict=True)}
+    left = {
+        sum(int(sum((p[i] * group[i] for i in p), Fraction(0)) // 1) for group in groups)
+        for groups in partitions(counts)
+    }
+    return left, int(sum(p[i] * counts[i] for i in p) // 1)
+
+
+@pytest.mark.parametrize(("weights", "denominator"), FAMILIES, ids=str)
+@pytest.mark.parametrize("others", [0, 2])
+def test_each_family_holds_for_every_partition(weights: tuple[int, ...], denominator: int, others: int) -> None:
+    size = len(weights)
+    counts = [1] * (size + others)
+    types = list(range(others, size + others))
+    rows = RankOneRows.of([(types, weights, denominator)])
+    left, right = sides((types, list(weights), denominator), counts)
+    assert rows.limits(np.array(counts)).tolist() == [right]
+    assert max(left) == right  # so the right side cannot be smaller
+    for groups in itertools.islice(partitions(counts), 0, None, 7):
+        assert sum(coefficient(rows, group) for group in groups) <= right
+
+
+@pytest.mark.parametrize(("weights", "denominator"), FAMILIES, ids=str)
+@pytest.mark.parametrize("extra", [(0,), (1,), (0, 1), (0, 0), (-1, 0)])
+def test_each_family_holds_where_row_types_have_several_rows(
+    weights: tuple[int, ...], denominator: int, extra: tuple[int, ...]
+) -> None:
+    counts = [1] * len(weights)
+    for i in extra:
+        counts[i] += 1
+    left, right = sides((list(range(len(weights))), list(weights), denominator), counts)
+    rows = RankOneRows.of([(range(len(weights)), weights, denominator)])
+    assert rows.limits(np.array(counts)).tolist() == [right]
+    assert max(left) <= right
+
+
+@st.composite
+def drawn_rows(draw: st.DrawFn, types: int, most: int = 4) -> list[Row]:
+    """Up to so many rows over some of the row types, families and others, row types in any order."""
+    found: list[Row] = []
+    for _ in range(draw(st.integers(0, most))):
+        fitting = [family for family in FAMILIES if len(family[0]) <= types]
+        if fitting and draw(st.booleans()):
+            weights, denominator = draw(st.sampled_from(fitting))
+            chosen = draw(st.permutations(range(types)))[: len(weights)]
+        else:
+            chosen = draw(st.lists(st.integers(0, types - 1), min_size=1, max_size=types, unique=True))
+            weights = tuple(draw(st.lists(st.integers(1, 6), min_size=len(chosen), max_size=len(chosen))))
+            denominator = draw(st.integers(1, 7))
+        found.append((list(chosen), list(weights), denominator))
+    return found
+
+
+@given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=5).filter(lambda counts: sum(counts) <= 7))
+@settings(relaxed, max_examples=40)
+def test_any_rows_hold_for_every_partition(data: st.DataObject, counts: list[int]) -> None:
+    given_rows = data.draw(drawn_rows(len(counts)))
+    limits = RankOneRows.of(given_rows).limits(np.array(counts, dtype=np.int64)).tolist()
+    for row, limit in zip(given_rows, limits, strict=True):
+        left, right = sides(row, counts)
+        assert limit == right
+        assert max(left) <= right
+
+
+# -------------------------------------------------------------------------------- arrays as plain dictionaries do it
+
+
+def dumb(given_rows: list[Row]) -> list[tuple[dict[int, int], int]]:
+    return [(dict(zip(types, weights, strict=True)), denominator) for types, weights, denominator in given_rows]
+
+
+def read(rows: RankOneRows) -> list[tuple[dict[int, int], int]]:
+    for types, _, _ in rows.each():
+        assert types == sorted(types)
+    assert rows.indptr.dtype == rows.weights.dtype == rows.denominators.dtype == np.int64
+    assert rows.types.dtype == np.int32
+    assert rows.count == len(rows.each())
+    return dumb(rows.each())
+
+
+def coefficient(rows: RankOneRows, group: Counter[int]) -> int:
+    """Of a group in the only row."""
+    types = sorted(i for i in group if group[i])
+    (found,) = rows.coefficients(types, [group[i] for i in types]).tolist()
+    return int(found)
+
+
+@given(st.data(), st.integers(1, 6))
+@settings(relaxed, max_examples=60)
+def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
+    given_rows = data.draw(drawn_rows(types))
+    rows = RankOneRows.of(given_rows)
+    assert read(rows) == dumb(given_rows)
+    begins, row, weight = rows.by_type(types)
+    assert len(begins) == types + 1
+    found = [
+        dict(zip(row[a:b].tolist(), weight[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(begins.tolist())
+    ]
+    assert found == [{r: p[i] for r, (p, _) in enumerate(dumb(given_rows)) if i in p} for i in range(types)]
+
+
+@given(st.data(), st.integers(1, 6))
+@settings(relaxed, max_examples=60)
+def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None:
+    first, second = data.draw(drawn_rows(types)), data.draw(drawn_rows(types))
+    rows = RankOneRows.of(first)
+    keep = data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first)))
+    kept = [row for row, wanted in zip(first, keep, strict=True) if wanted]
+    assert read(rows.subset(np.array(keep, dtype=bool))) == dumb(kept)
+    joined = rows.joined(RankOneRows.of(second))
+    assert read(joined) == dumb(first + second)
+    assert read(rows.subset(np.array(keep, dtype=bool)).joined(NO_ROWS)) == dumb(kept)
+    assert read(NO_ROWS.joined(rows)) == dumb(first)
+    assert read(joined.subset(np.arange(joined.count) >= len(first))) == dumb(second)
+
+
+@given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=6))
+@settings(relaxed, max_examples=60)
+def test_limits_and_coefficients(data: st.DataObject, counts: list[int]) -> None:
+    given_rows = data.draw(drawn_rows(len(counts)))
+    rows = RankOneRows.of(given_rows)
+    limits = [sum(p[i] * counts[i] for i in p) // d for p, d in dumb(given_rows)]
+    assert rows.limits(np.array(counts, dtype=np.int64)).tolist() == limits
+    types = data.draw(st.lists(st.integers(0, len(counts) - 1), unique=True))
+    copies = [data.draw(st.integers(1, counts[i])) for i in types]
+    inside = dict(zip(types, copies, strict=True))
+    found = [sum(p[i] * inside.get(i, 0) for i in p) // d for p, d in dumb(given_rows)]
+    assert rows.coefficients(types, copies).tolist() == found
+
+
+def test_there_may_be_no_rows() -> None:
+    assert NO_ROWS.count == 0
+    assert NO_ROWS.each() == []
+    assert NO_ROWS.limits(np.array([2, 3])).tolist() == []
+    assert NO_ROWS.coefficients([0], [1]).tolist() == []
+    assert NO_ROWS.by_type(2)[0].tolist() == [0, 0, 0]
+    assert NO_ROWS.mapped(2, lambda values: values).count == 0
+
+
+def test_weights_and_denominators_are_positive() -> None:
+    for bad in (([0], [0], 1), ([0], [-1], 2), ([0], [1], 0)):
+        with pytest.raises(InputError, match="must be positive"):
+            RankOneRows.of([bad])
+
+
+@given(cases(sides=False), st.data())
+@settings(relaxed, max_examples=50)
+def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.DataObject) -> None:
+    prepared = prepare_for(case.problem(), get_formulation("strong"), Clock(), merge=True)
+    merged, before = prepared.instance.types, prepared.before.types
+    given_rows = data.draw(drawn_rows(merged.count))
+    rows = RankOneRows.of(given_rows)
+    split = rows.mapped(merged.count, prepared.restore_values)
+    # number of the merged type of each row type, by what restores values
+    merged_type = prepared.restore_values(np.arange(merged.count)).tolist()
+    assert read(split) == [
+        ({i: p[into] for i, into in enumerate(merged_type) if into in p}, d) for p, d in dumb(given_rows)
+    ]
+    assert split.limits(before.counts).tolist() == rows.limits(merged.counts).tolist()
+    copies = [data.draw(st.integers(0, n)) for n in before.counts.tolist()]
+    together: Counter[int] = Counter()
+    for into, taken in zip(merged_type, copies, strict=True):
+        together[into] += taken
+    expected = rows.coefficients(list(together), list(together.values()))
+    assert split.coefficients(range(len(copies)), copies).tolist() == expected.tolist()
+
+
+# --------------------------------------------------------------------------- with the set-partitioning formulation
+
+
+def with_rows(instance: Instance, groups: Groups, rows: RankOneRows) -> pyo.ConcreteModel:
+    """The set-partitioning model with these rows over its groups."""
+    model = build_groups(instance)
+    model.rank_one = pyo.ConstraintList()
+    each = [rows.coefficients(types, copies).tolist() for _, types, copies in groups.each()]
+    for r, limit in enumerate(rows.limits(instance.types.counts).tolist()):
+        terms = [of_group[r] * model.use[c] for c, of_group in enumerate(each) if of_group[r]]
+        if terms:
+            model.rank_one.add(sum(terms) <= limit)
+    return model
+
+
+def least(model: pyo.ConcreteModel, *, whole: bool) -> float | None:
+    linear = compile_model(model).linear
+    integer = linear.integer if whole else np.zeros_like(linear.integer)
+    return get("highs").solve(replace(linear, integer=integer), SolverOptions(absolute_gap=0.5)).objective
+
+
+@given(cases(max_rows=7, sides=False), st.data())
+@settings(relaxed, max_examples=40)
+def test_they_keep_the_optimum_and_never_lower_the_bound(case: Case, data: st.DataObject) -> None:
+    instance = reduce(prepare(case.problem()))[-1].instance
+    best = optimum(case.rows, case.k, **case.judged())
+    if best is None or set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
+        return
+    groups = enumerate_groups(instance)
+    rows = RankOneRows.of(data.draw(drawn_rows(instance.types.count)))
+    model = with_rows(instance, groups, rows)
+    found, bound, plain = (
+        least(model, whole=True),
+        least(model, whole=False),
+        least(build_groups(instance), whole=False),
+    )
+    assert found is not None
+    assert Fraction(round(found)) * instance.levels.unit == best
+    assert bound is not None
+    assert plain is not None
+    assert plain - 1e-6 <= bound <= found + 1e-6
+
+
+def test_three_rows_with_one_half_each_close_the_gap_of_a_triangle() -> None:
+    # any two rows agree in one column; half of each pair is a fractional solution of loss 6, each table loses 9
+    rows = [("a", "x", "-"), ("a", "?", "y"), ("!", "x", "y")]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q", "r"], orient="row"), ["p", "q", "r"])
+    instance = reduce(prepare(km.Problem(table, [km.KAnonymity(2)])))[-1].instance
+    groups = enumerate_groups(instance)
+    assert least(build_groups(instance), whole=False) == pytest.approx(6)
+    triple = RankOneRows.of([([0, 1, 2], [1, 1, 1], 2)])
+    assert least(with_rows(instance, groups, triple), whole=False) == pytest.approx(9)
+    assert least(with_rows(instance, groups, triple), whole=True) == pytest.approx(9)
