@@ -1,10 +1,12 @@
 """Points of the Lagrangian dual, and what they prove, in whole numbers.
 
-    L(λ, μ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g),
-    φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
+    L(λ, μ, ν) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g),
+    φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i + Σ_R ν_R ⌊p_R·x/d_R⌋ : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i, x whole },
+    σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is a lower bound on the loss of every solution for any λ, and any μ ≥ 0 on counting rows (`kanon_milp.bounds.counting`):
-`kanon_milp.bounds.lagrangian` says why. All values are in units of `Levels.unit`.
+is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on counting rows (`kanon_milp.bounds.counting`) and
+any ν ≥ 0 on rank-1 rows (`kanon_milp.bounds.rank_one`): `kanon_milp.bounds.lagrangian` says why. All values are in
+units of `Levels.unit`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets
 from kanon_milp.bounds.kernel import subproblems
+from kanon_milp.bounds.pricing import cheapest_groups
+from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
 from kanon_milp.errors import InputError
 from kanon_milp.instance import Instance
 
@@ -27,6 +31,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DENOMINATOR = 4096
+FINE = 1 << 20  # denominator where there are rank-1 rows: many small multipliers add up
+NODES = 100_000  # of the search for the cheapest group of one candidate; beyond it rank-1 rows are left out there
 NEVER = 1 << 62  # φ, in whole numbers, of a candidate that covers too few rows to be opened
 
 
@@ -37,7 +43,7 @@ class DualPoint:
     multipliers: float64 (t,), λ_i, the loss that a row of type i is worth. value: L in units of `Levels.unit`, in
     floating point (`exact_value` is what proves). phi: float64 (G,), φ_g. open_share: float64 (G,), average over the
     passes of whether a candidate was open, near the y of the linear relaxation; None where there was no pass. sets,
-    charges: counting rows and their multipliers μ ≥ 0, float64.
+    charges: counting rows and their multipliers μ ≥ 0, float64. rank_one, cuts: rank-1 rows and their ν ≥ 0, float64.
     """
 
     multipliers: Floats
@@ -47,40 +53,60 @@ class DualPoint:
     evaluations: int = 0
     sets: RowSets = NO_SETS
     charges: Floats = field(default_factory=lambda: np.zeros(0))
+    rank_one: RankOneRows = NO_ROWS
+    cuts: Floats = field(default_factory=lambda: np.zeros(0))
 
     def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> DualPoint:
         """The same over the row types before a reduction; back: as `reductions.restore_values`."""
-        sets = self.sets.mapped(len(self.multipliers), back)
-        return replace(self, multipliers=back(self.multipliers), sets=sets)
+        types = len(self.multipliers)
+        sets, rank_one = self.sets.mapped(types, back), self.rank_one.mapped(types, back)
+        return replace(self, multipliers=back(self.multipliers), sets=sets, rank_one=rank_one)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactDual:
-    """Multipliers as whole multiples of 1/denominator: λ int64 (t,), μ int64 (s,), not negative, one for each set."""
+    """Multipliers as whole multiples of 1/denominator: λ int64 (t,), μ int64 (s,) and ν int64 (r,), both not negative,
+    one for each set and each rank-1 row."""
 
     multipliers: Ints
     denominator: int = DENOMINATOR
     sets: RowSets = NO_SETS
     charges: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    rank_one: RankOneRows = NO_ROWS
+    cuts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         if self.denominator < 1:
             raise InputError("the denominator of multipliers must be at least 1")
         if len(self.charges) != self.sets.count or (self.charges < 0).any():
             raise InputError("there must be one multiplier for each set, and none may be negative")
+        if len(self.cuts) != self.rank_one.count or (self.cuts < 0).any():
+            raise InputError("there must be one multiplier for each rank-1 row, and none may be negative")
 
     def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> ExactDual:
         """The same over the row types before a reduction; back: as `reductions.restore_values`."""
-        sets = self.sets.mapped(len(self.multipliers), back)
-        return replace(self, multipliers=back(self.multipliers), sets=sets)
+        types = len(self.multipliers)
+        sets, rank_one = self.sets.mapped(types, back), self.rank_one.mapped(types, back)
+        return replace(self, multipliers=back(self.multipliers), sets=sets, rank_one=rank_one)
 
 
-def round_dual(dual: DualPoint, denominator: int = DENOMINATOR) -> ExactDual:
-    """Round a point; sets whose multiplier becomes 0 are left out."""
+def round_dual(dual: DualPoint, denominator: int | None = None) -> ExactDual:
+    """Round a point; sets and rank-1 rows whose multiplier becomes 0 are left out.
+
+    denominator: `DENOMINATOR` or, with rank-1 rows, `FINE` where none is given.
+    """
+    if denominator is None:
+        denominator = FINE if dual.rank_one.count else DENOMINATOR
     charges = round_multipliers(np.maximum(dual.charges, 0.0), denominator)
-    active = charges > 0
+    cuts = round_multipliers(np.maximum(dual.cuts, 0.0), denominator)
+    active, cutting = charges > 0, cuts > 0
     return ExactDual(
-        round_multipliers(dual.multipliers, denominator), denominator, dual.sets.subset(active), charges[active]
+        round_multipliers(dual.multipliers, denominator),
+        denominator,
+        dual.sets.subset(active),
+        charges[active],
+        dual.rank_one.subset(cutting),
+        cuts[cutting],
     )
 
 
@@ -112,7 +138,8 @@ def proven_bound(instance: Instance, exact: ExactDual) -> int:
 class Subproblems:
     """Times the denominator: φ_g and the dearest row taken to reach κ_g, int64 (G,), and total, L.
 
-    φ_g is `NEVER` where N_g < κ_g.
+    φ_g is `NEVER` where N_g < κ_g, and a lower bound of it: 0 where rank-1 rows lift it above that, and without
+    their terms where the search gave up or the closed form is not negative.
     """
 
     phi: Ints
@@ -124,20 +151,33 @@ def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
     """Solve all subproblems in whole numbers; the sums over rows, sets and candidates have no limit of size.
 
     Raises InputError where the numbers could leave the range of int64: none within a subproblem is larger than
-    n · (w + |λ|) + Σ μ.
+    n · (w + |λ|) + Σ μ + Σ ν ⌊p·n/d⌋.
     """
     candidates, counts, denominator = instance.candidates, instance.types.counts, exact.denominator
-    multipliers, charges = exact.multipliers.tolist(), exact.charges.tolist()
+    multipliers, charges, cuts = exact.multipliers.tolist(), exact.charges.tolist(), exact.cuts.tolist()
+    limits = exact.rank_one.limits(counts).tolist()
     largest = int(candidates.cost.max(initial=0)) * denominator + max((abs(x) for x in multipliers), default=0)
-    if largest * instance.types.n + sum(charges) >= NEVER:
+    cutting = sum(limit * each for limit, each in zip(limits, cuts, strict=True))
+    if largest * instance.types.n + sum(charges) + cutting >= NEVER:
         raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
     rows = CountingRows.of(instance, exact.sets)
+    surcharge = rows.surcharge(exact.charges, candidates.count)
     phi, dearest = np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64)
+    cost, lambdas = candidates.cost * denominator, np.ascontiguousarray(exact.multipliers, dtype=np.int64)
     subproblems(
-        candidates.indptr, candidates.members, candidates.cost * denominator, instance.least, counts,
-        np.ascontiguousarray(exact.multipliers, dtype=np.int64), rows.surcharge(exact.charges, candidates.count),
-        np.int64(NEVER), True, phi, dearest, np.zeros_like(counts),
+        candidates.indptr, candidates.members, cost, instance.least, counts, lambdas, surcharge, np.int64(NEVER), True,
+        phi, dearest, np.zeros_like(counts),
     )  # fmt: skip
-    total = sum(n * each for n, each in zip(counts.tolist(), multipliers, strict=True))
+    if exact.rank_one.count:
+        # their terms are not negative: where the closed form is not, φ is not either
+        chosen = np.flatnonzero(phi < 0)
+        better, complete = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.bool_)
+        cheapest_groups(
+            candidates.indptr, candidates.members, cost, instance.least, counts, lambdas, surcharge,
+            *exact.rank_one.by_type(instance.types.count), exact.rank_one.denominators,
+            np.ascontiguousarray(exact.cuts, dtype=np.int64), chosen, np.int64(0), 0, NODES, better, complete,
+        )  # fmt: skip
+        phi[chosen] = better
+    total = sum(n * each for n, each in zip(counts.tolist(), multipliers, strict=True)) - cutting
     total -= sum(limit * each for limit, each in zip(rows.limits.tolist(), charges, strict=True))
     return Subproblems(phi, dearest, total + sum(phi[phi < 0].tolist()))

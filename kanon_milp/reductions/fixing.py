@@ -11,12 +11,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.dual import NEVER, ExactDual, exact_subproblems
+from kanon_milp.bounds.counting import CountingRows
+from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_subproblems
+from kanon_milp.bounds.pricing import possible_pairs
 from kanon_milp.instance import Instance
 from kanon_milp.problem import Problem
 from kanon_milp.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,10 @@ class ReducedCosts(Reduction[Dropped]):
     L + max(0, φ_g) > U - 1, and x_ig = 0 if L + max(0, φ_g) + max(0, r_ig - ρ_g) > U - 1. Both hold for relaxations
     with only the sizes κ_g, hence for all requirements. A candidate whose pairs that are left cover fewer than κ_g rows
     is in no such solution either.
+
+    With rank-1 rows, L + max(0, φ) is replaced by L - min(0, φ) + v for the value v of a group, their terms included:
+    a pair stays if its candidate has a group with v ≤ U - 1 - L + min(0, φ) that holds such a row, which a depth-first
+    search finds out.
 
     What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
     """
@@ -69,7 +78,7 @@ class ReducedCosts(Reduction[Dropped]):
         left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
         return Dropped(self.name, instance, left, np.flatnonzero(keep))
 
-    def possible(self, instance: Instance) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def possible(self, instance: Instance) -> tuple[Flags, Flags]:
         """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in
         the order of `Candidates.members`, in whole numbers."""
         dual = self.dual
@@ -78,9 +87,26 @@ class ReducedCosts(Reduction[Dropped]):
         room = max(-1, min(room, NEVER - 1))  # a candidate that can never be opened is out in any case
         opened = np.maximum(found.phi, 0)
         candidates = opened <= room
+        if dual.rank_one.count:
+            return self._with_rank_one(instance, found, room)
         of_pair = instance.candidates.candidate_of_pair()
         reduced = instance.candidates.cost[of_pair] * dual.denominator - dual.multipliers[instance.candidates.members]
         more = np.maximum(reduced - found.dearest[of_pair], 0)
         # compared without a sum, which could leave the range
         pairs = candidates[of_pair] & (more <= room - np.where(candidates, opened, 0)[of_pair])
         return candidates, pairs
+
+    def _with_rank_one(self, instance: Instance, found: Subproblems, room: int) -> tuple[Flags, Flags]:
+        """As `possible`: a pair can be part of it if its candidate has a group with such a row whose value is no higher
+        than what is left for it. room: U - 1 - L."""
+        dual, candidates = self.dual, instance.candidates
+        # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
+        below = room + np.minimum(found.phi, 0) + 1
+        pairs = possible_pairs(
+            candidates.indptr, candidates.members, candidates.cost * dual.denominator, instance.least,
+            instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64),
+            CountingRows.of(instance, dual.sets).surcharge(dual.charges, candidates.count),
+            *dual.rank_one.by_type(instance.types.count), dual.rank_one.denominators,
+            np.ascontiguousarray(dual.cuts, dtype=np.int64), below, NODES,
+        )  # fmt: skip
+        return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs

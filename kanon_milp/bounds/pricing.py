@@ -1,0 +1,425 @@
+"""The cheapest group of a candidate under multipliers of row types and of rank-1 rows: exact, depth first, compiled.
+
+For one candidate: φ = σ + min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : κ ≤ Σ a_i, 0 ≤ a_i ≤ n_i, a whole } over the row
+types i that it covers, with reduced costs r_i = w - λ_i and ν ≥ 0 (`kanon_milp.bounds.rank_one`). Without the second
+sum this is the closed form of `kanon_milp.bounds.kernel`, a lower bound, since no term of that sum is negative.
+
+The search: single rows in rising order of r; a group grows by one row after another, always by a later one. What a
+partial group can still become costs at least what it costs now plus the next rows in order, as many as it needs to
+reach κ, and all further ones with r < 0: its own terms of rank-1 rows never fall when rows are added. Copies of a row
+type are alike, so a later copy is taken only after the earlier ones. Rows that are too dear for any group below the
+value of interest are left out from the beginning.
+
+All values of one call are either float64 or int64, so exact bounds are computed by the same lines.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.kernel import add_cheapest
+from kanon_milp.compiled import compiled
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+
+@compiled
+def _take(
+    i: int,
+    begins: Ints,
+    row_of: Codes,
+    weight_of: Ints,
+    denominators: Ints,
+    charges: NDArray[Scalar],
+    filled: Ints,
+    zero: Scalar,
+) -> Scalar:
+    """Add one row of type i to the sums of its rank-1 rows; what that costs."""
+    more = zero
+    for e in range(begins[i], begins[i + 1]):
+        r = row_of[e]
+        before = filled[r]
+        filled[r] = before + weight_of[e]
+        times = filled[r] // denominators[r] - before // denominators[r]
+        if times > 0:
+            more += charges[r] * times
+    return more
+
+
+@compiled
+def _give_back(i: int, begins: Ints, row_of: Codes, weight_of: Ints, filled: Ints) -> None:
+    """Take one row of type i out of the sums of its rank-1 rows."""
+    for e in range(begins[i], begins[i + 1]):
+        filled[row_of[e]] -= weight_of[e]
+
+
+@compiled
+def _grow(
+    items: Ints,
+    reduced: NDArray[Scalar],
+    prefix: NDArray[Scalar],
+    count: int,
+    begins: Ints,
+    row_of: Codes,
+    weight_of: Ints,
+    denominators: Ints,
+    charges: NDArray[Scalar],
+    filled: Ints,
+    least: int,
+    most: int,
+    size: int,
+    value: Scalar,
+    below: Scalar,
+    first: bool,
+    nodes: int,
+    chosen: Ints,
+    values: NDArray[Scalar],
+    best_group: Ints,
+) -> tuple[Scalar, int, int]:
+    """Search from a group of `size` rows and this value for one below `below`; the cheapest, or the first.
+
+    items, reduced: the rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
+    Returns (value, rows, nodes left): the rows best_group[:rows] are places in `items`; rows is -1 where there is no
+    group below. Nodes left is -1 where it gave up.
+    """
+    zero = value * 0
+    negative = 0
+    while negative < count and reduced[negative] < 0:
+        negative += 1
+    best, found = below, -1
+    if size >= least and value < best:
+        best, found = value, 0
+        if first:
+            return best, found, nodes
+    depth, at = 0, 0
+    while True:
+        need = max(least - size - depth, 1)
+        end = max(at + need, negative)
+        end = min(end, at + most - size - depth)
+        deeper = at + need <= count and end > at and value + prefix[end] - prefix[at] < best
+        if deeper:
+            nodes -= 1
+            if nodes < 0:
+                break
+            values[depth] = value
+            chosen[depth] = at
+            value += reduced[at] + _take(items[at], begins, row_of, weight_of, denominators, charges, filled, zero)
+            depth += 1
+            at += 1
+            if size + depth >= least and value < best:
+                best, found = value, depth
+                best_group[:depth] = chosen[:depth]
+                if first:
+                    break
+        else:
+            if depth == 0:
+                break
+            depth -= 1
+            at, value = chosen[depth], values[depth]
+            _give_back(items[at], begins, row_of, weight_of, filled)
+            at += 1
+            while at < count and items[at] == items[at - 1]:
+                at += 1
+    for d in range(depth):
+        _give_back(items[chosen[d]], begins, row_of, weight_of, filled)
+    return best, found, nodes
+
+
+@compiled
+def _line_up(
+    cover: Codes,
+    w: Scalar,
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    limit: Scalar,
+    least: int,
+    without: int,
+    items: Ints,
+    reduced: NDArray[Scalar],
+    prefix: NDArray[Scalar],
+) -> int:
+    """The rows of a cover with r < `limit`, one by one by rising r; one row of type `without` is left out."""
+    count = 0
+    for i in cover:
+        if w - multipliers[i] < limit:
+            count += 1
+    kept = np.empty(count, np.int64)
+    keys = np.empty(count, reduced.dtype)
+    count = 0
+    for i in cover:
+        each = w - multipliers[i]
+        if each < limit:
+            kept[count], keys[count] = i, each
+            count += 1
+    order = np.argsort(keys, kind="mergesort")
+    total = w * 0
+    prefix[0] = total
+    end = 0
+    for place in order:
+        i, each = kept[place], keys[place]
+        copies = int(rows[i]) - (1 if i == without else 0)
+        if each >= 0:
+            copies = min(copies, least)
+        for _ in range(copies):
+            items[end], reduced[end] = i, each
+            total += each
+            end += 1
+            prefix[end] = total
+    return end
+
+
+@compiled
+def _room(indptr: Ints, members: Codes, chosen: Ints, rows: NDArray[Scalar], least: NDArray[Scalar]) -> tuple[int, int]:
+    """The most single rows that a candidate lines up, and the largest κ."""
+    most, largest = 2, 2
+    for g in chosen:
+        total = 0
+        for i in members[indptr[g] : indptr[g + 1]]:
+            total += int(rows[i])
+        most = max(most, total + 1)
+        largest = max(largest, min(int(least[g]), len(rows)) + 2)
+    return most, largest
+
+
+@compiled
+def closed_form(
+    cover: Codes,
+    w: Scalar,
+    least: Scalar,
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    keys: NDArray[Scalar],
+    spots: Ints,
+) -> tuple[Scalar, Scalar, bool]:
+    """(value, dearest, possible): min Σ r_i x_i with Σ x_i ≥ κ, and the dearest r ≥ 0 that it takes, 0 for none."""
+    value, size = w * 0, w * 0
+    for i in cover:
+        reduced = w - multipliers[i]
+        if reduced < 0:
+            value += rows[i] * reduced
+            size += rows[i]
+    if size >= least:
+        return value, w * 0, True
+    _, over, added = add_cheapest(cover, w, least - size, rows, multipliers, keys, spots)
+    if over < 0:
+        return value, w * 0, False
+    return value + added, keys[0], True
+
+
+@compiled
+def cheapest_groups(
+    indptr: Ints,
+    members: Codes,
+    cost: NDArray[Scalar],
+    least: NDArray[Scalar],
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    surcharge: NDArray[Scalar],
+    begins: Ints,
+    row_of: Codes,
+    weight_of: Ints,
+    denominators: Ints,
+    charges: NDArray[Scalar],
+    chosen: Ints,
+    below: Scalar,
+    largest: int,
+    most_nodes: int,
+    phi: NDArray[Scalar],
+    complete: NDArray[np.bool_],
+) -> tuple[Ints, Ints, Ints]:
+    """The cheapest group of each chosen candidate, if it is below `below`.
+
+    begins, row_of, weight_of: rank-1 rows by row type (`RankOneRows.by_type`). largest: rows of a group at most, beyond
+    2 κ - 1 in any case; 0 for no limit. most_nodes: of the search of one candidate. phi (chosen,): the value of the
+    group; `below` where there is none cheaper; the closed form where the search gave up, and `complete` is then False.
+    Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.
+    """
+    room, heap = _room(indptr, members, chosen, rows, least)
+    keys, spots = np.empty(heap, cost.dtype), np.empty(heap, np.int64)
+    items, reduced, prefix = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room + 1, cost.dtype)
+    stack, values, group = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room, np.int64)
+    filled = np.zeros(len(denominators), np.int64)
+    candidates, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    types = np.empty(1024, np.int64)
+    groups, end = 0, 0
+    for c in range(len(chosen)):
+        g = chosen[c]
+        cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], int(least[g])
+        complete[c] = True
+        phi[c] = below
+        # no group costs less than all its rows with r < 0 alone
+        value = surcharge[g]
+        for i in cover:
+            if w < multipliers[i]:
+                value += rows[i] * (w - multipliers[i])
+        if value >= below:
+            continue
+        value, dearest, possible = closed_form(cover, w, least[g], rows, multipliers, keys, spots)
+        value += surcharge[g]
+        if not possible or value >= below:
+            continue
+        count = _line_up(
+            cover, w, rows, multipliers, below - value + dearest, max(needed, 1), -1, items, reduced, prefix
+        )
+        most = count if largest == 0 else max(largest, 2 * needed - 1)
+        best, found, left = _grow(
+            items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
+            max(needed, 1), most, 0, surcharge[g], below, False, most_nodes, stack, values, group,
+        )  # fmt: skip
+        if left < 0:
+            complete[c] = False
+            phi[c] = value
+        elif found > 0:
+            phi[c] = best
+        if found > 0:
+            while end + found > len(types):
+                longer = np.empty(2 * len(types), np.int64)
+                longer[:end] = types[:end]
+                types = longer
+            for d in range(found):
+                types[end + d] = items[group[d]]
+            end += found
+            candidates[groups], sizes[groups] = g, found
+            groups += 1
+    return candidates[:groups].copy(), sizes[:groups].copy(), types[:end].copy()
+
+
+@compiled
+def possible_pairs(
+    indptr: Ints,
+    members: Codes,
+    cost: NDArray[Scalar],
+    least: NDArray[Scalar],
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    surcharge: NDArray[Scalar],
+    begins: Ints,
+    row_of: Codes,
+    weight_of: Ints,
+    denominators: Ints,
+    charges: NDArray[Scalar],
+    below: NDArray[Scalar],
+    most_nodes: int,
+) -> NDArray[np.bool_]:
+    """Per pair whether the candidate has a group with a row of this type below its value `below` (G,).
+
+    True as well where a search gave up.
+    """
+    every = np.arange(len(cost))
+    room, heap = _room(indptr, members, every, rows, least)
+    keys, spots = np.empty(heap, cost.dtype), np.empty(heap, np.int64)
+    items, reduced, prefix = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room + 1, cost.dtype)
+    stack, values, group = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room, np.int64)
+    filled = np.zeros(len(denominators), np.int64)
+    possible = np.zeros(len(members), np.bool_)
+    zero = multipliers[0] * 0
+    for g in range(len(cost)):
+        cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], max(int(least[g]), 1)
+        value, dearest, enough = closed_form(cover, w, least[g], rows, multipliers, keys, spots)
+        value += surcharge[g]
+        if not enough or value >= below[g]:
+            continue
+        limit = below[g] - value + dearest
+        for place in range(indptr[g], indptr[g + 1]):
+            i = members[place]
+            each = w - multipliers[i]
+            if possible[place] or each >= limit:
+                continue
+            count = _line_up(cover, w, rows, multipliers, limit, needed, i, items, reduced, prefix)
+            start = surcharge[g] + each
+            start += _take(i, begins, row_of, weight_of, denominators, charges, filled, zero)
+            _, found, left = _grow(
+                items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
+                needed, count + 1, 1, start, below[g], True, most_nodes, stack, values, group,
+            )  # fmt: skip
+            _give_back(i, begins, row_of, weight_of, filled)
+            possible[place] = found >= 0 or left < 0
+            if found > 0 and indptr[g + 1] - indptr[g] <= 64:
+                # the other rows of this group need no search of their own
+                for d in range(found):
+                    other = items[group[d]]
+                    for p in range(indptr[g], indptr[g + 1]):
+                        if members[p] == other:
+                            possible[p] = True
+    return possible
+
+
+@compiled
+def groups_below(
+    indptr: Ints,
+    members: Codes,
+    cost: NDArray[Scalar],
+    least: NDArray[Scalar],
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    surcharge: NDArray[Scalar],
+    begins: Ints,
+    row_of: Codes,
+    weight_of: Ints,
+    denominators: Ints,
+    charges: NDArray[Scalar],
+    below: NDArray[Scalar],
+    most_groups: int,
+) -> tuple[Ints, Ints, Ints]:
+    """All groups of κ to 2κ - 1 rows with a value below `below` (G,), as `cheapest_groups` returns them.
+
+    One group more than `most_groups` where there are more.
+    """
+    every = np.arange(len(cost))
+    room, heap = _room(indptr, members, every, rows, least)
+    keys, spots = np.empty(heap, cost.dtype), np.empty(heap, np.int64)
+    items, reduced, prefix = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room + 1, cost.dtype)
+    stack, values = np.empty(room, np.int64), np.empty(room, cost.dtype)
+    filled = np.zeros(len(denominators), np.int64)
+    candidates, sizes, types = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(8192, np.int64)
+    groups, end = 0, 0
+    zero = multipliers[0] * 0
+    for g in range(len(cost)):
+        cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], max(int(least[g]), 1)
+        value, dearest, enough = closed_form(cover, w, least[g], rows, multipliers, keys, spots)
+        value += surcharge[g]
+        if not enough or value >= below[g]:
+            continue
+        count = _line_up(
+            cover, w, rows, multipliers, below[g] - value + dearest, 2 * needed, -1, items, reduced, prefix
+        )
+        negative = 0
+        while negative < count and reduced[negative] < 0:
+            negative += 1
+        most, depth, at, value = 2 * needed - 1, 0, 0, surcharge[g]
+        while True:
+            need = max(needed - depth, 1)
+            last = min(max(at + need, negative), at + most - depth)
+            if at + need <= count and last > at and value + prefix[last] - prefix[at] < below[g]:
+                values[depth], stack[depth] = value, at
+                value += reduced[at] + _take(items[at], begins, row_of, weight_of, denominators, charges, filled, zero)
+                depth += 1
+                at += 1
+                if depth >= needed and value < below[g]:
+                    if groups == len(sizes):
+                        candidates = np.concatenate((candidates, np.empty_like(candidates)))
+                        sizes = np.concatenate((sizes, np.empty_like(sizes)))
+                    if end + depth > len(types):
+                        types = np.concatenate((types, np.empty_like(types)))
+                    candidates[groups], sizes[groups] = g, depth
+                    for d in range(depth):
+                        types[end + d] = items[stack[d]]
+                    groups += 1
+                    end += depth
+                    if groups > most_groups:
+                        return candidates[:groups].copy(), sizes[:groups].copy(), types[:end].copy()
+            else:
+                if depth == 0:
+                    break
+                depth -= 1
+                at, value = stack[depth], values[depth]
+                _give_back(items[at], begins, row_of, weight_of, filled)
+                at += 1
+                while at < count and items[at] == items[at - 1]:
+                    at += 1
+    return candidates[:groups].copy(), sizes[:groups].copy(), types[:end].copy()

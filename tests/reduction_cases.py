@@ -1,0 +1,146 @@
+"""What tests of reductions share: the model of what is left, its optimum, and the way back to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from strategies import Case, cases, drawn_sets
+
+import kanon_milp as km
+from kanon_milp.algorithms.row_assignment import Assignment
+from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
+from kanon_milp.compilation import Compiled, compile_model
+from kanon_milp.expansion import expand
+from kanon_milp.formulations.strong import build_strong
+from kanon_milp.instance import Instance, prepare
+from kanon_milp.reductions import (
+    MERGING,
+    REDUCTIONS,
+    Dominance,
+    EqualSignature,
+    Kernel,
+    Reduction,
+    Step,
+    Viability,
+    reduce,
+    restore,
+)
+from kanon_milp.solvers import SolverOptions, get
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+PLAIN = SolverOptions(absolute_gap=0.5, extra={"presolve": "off"})
+CHAIN = (*REDUCTIONS, *MERGING)
+EVERY: dict[str, tuple[Reduction[Step], ...]] = {
+    **{each.name: (each,) for each in (Viability(), Dominance(), EqualSignature(), Kernel())},
+    "viability, then equal signature": (Viability(), EqualSignature()),
+    "the chain of solve": CHAIN,
+    "the chain, then viability again": (*CHAIN, Viability()),
+    "kernel first": (Kernel(), *CHAIN),
+    "kernel last": (*CHAIN, Kernel()),
+}
+
+
+def covered(instance: Instance) -> bool:
+    return len(np.unique(instance.candidates.members)) == instance.types.count
+
+
+def whole_model(instance: Instance) -> tuple[Compiled, np.ndarray[Any, Any]]:
+    """The strong formulation with whole numbers of rows, and the columns of `assign`."""
+    model = build_strong(instance)
+    compiled = compile_model(model)
+    columns = compiled.columns_of(list(model.assign.values()))
+    integer = compiled.linear.integer.copy()
+    integer[columns[columns >= 0]] = True
+    return replace(compiled, linear=replace(compiled.linear, integer=integer)), columns
+
+
+def best(instance: Instance, forced: int | None = None) -> tuple[Fraction, Assignment] | None:
+    """Best value and an assignment over just what is left; None if infeasible. forced: a pair that must have a row."""
+    if not covered(instance):
+        return None
+    compiled, columns = whole_model(instance)
+    linear = compiled.linear
+    if forced is not None:
+        lower = linear.lower.copy()
+        lower[columns[forced]] = 1
+        linear = replace(linear, lower=lower)
+    answer = get("highs").solve(linear, PLAIN)
+    if answer.x is None:
+        assert answer.stop_reason.value == "infeasible"
+        return None
+    rows = np.where(columns >= 0, answer.x[columns], 0.0).round().astype(np.int64)
+    unit = instance.levels.unit if instance.problem.objective == "loss" else 1
+    assert answer.objective is not None
+    return Fraction(round(answer.objective) * compiled.sign) * unit, Assignment.from_pairs(instance, rows)
+
+
+def strong_lp(instance: Instance) -> float | None:
+    linear = compile_model(build_strong(instance)).linear
+    return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), PLAIN).objective
+
+
+def keeps(problem: km.Problem, expected: Fraction | None, reductions: Sequence[Reduction[Step]]) -> list[Step]:
+    """The optimum over what is left is the oracle's, and so is that of the table that it comes back as."""
+    before = prepare(problem)
+    steps = reduce(before, reductions)
+    left = steps[-1].instance if steps else before
+    found = best(left)
+    if expected is None:
+        assert found is None
+        return steps
+    assert found is not None
+    value, assignment = found
+    assert value == expected
+    whole = restore(steps, assignment)
+    assert whole.cost == assignment.cost
+    assert (np.lexsort((whole.candidate, whole.row_type)) == np.arange(len(whole.rows))).all()
+    # `from_pairs` checks that each row is placed once, and a pair that is none would be lost
+    assert Assignment.from_pairs(before, whole.rows_of_pairs(before)).cost == whole.cost
+    release = expand(before, whole)
+    report = km.verify(problem, problem.table.released(release.columns), partition=release.group.tolist())
+    assert report.ok
+    assert report.cost is not None
+    if problem.objective == "loss":
+        assert report.cost == expected
+    else:
+        assert report.groups == expected
+    return steps
+
+
+@st.composite
+def heavy_cases(draw: st.DrawFn, sides: bool = True) -> Case:
+    """Few row types with many copies, under few patterns; some column may cost nothing."""
+    case = draw(cases(max_rows=3, max_columns=2, sides=sides))
+    rows = tuple(row for row in dict.fromkeys(case.rows) for _ in range(draw(st.integers(1, 8))))[:9]
+    width = len(rows[0])
+    heights = [3 if j in case.hierarchies else 1 for j in range(width)]
+    vectors = draw(st.sampled_from([((0,) * width,), ((0,) * width, tuple(heights)), case.vectors]))
+    return replace(case, rows=rows, k=draw(st.sampled_from([k for k in (2, 3, 1) if k <= len(rows)])), vectors=vectors)
+
+
+def table_of(rows: str, sensitive: bool = False) -> km.Table:
+    names = [f"q{j}" for j in range(rows.index(" ") - sensitive)] + ["s"] * sensitive
+    frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=names, orient="row")
+    return km.Table.from_frame(frame, names[: len(names) - sensitive], "s" if sensitive else ())
+
+
+def multipliers(data: st.DataObject, instance: Instance) -> ExactDual:
+    """Those of the Lagrangian bound, or any others; with counting rows."""
+    if data.draw(st.booleans()):
+        return round_dual(lagrangian(instance, iterations=200))
+    each, count = st.integers(-2 * DENOMINATOR, 8 * DENOMINATOR), instance.types.count
+    return ExactDual(
+        np.array(data.draw(st.lists(each, min_size=count, max_size=count))),
+        DENOMINATOR,
+        *drawn_sets(data, count, 3 * DENOMINATOR),
+    )
