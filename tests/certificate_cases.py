@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,21 @@ from strategies import Case, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, DualPoint, RowSets, certified_instance, certify, lagrangian
+from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.verify.certificate import CertificateReport
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 ROWS = [("m", "30"), ("m", "30"), ("m", "31"), ("f", "31"), ("f", "40"), ("f", "41")]
 
+Cut = tuple[list[int], list[int], int, float]  # a rank-1 row: distinct rows, weights, denominator, multiplier
 
-def point(multipliers: Sequence[float], sets: Sequence[Sequence[int]] = (), charges: Sequence[float] = ()) -> DualPoint:
+
+def point(
+    multipliers: Sequence[float],
+    sets: Sequence[Sequence[int]] = (),
+    charges: Sequence[float] = (),
+    cuts: Sequence[Cut] = (),
+) -> DualPoint:
     return DualPoint(
         np.array(multipliers, dtype=float),
         0.0,
@@ -30,7 +39,17 @@ def point(multipliers: Sequence[float], sets: Sequence[Sequence[int]] = (), char
         np.zeros(0),
         sets=RowSets.of(sets),
         charges=np.array(charges, dtype=float),
+        rank_one=RankOneRows.of(cut[:3] for cut in cuts),
+        cuts=np.array([cut[3] for cut in cuts], dtype=float),
     )
+
+
+@st.composite
+def drawn_cuts(draw: st.DrawFn, count: int, largest: int) -> tuple[list[int], list[int], int, int]:
+    """A rank-1 row over some of `count` distinct rows, its multiplier at most `largest`."""
+    rows = sorted(draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=5)))
+    weights = draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows)))
+    return rows, weights, draw(st.integers(1, 6)), draw(st.integers(0, largest))
 
 
 def best_loss(case: Case | SensitiveCase) -> Fraction | None:
@@ -41,14 +60,26 @@ def best_loss(case: Case | SensitiveCase) -> Fraction | None:
 
 
 def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
-    """Any multipliers, or the best ones; with counting rows."""
+    """Any multipliers, or the best ones; with counting rows, and rank-1 rows that they are good or bad for."""
     instance = certified_instance(problem)
+    cuts = data.draw(st.lists(drawn_cuts(instance.types.count, 8), max_size=3))
     if data.draw(st.booleans()) and set(instance.candidates.members.tolist()) == set(range(instance.types.count)):
-        return lagrangian(instance)
+        best = lagrangian(instance)
+        more = point(with_cuts(best.multipliers.tolist(), cuts), cuts=cuts)
+        return replace(more, sets=best.sets, charges=best.charges)
     count = instance.types.count
     quarters = data.draw(st.lists(st.integers(-12, 48), min_size=count, max_size=count))
     sets, charges = drawn_sets(data, count, 24)
-    return point([x / 4 for x in quarters], [each.tolist() for each in sets.each()], charges / 4)
+    return point([x / 4 for x in quarters], [each.tolist() for each in sets.each()], charges / 4, cuts)
+
+
+def with_cuts(multipliers: Sequence[float], cuts: Sequence[Cut]) -> list[float]:
+    """A row is worth what it adds to rank-1 rows too."""
+    found = list(multipliers)
+    for rows, weights, denominator, each in cuts:
+        for i, p in zip(rows, weights, strict=True):
+            found[i] += each * p / denominator
+    return found
 
 
 def table(rows: Sequence[tuple[str | None, ...]] = ROWS) -> km.Table:
@@ -59,9 +90,10 @@ def problem(k: int = 2, rows: Sequence[tuple[str | None, ...]] = ROWS, **more: A
     return km.Problem(table(rows), [km.KAnonymity(k)], **more)
 
 
-def certificate(asked: km.Problem | None = None) -> Certificate:
+def certificate(asked: km.Problem | None = None, multipliers: Sequence[float] | None = None) -> Certificate:
+    """With these multipliers, or the best ones."""
     asked = asked or problem()
-    return certify(asked, lagrangian(certified_instance(asked)))
+    return certify(asked, lagrangian(certified_instance(asked)) if multipliers is None else point(multipliers))
 
 
 def refused(report: CertificateReport, text: str) -> None:
@@ -74,3 +106,7 @@ def refused(report: CertificateReport, text: str) -> None:
 def write_csv(path: Path, header: str, rows: Sequence[Sequence[str | None]]) -> Path:
     path.write_text("\n".join([header, *(",".join(cell or "" for cell in row) for row in rows)]) + "\n")
     return path
+
+
+def claimed_rows(cuts: Sequence[Cut]) -> list[dict[str, Any]]:
+    return [dict(zip(("rows", "weights", "denominator", "multiplier"), cut, strict=True)) for cut in cuts]

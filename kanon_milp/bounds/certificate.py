@@ -3,19 +3,21 @@
 A certificate is one JSON object. It names the problem in full, the table by a hash, and one whole number for each
 distinct row of quasi-identifiers, so that
 
-    L = Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g(λ) + σ_g(μ)),   λ_i = multipliers[i] / denominator · unit
+    L = Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g(λ, ν) + σ_g(μ)),
+    λ_i = multipliers[i] / denominator · unit
 
 is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
 S are sets of distinct rows (counting rows, `kanon_milp.bounds.counting`) with multipliers μ_S ≥ 0; σ_g is the sum of
-those that hold all rows of g.
+those that hold all rows of g. R are rank-1 rows (`kanon_milp.bounds.rank_one`) with weights p_R, denominator d_R and
+multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g.
 No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
 two sides share no code.
 
 A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
 alone cannot check it; give it to those who may see the original.
 
-format, version     "kanon-milp dual certificate", 2
+format, version     "kanon-milp dual certificate", 3
 problem             quasi_identifiers, sensitive, requirements (name and parameters), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
                     hierarchy (null: keep or suppress),
@@ -30,7 +32,12 @@ unit                all losses are whole multiples of it
 denominator, multipliers   whole numbers, one for each distinct row of quasi-identifiers in that same order
 counting_rows       list of {"rows": S, "multiplier": μ_S · denominator / unit}: numbers of distinct rows in that order,
                     from 0, ascending; whole numbers that are not negative
+rank_one_rows       list of {"rows": numbers of distinct rows as above, "weights": p_R, one for each of them,
+                    "denominator": d_R, "multiplier": ν_R · denominator / unit}: whole numbers, d_R at least 1, the
+                    others not negative
 bound               what is claimed, an exact number
+
+Version 2 has no rank_one_rows and is else the same; it is read, and checked, as well.
 
 The hash of a hierarchy is over one such line for each value: the value and its labels at the levels 1, 2, ... below
 the top; sorted by value.
@@ -51,9 +58,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.counting import CountingRows
-from kanon_milp.bounds.dual import DENOMINATOR, NEVER, DualPoint, exact_value, round_dual
+from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
+from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.distances import ground_distance
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, unreadable
 from kanon_milp.hierarchies import Hierarchy
 from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.output import write_whole
@@ -64,15 +72,18 @@ from kanon_milp.reductions import Dominance, Viability
 from kanon_milp.rowtypes import RowTypes
 
 FORMAT = "kanon-milp dual certificate"
-VERSION = 2
+VERSION = 3
+VERSIONS = (2, VERSION)  # that are read; the first one has no rank-1 rows
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Certificate:
     """A lower bound with its proof. multipliers: in units of unit / denominator. bound: the loss that is proven.
 
-    counting_rows: numbers of distinct rows, and a multiplier in the same units.
+    counting_rows: numbers of distinct rows, and a multiplier in the same units. rank_one_rows: numbers of distinct
+    rows, their weights, a denominator, and a multiplier in the same units.
     """
 
     problem: dict[str, Any]
@@ -83,6 +94,7 @@ class Certificate:
     multipliers: tuple[int, ...]
     bound: Fraction
     counting_rows: tuple[tuple[tuple[int, ...], int], ...] = ()
+    rank_one_rows: tuple[tuple[tuple[int, ...], tuple[int, ...], int, int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as in the file."""
@@ -97,6 +109,10 @@ class Certificate:
             "denominator": self.denominator,
             "multipliers": list(self.multipliers),
             "counting_rows": [{"rows": list(rows), "multiplier": each} for rows, each in self.counting_rows],
+            "rank_one_rows": [
+                {"rows": list(rows), "weights": list(weights), "denominator": denominator, "multiplier": each}
+                for rows, weights, denominator, each in self.rank_one_rows
+            ],
         }
 
     def write(self, path: str | Path) -> None:
@@ -109,11 +125,16 @@ class Certificate:
         """Read a file written by `write`; raises InputError for anything else."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] != VERSION:
-                raise InputError(f"{path}: not a dual certificate of version {VERSION}")
+            if data["format"] != FORMAT or data["version"] not in VERSIONS:
+                raise InputError(f"{path}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
             counting = tuple((tuple(row["rows"]), row["multiplier"]) for row in data["counting_rows"])
+            rank_one = tuple(
+                (tuple(row["rows"]), tuple(row["weights"]), row["denominator"], row["multiplier"])
+                for row in (data["rank_one_rows"] if data["version"] == VERSION else [])
+            )
             numbers = [data["rows"], data["denominator"], *data["multipliers"]]
             numbers += [x for rows, each in counting for x in (*rows, each)]
+            numbers += [x for rows, weights, *both in rank_one for x in (*rows, *weights, *both)]
             if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
                 raise TypeError
             return cls(
@@ -125,9 +146,10 @@ class Certificate:
                 tuple(data["multipliers"]),
                 Fraction(data["bound"]),
                 counting,
+                rank_one,
             )
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
-            raise InputError(f"{path}: cannot be read as a dual certificate ({type(error).__name__})") from None
+            raise InputError(f"{path}: cannot be read as a dual certificate ({unreadable(error)})") from None
 
 
 def certified_instance(problem: Problem) -> Instance:
@@ -150,17 +172,22 @@ def certified_instance(problem: Problem) -> Instance:
     return Dominance().apply(instance.subset(Viability().keep(split))).instance
 
 
-def certify(problem: Problem, dual: DualPoint, denominator: int = DENOMINATOR) -> Certificate:
+def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
     """Round the multipliers and compute, in whole numbers, what they prove about the table.
 
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
-    than `dual.value` where requirements ask for more than a certificate names. Side constraints and the objective play
-    no part: the bound is on the loss. Where the multipliers are too large for the denominator, a smaller one is taken.
+    than `dual.value` where requirements ask for more than a certificate names, and where row types are
+    (quasi-identifier, sensitive) tuples to which a rank-1 row gives different weights. Side constraints and the
+    objective play no part: the bound is on the loss. Where the multipliers are too large for the denominator
+    (`DENOMINATOR` or, with rank-1 rows, `FINE` where none is given), a smaller one is taken.
     """
     instance = certified_instance(problem)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
-    largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max() + dual.charges.sum())) + 1
+    added = float(dual.charges.sum() + np.maximum(dual.cuts, 0.0) @ dual.rank_one.limits(instance.types.counts))
+    largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
+    if denominator is None:
+        denominator = FINE if dual.rank_one.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact)
@@ -174,6 +201,10 @@ def certify(problem: Problem, dual: DualPoint, denominator: int = DENOMINATOR) -
         bound=max(math.ceil(total), 0) * levels.unit,
         counting_rows=tuple(
             (tuple(rows.tolist()), each) for rows, each in zip(exact.sets.each(), exact.charges.tolist(), strict=True)
+        ),
+        rank_one_rows=tuple(
+            (tuple(rows), tuple(weights), d, each)
+            for (rows, weights, d), each in zip(exact.rank_one.each(), exact.cuts.tolist(), strict=True)
         ),
     )
 
@@ -223,17 +254,18 @@ def _hash(*blocks: Iterable[Sequence[object]]) -> str:
 
 
 def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> DualPoint:
-    """A point over the distinct rows of quasi-identifiers, with the counting rows that say something.
+    """A point over the distinct rows of quasi-identifiers, with the counting rows and rank-1 rows that say something.
 
     Where row types are (quasi-identifier, sensitive) tuples, the mean over the rows: L is concave, and stays the same
     when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L. A set becomes that of
     the distinct rows all of whose tuples are in it: covers have all of them or none.
 
     A set that no candidate lies in is left out, and where fully suppressed rows are exempt, so is the set of all rows:
-    what the size of its groups is depends on which candidates there are.
+    what the size of its groups is depends on which candidates there are. Rank-1 rows hold whatever the candidates are.
     """
     types, multipliers, sets = instance.types, dual.multipliers, dual.sets
-    if not (np.isfinite(multipliers).all() and np.isfinite(dual.charges).all()):
+    rank_one, cuts = dual.rank_one, dual.cuts
+    if not all(np.isfinite(each).all() for each in (multipliers, dual.charges, cuts)):
         raise InputError("the multipliers must be finite")
     if len(multipliers) != types.count:
         split = types.split_by(problem.attributes)
@@ -242,11 +274,33 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
         _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
         of_split = of_split.ravel()
         sets = sets.mapped(split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
+        rank_one, cuts = _rank_one_of_distinct_rows(rank_one, cuts, of_split, types.count)
         multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
     keep = np.diff(CountingRows.of(instance, sets).indptr) > 0
     if instance.exempt_reading:
         keep &= np.diff(sets.indptr) < types.count
-    return replace(dual, multipliers=multipliers, sets=sets.subset(keep), charges=dual.charges[keep])
+    sets, charges = sets.subset(keep), dual.charges[keep]
+    return replace(dual, multipliers=multipliers, sets=sets, charges=charges, rank_one=rank_one, cuts=cuts)
+
+
+def _rank_one_of_distinct_rows(
+    rank_one: RankOneRows, cuts: Floats, of_split: NDArray[np.intp], count: int
+) -> tuple[RankOneRows, Floats]:
+    """Rank-1 rows that give all tuples of a distinct row the same weight: Σ p a is the same over either.
+
+    Others cannot be said of distinct rows, and are left out: any multipliers prove something, without them less.
+    """
+    found, keep = [], np.zeros(rank_one.count, dtype=bool)
+    for r, (tuples, weights, denominator) in enumerate(rank_one.each()):
+        weight = np.zeros(len(of_split), dtype=np.int64)
+        weight[tuples] = weights
+        of_row = np.zeros(count, dtype=np.int64)
+        of_row[of_split] = weight
+        keep[r] = (of_row[of_split] == weight).all()
+        if keep[r]:
+            rows = np.flatnonzero(of_row)
+            found.append((rows.tolist(), of_row[rows].tolist(), denominator))
+    return RankOneRows.of(found), cuts[keep]
 
 
 def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:

@@ -13,38 +13,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
-from kanon_milp.problem import SUPPRESSED_ROWS, Problem, SuppressedRows
+from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_table
 from kanon_milp.verify.cells import Rules
+from kanon_milp.verify.claim import WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
-from kanon_milp.verify.dual import ROOM, Count, LevelVectors, Released, dual_value
-from kanon_milp.verify.sizes import EXACT, Least, least_demands
-
-FORMAT = "kanon-milp dual certificate"
-VERSION = 2
-WHAT = {  # part of the problem → what else to name
-    "quasi_identifiers": "the quasi-identifiers",
-    "sensitive": "the sensitive attributes",
-    "requirements": "the requirements",
-    "suppressed_rows": "the reading of fully suppressed rows",
-    "columns": "the hierarchies, weights or level costs",
-    "patterns": "the pattern mask",
-}
-
-
-class HasDict(Protocol):
-    """What a certificate in memory can do."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, as in the file."""
+from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value
+from kanon_milp.verify.sizes import Least, least_demands
 
 
 @dataclass(frozen=True)
@@ -89,7 +73,7 @@ def check_certificate(problem: Problem, certificate: HasDict | Mapping[str, Any]
     Side constraints and the objective of the problem play no part: the bound is on the loss of every table that has
     what is required. Raises InputError for something that is no certificate.
     """
-    claim = _Claim.of(certificate)
+    claim = Claim.of(certificate)
     return _check(_Demand.of(problem.table, problem.recoding, _named(problem), problem.suppressed_rows), claim)
 
 
@@ -118,7 +102,7 @@ def check_certificate_files(
     and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
     for files that cannot be read.
     """
-    claim = _Claim.of(certificate)
+    claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
     fmt = CsvFormat(delimiter or default_delimiter(Path(original)), encoding)
@@ -155,81 +139,6 @@ def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[s
         return claimed
     names = [given] if isinstance(given, str) else list(given)
     return claimed if sorted(names) == sorted(claimed) else names
-
-
-@dataclass(frozen=True)
-class _Claim:
-    """A certificate as it is read; nothing of it is trusted."""
-
-    problem: dict[str, Any]
-    rows: int
-    table_sha256: str
-    unit: Fraction
-    denominator: int
-    multipliers: list[int]
-    bound: Fraction
-    counts: list[Count]
-
-    @classmethod
-    def of(cls, certificate: HasDict | Mapping[str, Any] | str | Path) -> _Claim:
-        where = "certificate"
-        try:
-            data: Any = certificate
-            if isinstance(certificate, str | Path):
-                where = str(certificate)
-                data = json.loads(Path(certificate).read_text(encoding="utf-8"))
-            elif not isinstance(certificate, Mapping):
-                data = certificate.as_dict()
-            if data["format"] != FORMAT or data["version"] != VERSION:
-                raise InputError(f"{where}: not a dual certificate of version {VERSION}")
-            if not (EXACT.fullmatch(data["unit"]) and EXACT.fullmatch(data["bound"])):
-                raise InputError(f"{where}: unit and bound must be exact numbers that are not negative")
-            unit, bound = Fraction(data["unit"]), Fraction(data["bound"])
-            claim = cls(
-                data["problem"],
-                data["rows"],
-                data["table_sha256"],
-                unit,
-                data["denominator"],
-                data["multipliers"],
-                bound,
-                [_counting_row(each) for each in data["counting_rows"]],
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise InputError(f"{where}: cannot be read as a dual certificate ({type(error).__name__})") from None
-        if (
-            not isinstance(claim.problem, dict)
-            or type(claim.denominator) is not int
-            or claim.denominator < 1
-            or not isinstance(claim.multipliers, list)
-            or any(type(x) is not int for x in claim.multipliers)
-        ):
-            raise InputError(f"{where}: problem, denominator or multipliers are not what they should be")
-        return claim
-
-    def names(self, key: str) -> list[str]:
-        """Column names that the certificate gives."""
-        names = self.problem.get(key)
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InputError(f"the certificate does not name {WHAT[key]}")
-        return names
-
-    @property
-    def requirements(self) -> list[dict[str, Any]]:
-        """Requirements that the certificate gives, at least one."""
-        found = self.problem.get("requirements")
-        if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
-            raise InputError(f"the certificate does not name {WHAT['requirements']}")
-        return found
-
-    @property
-    def reading(self) -> SuppressedRows:
-        """How the certificate reads fully suppressed rows."""
-        reading = self.problem.get("suppressed_rows")
-        for known in SUPPRESSED_ROWS:
-            if reading == known:
-                return "exempt" if known == "exempt" else "strict"
-        raise InputError(f"the certificate does not name {WHAT['suppressed_rows']}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +182,7 @@ class _Demand:
         """The requirements in words."""
         return [_spelled(requirement) for requirement in self.problem["requirements"]]
 
-    def differences(self, claim: _Claim) -> list[str]:
+    def differences(self, claim: Claim) -> list[str]:
         """What the certificate says of another problem or another table."""
         found = []
         for key in sorted({*self.problem, *claim.problem}):
@@ -302,7 +211,7 @@ class _Demand:
         reading = " (fully suppressed rows need no partners)" if self.problem["suppressed_rows"] == "exempt" else ""
         return f"{table}{reading} {what}"
 
-    def report(self, claim: _Claim, bound: Fraction | None, problems: Sequence[str]) -> CertificateReport:
+    def report(self, claim: Claim, bound: Fraction | None, problems: Sequence[str]) -> CertificateReport:
         """bound: None where nothing could be recomputed."""
         return CertificateReport(
             valid=not problems,
@@ -315,16 +224,20 @@ class _Demand:
         )
 
 
-def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
+def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     """Compare, recompute and judge."""
     problems = demand.differences(claim)
     types = distinct(demand.table.keys.select(demand.table.quasi_identifiers))
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
+    rows = types["rows"].to_numpy().astype(np.int64)
     if any(count.rows[-1] >= types.height for count in claim.counts):
         problems.append("a counting row names a row that the table does not have")
     if any(count.multiplier < 0 for count in claim.counts):
         problems.append("a counting row has a negative multiplier")
+    problems += sorted({f"a rank-1 row has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
+    if any(cut.rows[-1] >= types.height for cut in claim.cuts):
+        problems.append("a rank-1 row names a row that the table does not have")
     vectors, columns = demand.vectors, demand.rules.columns
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:
@@ -332,22 +245,22 @@ def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
     unit = _unit(costs)
     if claim.unit != unit:
         problems.append("the certificate counts in another unit")
-    whole = [int(cost / unit) for cost in costs]
-    largest = max(whole, default=0) * claim.denominator + max(map(abs, claim.multipliers), default=0)
-    if largest * demand.table.n + sum(abs(count.multiplier) for count in claim.counts) >= ROOM:
-        problems.append("the multipliers are too large or too fine to be checked")
     if problems:
         return demand.report(claim, None, problems)
+    whole = [int(cost / unit) for cost in costs]
+    if _largest(claim, max(whole, default=0), rows) >= ROOM:
+        return demand.report(claim, None, ["the multipliers are too large or too fine to be checked"])
     top = tuple(rule.height for rule in columns)
     least = [demand.exempt if vector == top else demand.strict for vector in vectors]
     total = dual_value(
         [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)],
-        types["rows"].to_numpy().astype(np.int64),
+        rows,
         {supply.attribute: held_values(demand.table, types, supply.attribute) for supply in demand.strict.supplies},
         np.array(claim.multipliers, dtype=np.int64),
         LevelVectors(np.array(vectors, dtype=np.int64), whole, least),
         claim.denominator,
         claim.counts,
+        claim.cuts,
     )
     # the loss of every table is a whole number of units
     bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
@@ -356,15 +269,12 @@ def _check(demand: _Demand, claim: _Claim) -> CertificateReport:
     return demand.report(claim, bound, problems)
 
 
-def _counting_row(data: Mapping[str, Any]) -> Count:
-    """Raises ValueError for anything but ascending numbers of rows and a whole multiplier."""
-    rows, multiplier = data["rows"], data["multiplier"]
-    numbers = [*rows, multiplier]
-    if not rows or any(type(x) is not int for x in numbers) or rows[0] < 0:
-        raise ValueError
-    if any(a >= b for a, b in itertools.pairwise(rows)):
-        raise ValueError
-    return Count(np.array(rows, dtype=np.int64), multiplier)
+def _largest(claim: Claim, cost: int, rows: NDArray[np.int64]) -> int:
+    """No number within a subproblem is larger. cost: the largest of one row, in units. rows: copies of each."""
+    dearest = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
+    total = dearest * int(rows.sum()) + sum(count.multiplier for count in claim.counts)
+    total += sum(cut.multiplier * cut.limit(rows) for cut in claim.cuts)
+    return max([total, *(cut.denominator for cut in claim.cuts), *(cut.total(rows) for cut in claim.cuts)])
 
 
 def _unit(costs: Sequence[Fraction]) -> Fraction:

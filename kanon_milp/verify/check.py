@@ -62,7 +62,7 @@ def verify_files(
     quasi_identifiers: Sequence[str] | str,
     sensitive: Sequence[str] | str | None = None,
     *,
-    privacy: Sequence[Requirement] = (),
+    privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
     weights: Mapping[str, Number] | None = None,

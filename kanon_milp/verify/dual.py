@@ -9,22 +9,32 @@ is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (counting rows)
 
     L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. g runs over pairs of a level vector
-and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are released so. Left out are pairs for
-which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
+is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. With ν_R ≥ 0 for any whole weights
+p_R ≥ 0 on distinct rows and whole d_R ≥ 1 (rank-1 rows) so is
 
-Proof. Let a table give x_ig rows of kind i to g. Then Σ_g x_ig = n_i, so its loss Σ w_g x_ig is
-Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at least φ_g.
-Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none
+    L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over whole x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
+
+g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are
+released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
+
+Proof. Let a table give x_ig rows of kind i to g, all rows of g being one group. Then Σ_g x_ig = n_i, so its loss
+Σ w_g x_ig is Σ n_i λ_i + Σ_g Σ_i (w_g - λ_i) x_ig, and the inner sum is 0 or, for a group of at least κ_g rows, at
+least φ_g. Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none
 is in two; so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with
-that added to it: then the inner sum is 0 or at least φ_g + σ_g.
+that added to it: then the inner sum is 0 or at least φ_g + σ_g. In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most
+⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is whole, and not more than Σ_g p_R·x_g / d_R = p_R·n / d_R. So
+ν_R times the difference can be added too; it is 0 in g where x_g is.
 Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with
 κ_g' ≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g
 can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks
-for no more supply than κ_g does.) The order is strict, so this comes to an end, with groups of which none is dominated
-and that together lose no more than those at the start. They are the groups of a table too, so all of the above,
-counting rows included, holds for them.
+for no more supply than κ_g does.) If g' has rows already, the two groups become one, x_g + x_g'. The order is strict,
+so this comes to an end, with groups of which none is dominated and that together lose no more than those at the start.
+What is above is then said of these: they have whole numbers of rows that add up to n, and at least κ_g each, which is
+all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than the two had
+together: no term of the old groups is ever compared with one of the new ones, only their losses are.
 
+The terms of ν are not negative, so where φ_g without them is not, no search is needed. Where it is,
+`kanon_milp.verify.rank_one` searches for φ_g, or for something smaller, which proves less.
 Every level vector is gone through on its own, so a table of any size needs little memory.
 """
 
@@ -40,6 +50,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.cells import ColumnRule, Value
+from kanon_milp.verify.rank_one import Penalties, RankOne
 from kanon_milp.verify.sizes import Least, Supply
 
 ROOM = 1 << 62  # whole numbers stay below this
@@ -123,33 +134,43 @@ def dual_value(
     vectors: LevelVectors,
     denominator: int,
     counts: Sequence[Count] = (),
+    cuts: Sequence[RankOne] = (),
 ) -> int:
-    """L(λ, μ), times the denominator.
+    """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
     supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be
-    below `ROOM`. Raises InputError for a counting row with a multiplier below 0.
+    below `ROOM`, as must d_R and p_R·n. Raises InputError for a counting row or a rank-1 row with a multiplier below 0,
+    and for weights below 0 or d_R < 1.
     """
     if any(count.multiplier < 0 for count in counts):
         raise InputError("a counting row has a negative multiplier")
+    for cut in cuts:
+        if cut.problem is not None:
+            raise InputError(f"a rank-1 row has {cut.problem}")
     total = sum(n * each for n, each in zip(rows.tolist(), multipliers.tolist(), strict=True))
     for count in counts:
         total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))
+    total -= sum(cut.multiplier * cut.limit(rows) for cut in cuts)
     # the rows with the largest multipliers come first in every group
     order = np.argsort(-multipliers, kind="stable")
     rows, multipliers = rows[order], multipliers[order]
     place = np.argsort(order)
     counts = [replace(count, rows=place[count.rows]) for count in counts]
+    penalties = Penalties([replace(cut, rows=place[cut.rows]) for cut in cuts], rows)
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
     for v, cost in enumerate(vectors.costs):
         groups = _Groups.of(table.released(v))
-        phi = groups.open_values(rows, cost * denominator - multipliers, vectors.least[v].size)
-        phi += groups.surcharge(counts)
+        reduced, least = cost * denominator - multipliers, vectors.least[v].size
+        surcharge = groups.surcharge(counts)
+        phi = groups.open_values(rows, reduced, least) + surcharge
         open_groups = phi < 0
         open_groups[open_groups] = table.supplied(v, groups.only(open_groups))
         open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
-        total += sum(phi[open_groups].tolist())
+        chosen = groups.only(open_groups)
+        fixed = surcharge[open_groups]
+        total += sum(penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, least))
     return int(total)
 
 

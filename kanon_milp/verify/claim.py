@@ -1,0 +1,148 @@
+"""A certificate as the checker reads it: what it claims, and nothing that is believed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from kanon_milp.errors import InputError, unreadable
+from kanon_milp.problem import SUPPRESSED_ROWS, SuppressedRows
+from kanon_milp.verify.dual import Count
+from kanon_milp.verify.rank_one import RankOne
+from kanon_milp.verify.sizes import EXACT
+
+FORMAT = "kanon-milp dual certificate"
+VERSIONS = (2, 3)
+RANK_ONE = 3  # the version from which on there are rank-1 rows
+WHAT = {  # part of the problem → what else to name
+    "quasi_identifiers": "the quasi-identifiers",
+    "sensitive": "the sensitive attributes",
+    "requirements": "the requirements",
+    "suppressed_rows": "the reading of fully suppressed rows",
+    "columns": "the hierarchies, weights or level costs",
+    "patterns": "the pattern mask",
+}
+
+
+class HasDict(Protocol):
+    """What a certificate in memory can do."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as in the file."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A certificate as it is read; nothing of it is trusted."""
+
+    problem: dict[str, Any]
+    rows: int
+    table_sha256: str
+    unit: Fraction
+    denominator: int
+    multipliers: list[int]
+    bound: Fraction
+    counts: list[Count]
+    cuts: list[RankOne]
+
+    @classmethod
+    def of(cls, certificate: HasDict | Mapping[str, Any] | str | Path) -> Claim:
+        """Read it; raises InputError for something that is no certificate."""
+        where = "certificate"
+        try:
+            data: Any = certificate
+            if isinstance(certificate, str | Path):
+                where = str(certificate)
+                data = json.loads(Path(certificate).read_text(encoding="utf-8"))
+            elif not isinstance(certificate, Mapping):
+                data = certificate.as_dict()
+            if data["format"] != FORMAT or data["version"] not in VERSIONS:
+                raise InputError(f"{where}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
+            if not (EXACT.fullmatch(data["unit"]) and EXACT.fullmatch(data["bound"])):
+                raise InputError(f"{where}: unit and bound must be exact numbers that are not negative")
+            unit, bound = Fraction(data["unit"]), Fraction(data["bound"])
+            claim = cls(
+                data["problem"],
+                data["rows"],
+                data["table_sha256"],
+                unit,
+                data["denominator"],
+                data["multipliers"],
+                bound,
+                [_counting_row(each) for each in data["counting_rows"]],
+                [_rank_one_row(each) for each in data["rank_one_rows"]] if data["version"] >= RANK_ONE else [],
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise InputError(f"{where}: cannot be read as a dual certificate ({unreadable(error)})") from None
+        if (
+            not isinstance(claim.problem, dict)
+            or type(claim.denominator) is not int
+            or claim.denominator < 1
+            or not isinstance(claim.multipliers, list)
+            or any(type(x) is not int for x in claim.multipliers)
+        ):
+            raise InputError(f"{where}: problem, denominator or multipliers are not what they should be")
+        return claim
+
+    def names(self, key: str) -> list[str]:
+        """Column names that the certificate gives."""
+        names = self.problem.get(key)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"the certificate does not name {WHAT[key]}")
+        return names
+
+    @property
+    def requirements(self) -> list[dict[str, Any]]:
+        """Requirements that the certificate gives, at least one."""
+        found = self.problem.get("requirements")
+        if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+            raise InputError(f"the certificate does not name {WHAT['requirements']}")
+        return found
+
+    @property
+    def reading(self) -> SuppressedRows:
+        """How the certificate reads fully suppressed rows."""
+        reading = self.problem.get("suppressed_rows")
+        for known in SUPPRESSED_ROWS:
+            if reading == known:
+                return "exempt" if known == "exempt" else "strict"
+        raise InputError(f"the certificate does not name {WHAT['suppressed_rows']}")
+
+
+def _counting_row(data: Mapping[str, Any]) -> Count:
+    """Raises ValueError for anything but ascending numbers of rows and a whole multiplier."""
+    return Count(np.array(_ascending(data["rows"]), dtype=np.int64), _whole(data["multiplier"]))
+
+
+def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
+    """Raises ValueError for anything but ascending numbers of rows, a whole weight for each, and two whole numbers."""
+    rows, weights = _ascending(data["rows"]), data["weights"]
+    if not isinstance(weights, list | tuple) or len(weights) != len(rows):
+        raise ValueError
+    return RankOne(
+        np.array(rows, dtype=np.int64),
+        np.array([_whole(p) for p in weights], dtype=np.int64),
+        _whole(data["denominator"]),
+        _whole(data["multiplier"]),
+    )
+
+
+def _ascending(rows: object) -> list[int]:
+    if not isinstance(rows, list | tuple) or not rows or any(type(x) is not int for x in rows) or rows[0] < 0:
+        raise ValueError
+    if any(a >= b for a, b in itertools.pairwise(rows)):
+        raise ValueError
+    return list(rows)
+
+
+def _whole(number: object) -> int:
+    if type(number) is not int:
+        raise ValueError
+    return number
