@@ -12,29 +12,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kanon_milp.algorithms.greedy import greedy
-from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.compilation import compile_model
+from kanon_milp.columns import RoundLimits, raise_bound, sweep_blocks
 from kanon_milp.infeasibility import explain_infeasible
 from kanon_milp.judgement import Scale, judge
-from kanon_milp.monolithic import assignment_of, start_of
-from kanon_milp.proof import WHOLE_GAP, safe_bound
-from kanon_milp.reductions.base import Dropped, restore
+from kanon_milp.ledger import Ledger
 from kanon_milp.reductions.fixing import ReducedCosts
+from kanon_milp.remainder import MODEL_PAIRS, Remainder
 from kanon_milp.result import Result
 from kanon_milp.run import Run
 from kanon_milp.search.effort import Effort
 from kanon_milp.search.grouping import close_groups
 from kanon_milp.search.pool import Pool, open_pool
 from kanon_milp.search.search import Search
-from kanon_milp.solvers import OnProgress, Progress, StopReason
+from kanon_milp.solvers import OnProgress, StopReason
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -42,50 +37,14 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 600.0  # where neither a time limit nor an iteration limit is given
 BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
 COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
-MODEL_PAIRS = 300_000  # what is left after fixing goes to the solver as one model up to this size
 SEARCH_SHARE = 0.3  # of the time before it does, at most
+MASTER_TYPES = 3_000  # row types up to which rank-1 rows are generated over all of them at once; more in blocks
+SWEEP_SHARE = 0.25  # of the time after the bound, for blocks
+SWEEP_SECONDS = 240.0  # time limit from which on there is enough for these
+EASY_PAIRS = 5_000  # what is left after fixing goes to the solver at once up to this size
+RAISE_SHARE = 0.4  # of the time after the search, for rank-1 rows at most
+COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
 PATIENCE = 2  # turns of such a search that find nothing
-
-
-@dataclass
-class Ledger:
-    """What is known so far, in units of the loss: the cheapest assignment and the proven bound; tells who wants to
-    know."""
-
-    unit: Fraction
-    began: float
-    on_progress: OnProgress | None
-    bound: int = 0
-    best: Assignment | None = None
-    trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
-
-    def better(self, assignment: Assignment | None) -> None:
-        """Take a table if it is the cheapest so far."""
-        if assignment is not None and (self.best is None or assignment.cost < self.best.cost):
-            self.best = assignment
-            self._note()
-
-    def higher(self, bound: int) -> None:
-        """Take a proven bound if it is the highest so far."""
-        if bound > self.bound:
-            self.bound = bound
-            self._note()
-
-    def show(self, point: Progress) -> None:
-        """Pass on what a bound that is on its way has reached (in floating point)."""
-        if self.on_progress is not None:
-            bound = self.bound if point.bound is None else max(self.bound, point.bound)
-            self.on_progress(Progress(time.perf_counter() - self.began, self._loss(), bound * float(self.unit)))
-
-    def _note(self) -> None:
-        seconds = time.perf_counter() - self.began
-        point = (seconds, self._loss(), self.bound * float(self.unit))
-        self.trajectory.append(point)
-        if self.on_progress is not None:
-            self.on_progress(Progress(*point))
-
-    def _loss(self) -> float | None:
-        return None if self.best is None else self.best.cost * float(self.unit)
 
 
 def close_in(
@@ -123,9 +82,15 @@ def close_in(
         closing = _Closing(run, dual, ledger, pool, stop, ends, iterations)
         with clock.step("search"):
             closing.search()
+        if closing.worth_raising():
+            with clock.step("bound"):
+                closing.raise_bound()
         size, reason, message = (0, 0), closing.why(), ""
         if reason is not StopReason.OPTIMAL and not stop.is_set():
-            size, reason, message = closing.solve_rest()
+            size, stopped, message = Remainder(run, closing.dual, ledger, stop, ends).solve()
+            reason = stopped or closing.why()
+        dual, lost = closing.dual, pool.losses()
+    message = "; ".join(each for each in (message, lost) if each)
     scale = Scale(1, instance.levels.unit, integral=True)
     bound = float(ledger.bound)
     trajectory = tuple(ledger.trajectory)
@@ -190,50 +155,49 @@ class _Closing:
         effort = Effort(self.ends, self.iterations, self.stop, self.enough)
         if self.run.prepared.instance.candidates.pairs <= MODEL_PAIRS:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
+        elif self.sweeps:
+            effort = effort.part((1 - SWEEP_SHARE) * effort.left)
         seed, instance = self.run.options.seed, self.run.prepared.instance
         search = Search(instance, self.dual, self.ledger.best, self.pool, effort, seed, self.ledger.better)
         search.run(self.run.adapter, self.run.options)
 
-    def solve_rest(self) -> tuple[tuple[int, int], StopReason, str]:
-        """The model of all that a better table could use, if it is not too large; its size and why it stopped."""
-        run, ledger, instance = self.run, self.ledger, self.run.prepared.instance
-        steps: list[Dropped] = []
-        if ledger.best is not None:
-            # one more than the incumbent: that it survives makes it a complete start
-            fixing = ReducedCosts(round_dual(self.dual), ledger.best.cost + 1)
-            steps.append(fixing.apply(instance))
-        rest = steps[-1].instance if steps else instance
-        if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:
-            return (0, 0), self.why(), ""
-        with run.clock.step("build"):
-            model = run.prepared.formulation.build(rest)
-        with run.clock.step("handover"):
-            compiled = compile_model(model)
-        size = (compiled.linear.variables, compiled.linear.constraints)
-        left = self.ends - time.perf_counter()
-        if left <= 0:
-            return size, self.why(), ""
-        limited = replace(run.options, time_limit=None if math.isinf(left) else left, absolute_gap=WHOLE_GAP)
-        start = None
-        if ledger.best is not None:
-            candidate = np.searchsorted(steps[-1].origin, ledger.best.candidate)
-            start = start_of(rest, model, compiled, replace(ledger.best, candidate=candidate))
-        with run.clock.step("solve"):
-            answer = run.adapter.solve(
-                compiled.linear,
-                limited,
-                start=start,
-                on_progress=lambda point: ledger.show(replace(point, bound=safe_bound(point.bound, integral=True))),
-                interrupt=self.stop,
-            )
-        if answer.x is not None:
-            found = assignment_of(rest, model, compiled, answer.x, own=True)
-            ledger.better(close_groups(instance, restore(steps, found)))
-        bound = safe_bound(answer.bound, integral=True)
-        if bound is not None:
-            # what costs as much as the incumbent may be missing from the rest
-            ledger.higher(int(bound) if ledger.best is None else min(int(bound), ledger.best.cost))
-        return size, answer.stop_reason, answer.message
+    @property
+    def sweeps(self) -> bool:
+        """Whether blocks of row types are swept: where one master problem for all would be too large, the time is
+        measured, and there is enough of it. With more than one worker, what a sweep gives depends on who is first."""
+        fits = self.run.prepared.instance.types.count <= MASTER_TYPES
+        return not fits and self.iterations is None and self.ends - self.run.clock.began >= SWEEP_SECONDS
+
+    def worth_raising(self) -> bool:
+        """Whether rank-1 rows are worth their time: what plain multipliers leave is more than a moment's work for the
+        solver."""
+        instance, best = self.run.prepared.instance, self.ledger.best
+        if best is None or self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED):
+            return False
+        if time.perf_counter() >= self.ends or not (self.sweeps or instance.types.count <= MASTER_TYPES):
+            return False
+        _, pairs = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
+        return int(pairs.sum()) > EASY_PAIRS
+
+    def raise_bound(self) -> None:
+        """Rounds of rank-1 rows: over all row types for a part of the time, or in blocks until it is over."""
+        instance, best, now = self.run.prepared.instance, self.ledger.best, time.perf_counter()
+        assert best is not None
+        share = 1.0 if self.sweeps else RAISE_SHARE
+        limits = RoundLimits(
+            target=math.ceil(best.cost * (1 - self.run.options.gap)),
+            ends=now + share * (self.ends - now),
+            rounds=None if self.iterations is None else COUNTED_ROUNDS,
+            interrupt=self.stop,
+        )
+        if self.sweeps:
+            raised = sweep_blocks(instance, self.dual, self.pool, limits, self.run.options.seed, self.ledger.show)
+        else:
+            raised = raise_bound(instance, self.dual, best, limits, self.ledger.show)
+        proven = proven_bound(instance, round_dual(raised))
+        if proven > self.ledger.bound:
+            self.dual = raised
+            self.ledger.higher(proven)
 
 
 @contextmanager

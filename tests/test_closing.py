@@ -13,12 +13,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import closing
+from kanon_milp import closing, remainder
 from kanon_milp.errors import InputError
 from kanon_milp.verify import verify_files
 
@@ -31,7 +32,7 @@ def adult(folder: Path, rows: int, k: int) -> km.Problem:
 
 
 @given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 25))
 def test_it_agrees_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     result = km.solve(case.problem(), method="search", iteration_limit=2)
@@ -132,7 +133,7 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
 
 
 def test_without_a_model_of_the_rest_there_is_still_a_bound(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closing, "MODEL_PAIRS", 0)
+    monkeypatch.setattr(remainder, "MODEL_PAIRS", 0)
     result = km.solve(adult(data_folder, 80, 5), method="search", iteration_limit=2)
     assert result.verified
     assert result.stop_reason == "iteration_limit"

@@ -1,0 +1,112 @@
+"""Groups as columns: which candidate, and how many rows of each row type it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.algorithms.row_assignment import Assignment
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups as CSR: group c takes copies[e] rows of types[e] for e in indptr[c]:indptr[c+1], types ascending.
+
+    candidate, sizes: int64 (C,), sizes in rows.
+    """
+
+    candidate: Ints
+    indptr: Ints
+    types: Ints
+    copies: Ints
+
+    @classmethod
+    def of_rows(cls, candidate: Ints, sizes: Ints, rows: Ints) -> Groups:
+        """From row types one after the other, each as often as it has rows in the group (`cheapest_groups`)."""
+        group = np.repeat(np.arange(len(candidate)), sizes)
+        order = np.lexsort((rows, group))
+        group, rows = group[order], rows[order]
+        first = np.flatnonzero(
+            np.concatenate([[True], (group[1:] != group[:-1]) | (rows[1:] != rows[:-1])])[: len(rows)]
+        )
+        copies = np.diff(np.concatenate([first, [len(rows)]]))
+        begins = np.concatenate([[0], np.cumsum(np.bincount(group[first], minlength=len(candidate)))])
+        return cls(candidate, begins.astype(np.int64), rows[first], copies.astype(np.int64))
+
+    @classmethod
+    def of_assignment(cls, assignment: Assignment) -> Groups:
+        """The groups of a table, one for each candidate that is used."""
+        order = np.lexsort((assignment.row_type, assignment.candidate))
+        candidate = assignment.candidate[order]
+        used, first = np.unique(candidate, return_index=True)
+        return cls(
+            used.astype(np.int64),
+            np.concatenate([first, [len(order)]]).astype(np.int64),
+            assignment.row_type[order].astype(np.int64),
+            assignment.rows[order].astype(np.int64),
+        )
+
+    @classmethod
+    def none(cls) -> Groups:
+        """No groups."""
+        empty = np.empty(0, np.int64)
+        return cls(empty, np.zeros(1, np.int64), empty, empty)
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.candidate)
+
+    @property
+    def sizes(self) -> Ints:
+        """Rows of each group, int64 (C,)."""
+        return np.bincount(self.of_entry(), weights=self.copies, minlength=self.count).astype(np.int64)
+
+    def of_entry(self) -> Ints:
+        """The group of each entry of `types`."""
+        return np.repeat(np.arange(self.count), np.diff(self.indptr))
+
+    def subset(self, keep: Flags) -> Groups:
+        """Only some of the groups."""
+        lengths = np.diff(self.indptr)
+        inside = np.repeat(keep, lengths)
+        indptr = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
+        return Groups(self.candidate[keep], indptr, self.types[inside], self.copies[inside])
+
+    def holds(self, types: int) -> Flags:
+        """Per group whether it has a row of the first row types, below this number."""
+        return np.bincount(self.of_entry(), weights=self.types < types, minlength=self.count) > 0
+
+    def within(self, types: int) -> Groups:
+        """The same groups without their rows of the row types from this number on."""
+        inside = self.types < types
+        begins = np.concatenate([[0], np.cumsum(inside)]).astype(np.int64)
+        return Groups(self.candidate, begins[self.indptr], self.types[inside], self.copies[inside])
+
+    def joined(self, others: Groups) -> Groups:
+        """These groups and then the others."""
+        return Groups(
+            np.concatenate([self.candidate, others.candidate]),
+            np.concatenate([self.indptr, others.indptr[1:] + self.indptr[-1]]),
+            np.concatenate([self.types, others.types]),
+            np.concatenate([self.copies, others.copies]),
+        )
+
+    def by_type(self, types: int) -> tuple[Ints, Ints, Ints]:
+        """The same by row type: (begins, group, copies) as CSR."""
+        order = np.argsort(self.types, kind="stable")
+        begins = np.concatenate([[0], np.cumsum(np.bincount(self.types, minlength=types))]).astype(np.int64)
+        return begins, self.of_entry()[order], self.copies[order]
+
+    def keys(self) -> list[bytes]:
+        """One value for each group that tells it apart."""
+        entries = np.stack([self.types, self.copies], axis=1)
+        return [
+            int(g).to_bytes(8, "little") + entries[begin:end].tobytes()
+            for g, begin, end in zip(self.candidate, self.indptr[:-1], self.indptr[1:], strict=True)
+        ]

@@ -1,0 +1,334 @@
+"""Finding violated rank-1 rows for fractional groups: all with up to three row types, then larger ones from these.
+
+Rows with weights 1/2 on three rows are those of Jepsen et al. (2008). Larger ones are climbed to: for a denominator d a
+set grows by one row type at a time, with the weight that suits it best, and after each step row types are exchanged,
+or change their weights, while that helps. For two to five row types this comes to the families of Pecin et al. (2017),
+which it finds without a list of them; beyond five, sets of up to nine row types close another tenth of the gap. Any
+set and weights are valid (`kanon_milp.bounds.rank_one`), so nothing here has to be exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.columns.pool import Groups
+from kanon_milp.compiled import compiled
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Row: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Row types in rising order, their weights, the denominator."""
+
+DENOMINATORS = (2, 3, 4, 5)
+WIDEST = 9  # row types
+LEAST_VIOLATION = 0.03
+NEARLY = -0.15  # triples violated by this are seeds of larger sets
+SEEDS = 400
+TOUCHING = 6  # new rows of a round that a row type is part of, at most
+
+
+def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneRows) -> RankOneRows:
+    """Up to `most` violated rows that are not known, the most violated ones for their width, spread over the row types.
+
+    share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
+    """
+    used = share > 1e-7
+    few, weight = groups.subset(used), share[used]
+    begins, of_type, copies_of_type = few.by_type(len(counts))
+    present = np.flatnonzero(np.diff(begins))
+    sets, violations = _smallest(
+        few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, present, NEARLY
+    )
+    order = np.argsort(-violations, kind="stable")
+    violated = order[violations[order] > LEAST_VIOLATION]
+    found = _rows(sets[violated], (sets[violated] >= 0).astype(np.int64), violations[violated], 2)
+    triples = order[sets[order, 2] >= 0][:SEEDS]
+    for denominator in DENOMINATORS:
+        grown = _climb(
+            few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, sets[triples],
+            denominator, WIDEST, LEAST_VIOLATION,
+        )  # fmt: skip
+        found += _rows(*grown, denominator)
+    return _choose(found, most, len(counts), known)
+
+
+def _rows(sets: Ints, weights: Ints, violations: Floats, denominator: int) -> list[tuple[float, Row]]:
+    """Rows in lowest terms with their scores. sets: row types, -1 for none."""
+    found = []
+    for each, by, violation in zip(sets.tolist(), weights.tolist(), violations.tolist(), strict=True):
+        pairs = sorted((i, p) for i, p in zip(each, by, strict=True) if i >= 0)
+        shared = math.gcd(denominator, *(p for _, p in pairs))
+        row = tuple(i for i, _ in pairs), tuple(p // shared for _, p in pairs), denominator // shared
+        # a wide row is a part of more groups and says less about each
+        found.append((violation / math.sqrt(len(pairs)), row))
+    return found
+
+
+def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOneRows) -> RankOneRows:
+    """Those of the highest scores, none twice, and no row type in too many."""
+    found.sort(key=lambda each: (-each[0], each[1]))
+    seen: set[Row] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
+    touched = np.zeros(types, dtype=np.int64)
+    rows: list[Row] = []
+    for _, row in found:
+        chosen = list(row[0])
+        if row in seen or (touched[chosen] >= TOUCHING).any():
+            continue
+        seen.add(row)
+        touched[chosen] += 1
+        rows.append(row)
+        if len(rows) == most:
+            break
+    return RankOneRows.of(rows)
+
+
+@compiled
+def _smallest(
+    indptr: Ints,
+    types: Ints,
+    copies: Ints,
+    share: Floats,
+    begins: Ints,
+    of_type: Ints,
+    copies_of_type: Ints,
+    counts: Ints,
+    present: Ints,
+    least: float,
+) -> tuple[Ints, Floats]:
+    """Sets of one to three row types (-1 for none) and by how much Σ ⌊Σ a_i / 2⌋ θ is above its right side, if above
+    `least`.
+
+    ⌊(a+b)/2⌋ = ⌊a/2⌋ + ⌊b/2⌋ + 1 where both are odd: the row types of a triple are linked where a group holds odd
+    numbers of both. With fewer than two links a triple says no more than its parts do.
+    """
+    size = len(present)
+    place = np.full(len(counts), -1, np.int64)
+    for p in range(size):
+        place[present[p]] = p
+    alone, link = np.zeros(size), np.zeros((size, size))
+    for c in range(len(share)):
+        for e in range(indptr[c], indptr[c + 1]):
+            alone[place[types[e]]] += share[c] * (copies[e] // 2)
+            for f in range(indptr[c], indptr[c + 1]):
+                if f != e and copies[e] % 2 == 1 and copies[f] % 2 == 1:
+                    link[place[types[e]], place[types[f]]] += share[c]
+    found, violation = np.empty((1024, 3), np.int64), np.empty(1024)
+    end = 0
+    every = np.zeros(size)  # share of the groups with odd numbers of all three, by the third
+    for p in range(size):
+        i = present[p]
+        room = (size + 1) ** 2  # what one p can add
+        if end + room > len(violation):
+            found = np.concatenate((found, np.empty((room, 3), np.int64)))
+            violation = np.concatenate((violation, np.empty(room)))
+        if alone[p] - counts[i] // 2 > least and counts[i] > 1:
+            found[end, 0], found[end, 1], found[end, 2], violation[end] = i, -1, -1, alone[p] - counts[i] // 2
+            end += 1
+        for q in range(p + 1, size):
+            j = present[q]
+            if link[p, q] <= 0:
+                continue
+            over = alone[p] + alone[q] + link[p, q] - (counts[i] + counts[j]) // 2
+            if over > least and counts[i] + counts[j] > 2:
+                found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, -1, over
+                end += 1
+            _thirds(i, j, indptr, types, copies, share, begins, of_type, place, every, 1.0)
+            for r in range(p + 1, size):
+                # from the first of its links alone
+                if r == q or (r < q and link[p, r] > 0) or (link[p, r] <= 0 and link[q, r] <= 0):
+                    continue
+                over = alone[p] + alone[q] + alone[r] + link[p, q] + link[p, r] + link[q, r] - 2 * every[r]
+                over -= (counts[i] + counts[j] + counts[present[r]]) // 2
+                if over > least:
+                    found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, present[r], over
+                    end += 1
+            _thirds(i, j, indptr, types, copies, share, begins, of_type, place, every, 0.0)
+    return found[:end].copy(), violation[:end].copy()
+
+
+@compiled
+def _thirds(
+    i: int,
+    j: int,
+    indptr: Ints,
+    types: Ints,
+    copies: Ints,
+    share: Floats,
+    begins: Ints,
+    of_type: Ints,
+    place: Ints,
+    every: Floats,
+    factor: float,
+) -> None:
+    """Share of the groups with odd numbers of i, j and a third row type, into `every`; factor 0 clears it."""
+    for at in range(begins[i], begins[i + 1]):
+        c = of_type[at]
+        odd = 0
+        for e in range(indptr[c], indptr[c + 1]):
+            if (types[e] == i or types[e] == j) and copies[e] % 2 == 1:
+                odd += 1
+        if odd == 2:
+            for e in range(indptr[c], indptr[c + 1]):
+                if copies[e] % 2 == 1:
+                    every[place[types[e]]] = factor * (every[place[types[e]]] + share[c])
+
+
+@compiled
+def _put(
+    i: int, weight: int, d: int, share: Floats, begins: Ints, of_type: Ints, copies_of_type: Ints, total: Ints
+) -> float:
+    """Add so many times row type i to the sums of all groups; by how much Σ ⌊sum / d⌋ θ rises."""
+    rise = 0.0
+    for at in range(begins[i], begins[i + 1]):
+        c = of_type[at]
+        before = total[c]
+        total[c] = before + weight * copies_of_type[at]
+        rise += share[c] * (total[c] // d - before // d)
+    return rise
+
+
+@compiled
+def _best_addition(
+    chosen: Ints,
+    without: int,
+    d: int,
+    indptr: Ints,
+    types: Ints,
+    copies: Ints,
+    share: Floats,
+    begins: Ints,
+    of_type: Ints,
+    counts: Ints,
+    total: Ints,
+    right: int,
+    inside: NDArray[np.bool_],
+    alone: Floats,
+    gain: Floats,
+    last: Ints,
+    stamp: int,
+) -> tuple[float, int, int]:
+    """The row type that is best to add to the chosen ones, except that at place `without`, with its weight.
+
+    Returns (violation less what Σ ⌊sum / d⌋ θ is now, row type, weight); the row type is -1 where there is none that
+    shares a group with them. last: int64 (C,), the last `stamp` with which a group was seen; gain: zeros (t, d).
+    """
+    top, which, by = -np.inf, -1, 0
+    near = np.empty(len(counts), np.int64)
+    close = 0
+    for x in range(len(chosen)):
+        if x == without:
+            continue
+        for at in range(begins[chosen[x]], begins[chosen[x] + 1]):
+            c = of_type[at]
+            if last[c] == stamp:
+                continue
+            last[c] = stamp
+            for e in range(indptr[c], indptr[c + 1]):
+                i = types[e]
+                if inside[i]:
+                    continue
+                if gain[i, 0] == 0:
+                    gain[i, 0] = 1
+                    near[close] = i
+                    close += 1
+                for p in range(1, d):
+                    more = (total[c] + p * copies[e]) // d - total[c] // d - p * copies[e] // d
+                    if more > 0:
+                        gain[i, p] += share[c] * more
+    for x in range(close):
+        i = near[x]
+        for p in range(1, d):
+            value = gain[i, p] + alone[i, p] - (right + p * counts[i]) // d
+            if value > top:
+                top, which, by = value, i, p
+        gain[i, :] = 0
+    return top, which, by
+
+
+@compiled
+def _climb(
+    indptr: Ints,
+    types: Ints,
+    copies: Ints,
+    share: Floats,
+    begins: Ints,
+    of_type: Ints,
+    copies_of_type: Ints,
+    counts: Ints,
+    seeds: Ints,
+    d: int,
+    widest: int,
+    least: float,
+) -> tuple[Ints, Ints, Floats]:
+    """From each seed, with weights 1/d, up to `widest` row types; what is violated by more than `least` at any width.
+
+    Returns (row types, -1 for none; weights; violations).
+    """
+    found, weights, violation = np.empty((1024, widest), np.int64), np.empty((1024, widest), np.int64), np.empty(1024)
+    end, stamp = 0, 0
+    total, last = np.zeros(len(share), np.int64), np.zeros(len(share), np.int64)
+    inside, gain, alone = np.zeros(len(counts), np.bool_), np.zeros((len(counts), d)), np.zeros((len(counts), d))
+    for i in range(len(counts)):
+        for at in range(begins[i], begins[i + 1]):
+            for p in range(1, d):
+                alone[i, p] += share[of_type[at]] * (p * copies_of_type[at] // d)
+    chosen, weight = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    for s in range(len(seeds)):
+        size, left, right = 0, 0.0, 0
+        for i in seeds[s]:
+            chosen[size], weight[size] = i, 1
+            inside[i] = True
+            left += _put(i, 1, d, share, begins, of_type, copies_of_type, total)
+            right += counts[i]
+            size += 1
+        place, same = 0, 0  # same: exchanges in a row that did not help
+        while True:
+            value = left - right // d
+            grows = same == size
+            if grows:
+                if value > least:
+                    if end == len(violation):
+                        found = np.concatenate((found, np.empty_like(found)))
+                        weights = np.concatenate((weights, np.empty_like(weights)))
+                        violation = np.concatenate((violation, np.empty_like(violation)))
+                    found[end], weights[end], violation[end] = -1, 0, value
+                    found[end, :size], weights[end, :size] = chosen[:size], weight[:size]
+                    end += 1
+                if size == widest:
+                    break
+                place = size
+            else:
+                place = place % size
+                i, p = chosen[place], weight[place]
+                inside[i] = False
+                left += _put(i, -p, d, share, begins, of_type, copies_of_type, total)
+                right -= p * counts[i]
+            stamp += 1
+            top, which, by = _best_addition(
+                chosen[:size], place, d, indptr, types, copies, share, begins, of_type, counts, total, right, inside,
+                alone, gain, last, stamp,
+            )  # fmt: skip
+            if grows:
+                if which < 0:
+                    break
+                size += 1
+                same = 1
+            elif left + top > value + 1e-9:
+                same = 1
+            else:
+                which, by = i, p
+                same += 1
+            chosen[place], weight[place] = which, by
+            inside[which] = True
+            left += _put(which, by, d, share, begins, of_type, copies_of_type, total)
+            right += by * counts[which]
+            place += 1
+        for x in range(size):
+            inside[chosen[x]] = False
+            _put(chosen[x], -weight[x], d, share, begins, of_type, copies_of_type, total)
+    return found[:end].copy(), weights[:end].copy(), violation[:end].copy()

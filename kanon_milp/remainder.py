@@ -1,0 +1,122 @@
+"""What is left after fixing, as one model for the solver; again with less left when a better table turns up."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kanon_milp.bounds import round_dual
+from kanon_milp.compilation import compile_model
+from kanon_milp.instance import Instance
+from kanon_milp.ledger import Ledger
+from kanon_milp.monolithic import assignment_of, start_of, whole_assignment
+from kanon_milp.proof import WHOLE_GAP, safe_bound
+from kanon_milp.reductions.base import Dropped, restore
+from kanon_milp.reductions.fixing import ReducedCosts
+from kanon_milp.run import Run
+from kanon_milp.search.grouping import close_groups
+from kanon_milp.solvers import Progress, SolverResult, StopReason
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+MODEL_PAIRS = 300_000  # what is left after fixing goes to the solver as one model up to this size
+WORTH = 0.7  # the model is made anew if no more than this part of its pairs would be left
+
+
+class _Call(threading.Event):
+    """Set by a better table, or by whoever sets the other event."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self.other = other
+
+    def is_set(self) -> bool:
+        """Whether one of the two is."""
+        return super().is_set() or self.other.is_set()
+
+
+@dataclass(eq=False)
+class Remainder:
+    """The models of what a better table could use, until nothing better is left, or the time is over."""
+
+    run: Run
+    dual: DualPoint
+    ledger: Ledger
+    stop: threading.Event
+    ends: float
+
+    def solve(self) -> tuple[tuple[int, int], StopReason | None, str]:
+        """Number of variables and constraints of the last model, why it stopped, and what the solver says.
+
+        None: no solver has run, because too much is left or the time is over.
+        """
+        size, reason, message = (0, 0), None, ""
+        while True:
+            before = self.ledger.best
+            step = self._fixed(None if before is None else before.cost)
+            rest = self.run.prepared.instance if step is None else step.instance
+            if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:
+                return size, reason, message
+            size, answer = self._solve(rest, step)
+            if answer is None:
+                return size, reason, message
+            reason, message = answer.stop_reason, answer.message
+            best = self.ledger.best
+            if reason is not StopReason.INTERRUPTED or self.stop.is_set():
+                return size, reason, message
+            if best is before or best is None or best.cost <= self.ledger.bound:
+                return size, None, message
+
+    def _fixed(self, incumbent: int | None) -> Dropped | None:
+        """What is left for tables no dearer than the incumbent: it is among them, so there is a complete start."""
+        if incumbent is None:
+            return None
+        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.run.prepared.instance)
+
+    def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
+        run, ledger = self.run, self.ledger
+        with run.clock.step("build"):
+            model = run.prepared.formulation.build(rest)
+        with run.clock.step("handover"):
+            compiled = whole_assignment(rest, compile_model(model), model)
+        size = (compiled.linear.variables, compiled.linear.constraints)
+        left = self.ends - time.perf_counter()
+        if left <= 0:
+            return size, None
+        limited = replace(run.options, time_limit=None if math.isinf(left) else left, absolute_gap=WHOLE_GAP)
+        start = None
+        if ledger.best is not None and step is not None:
+            candidate = np.searchsorted(step.origin, ledger.best.candidate)
+            start = start_of(rest, model, compiled, replace(ledger.best, candidate=candidate))
+        call = _Call(self.stop)
+        seen: list[int] = [] if ledger.best is None else [ledger.best.cost]
+
+        def watch(point: Progress) -> None:
+            ledger.show(replace(point, bound=safe_bound(point.bound, integral=True)))
+            if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
+                seen.append(round(point.incumbent))
+                if self._left(seen[-1]) <= WORTH * rest.candidates.pairs:
+                    call.set()
+
+        with run.clock.step("solve"):
+            answer = run.adapter.solve(compiled.linear, limited, start=start, on_progress=watch, interrupt=call)
+        incumbent = None if ledger.best is None else ledger.best.cost
+        if answer.x is not None:
+            found = assignment_of(rest, model, compiled, answer.x, own=True)
+            ledger.better(close_groups(run.prepared.instance, restore([] if step is None else [step], found)))
+        bound = safe_bound(answer.bound, integral=True)
+        if bound is not None:
+            # what costs as much as the incumbent may be missing from the rest
+            ledger.higher(int(bound) if incumbent is None else min(int(bound), incumbent))
+        return size, answer
+
+    def _left(self, incumbent: int) -> int:
+        """Pairs that would be left."""
+        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.run.prepared.instance)
+        return int(pairs.sum())

@@ -1,0 +1,415 @@
+"""Groups as plain lists; parts and their master problem against the linear program over all groups and all tables."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from scipy.optimize import linprog
+from strategies import Case, cases
+
+from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.columns.master import Limits, Master
+from kanon_milp.columns.part import Part, Point, Pricing, coefficients
+from kanon_milp.columns.pool import Groups
+from kanon_milp.columns.separation import separate
+from kanon_milp.instance import prepare
+from kanon_milp.reductions import reduce
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+Row = tuple[list[int], list[int], int]
+Group = tuple[int, tuple[int, ...]]  # candidate, row types in rising order, each as often as it has rows
+NEAR = 1e-6
+FINE = 1e-5  # reduced costs of this size are not looked at, candidate by candidate
+
+# --------------------------------------------------------------------------------------------- groups as plain lists
+
+groups_of = st.lists(
+    st.tuples(st.integers(0, 4), st.lists(st.integers(0, 5), min_size=1, max_size=6).map(tuple)),
+    max_size=6,
+)
+
+
+def packed(groups: list[Group]) -> Groups:
+    return Groups.of_rows(
+        np.array([g for g, _ in groups], dtype=np.int64),
+        np.array([len(rows) for _, rows in groups], dtype=np.int64),
+        np.array([i for _, rows in groups for i in rows], dtype=np.int64),
+    )
+
+
+def read(groups: Groups) -> list[Group]:
+    assert all(each.dtype == np.int64 for each in (groups.candidate, groups.indptr, groups.types, groups.copies))
+    assert groups.count == len(groups.candidate) == len(groups.indptr) - 1
+    found = []
+    for g, begin, end in zip(groups.candidate.tolist(), groups.indptr[:-1], groups.indptr[1:], strict=True):
+        types, copies = groups.types[begin:end].tolist(), groups.copies[begin:end].tolist()
+        assert types == sorted(set(types))
+        found.append((g, tuple(i for i, a in zip(types, copies, strict=True) for _ in range(a))))
+    return found
+
+
+def ordered(groups: list[Group]) -> list[Group]:
+    return [(g, tuple(sorted(rows))) for g, rows in groups]
+
+
+@given(groups_of, groups_of, st.data())
+@settings(relaxed, max_examples=80)
+def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st.DataObject) -> None:
+    groups, expected = packed(first), ordered(first)
+    assert read(groups) == expected
+    assert groups.sizes.tolist() == [len(rows) for _, rows in first]
+    entries = [c for c, (_, rows) in enumerate(expected) for _ in set(rows)]
+    assert groups.of_entry().tolist() == entries
+    assert read(groups.joined(packed(second))) == expected + ordered(second)
+    assert read(Groups.none().joined(groups)) == read(groups.joined(Groups.none())) == expected
+    keep = data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first)))
+    assert read(groups.subset(np.array(keep, dtype=bool))) == [e for e, k in zip(expected, keep, strict=True) if k]
+    types = data.draw(st.integers(0, 6))
+    assert read(groups.within(types)) == [(g, tuple(i for i in rows if i < types)) for g, rows in expected]
+    assert groups.holds(types).tolist() == [any(i < types for i in rows) for _, rows in expected]
+    keys = groups.keys()
+    same = [[a == b for b in expected] for a in expected]
+    assert [[a == b for b in keys] for a in keys] == same
+    begins, group, copies = groups.by_type(6)
+    by_type = [list(zip(group[a:b].tolist(), copies[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(begins)]
+    assert by_type == [[(c, rows.count(i)) for c, (_, rows) in enumerate(expected) if i in rows] for i in range(6)]
+
+
+def test_no_groups() -> None:
+    assert read(Groups.none()) == read(packed([])) == []
+    assert Groups.none().keys() == []
+    assert Groups.none().sizes.tolist() == []
+
+
+@given(cases(sides=False))
+@settings(relaxed, max_examples=30)
+def test_groups_of_a_table(case: Case) -> None:
+    table = greedy(prepare(case.problem()))
+    assume(table is not None)
+    assert table is not None
+    found: dict[int, Counter[int]] = {}
+    for i, g, a in zip(table.row_type.tolist(), table.candidate.tolist(), table.rows.tolist(), strict=True):
+        found.setdefault(g, Counter())[i] += a
+    expected = [(g, tuple(sorted(found[g].elements()))) for g in sorted(found)]
+    assert read(Groups.of_assignment(table)) == expected
+
+
+def rounded(row: Row, rows: tuple[int, ...]) -> int:
+    """Its coefficient of a group."""
+    return sum(p * rows.count(i) for i, p in zip(row[0], row[1], strict=True)) // row[2]
+
+
+@st.composite
+def rank_one_rows(draw: st.DrawFn, types: int, most: int = 3) -> list[Row]:
+    found = []
+    chosen = st.lists(st.integers(0, types - 1), min_size=1, max_size=5, unique=True)
+    for each in draw(st.lists(chosen, max_size=most)):
+        weights = draw(st.lists(st.integers(1, 3), min_size=len(each), max_size=len(each)))
+        found.append((each, weights, draw(st.integers(2, 4))))
+    return found
+
+
+@given(groups_of, rank_one_rows(6))
+@settings(relaxed, max_examples=60)
+def test_coefficients(groups: list[Group], rows: list[Row]) -> None:
+    row, group, times = coefficients(packed(groups), RankOneRows.of(rows), 6)
+    expected = {
+        (r, c): rounded(each, members)
+        for r, each in enumerate(rows)
+        for c, (_, members) in enumerate(groups)
+        if rounded(each, members)
+    }
+    assert dict(zip(zip(row.tolist(), group.tolist(), strict=True), times.tolist(), strict=True)) == expected
+    assert group.tolist() == sorted(group.tolist())
+
+
+# ------------------------------------------------------------------------------------------------- parts, all groups
+
+
+@dataclass(frozen=True)
+class Small:
+    """Candidates over a few row types; the last candidate takes any rows. The first `free` row types are free."""
+
+    covers: list[list[int]]
+    cost: list[int]
+    least: list[int]
+    surcharge: list[int]
+    counts: list[int]
+    multipliers: list[float]
+    free: int
+    held: list[Row]
+    charges: list[float]
+
+    @functools.cached_property
+    def groups(self) -> list[Group]:
+        return [
+            (g, tuple(i for i, a in zip(cover, copies, strict=True) for _ in range(a)))
+            for g, cover in enumerate(self.covers)
+            for copies in itertools.product(*(range(self.counts[i] + 1) for i in cover))
+            if sum(copies) >= self.least[g]
+        ]
+
+    def price(self, group: Group) -> float:
+        """What a group costs with the rows that are held paid for."""
+        g, rows = group
+        paid = sum(self.multipliers[i] for i in rows if i >= self.free)
+        charged = sum(nu * rounded(row, rows) for row, nu in zip(self.held, self.charges, strict=True))
+        return self.cost[g] * len(rows) + self.surcharge[g] - paid + charged
+
+    def limit(self, row: Row) -> int:
+        return sum(p * self.counts[i] for i, p in zip(row[0], row[1], strict=True)) // row[2]
+
+    def rest(self) -> float:
+        """L less what the part adds to it."""
+        paid = sum(n * each for n, each in list(zip(self.counts, self.multipliers, strict=True))[self.free :])
+        return paid - sum(nu * self.limit(row) for row, nu in zip(self.held, self.charges, strict=True))
+
+    def value(self, multipliers: list[float], own: list[Row], charges: list[float]) -> float:
+        """What the part adds to L, from all groups."""
+        total = sum(n * each for n, each in zip(self.counts, multipliers, strict=False))
+        total -= sum(nu * self.limit(row) for row, nu in zip(own, charges, strict=True))
+        phi = [0.0] * len(self.covers)
+        for g, rows in self.groups:
+            reduced = self.price((g, rows)) - sum(multipliers[i] for i in rows if i < self.free)
+            reduced += sum(nu * rounded(row, rows) for row, nu in zip(own, charges, strict=True))
+            phi[g] = min(phi[g], reduced)
+        return total + sum(phi)
+
+    def linear_program(self, own: list[Row], *, one_each: bool) -> float:
+        """The part's linear program over all groups. one_each: a candidate is used no more than once."""
+        groups = self.groups if one_each else [each for each in self.groups if min(each[1]) < self.free]
+        limits = [[rounded(row, rows) for _, rows in groups] for row in own]
+        right = [self.limit(row) for row in own]
+        if one_each:
+            limits += [[int(g == each) for each, _ in groups] for g in range(len(self.covers))]
+            right += [1] * len(self.covers)
+        found = linprog(
+            [self.price(each) for each in groups],
+            A_ub=limits or None,
+            b_ub=right or None,
+            A_eq=[[rows.count(i) for _, rows in groups] for i in range(self.free)],
+            b_eq=self.counts[: self.free],
+        )
+        assert found.status == 0
+        assert found.fun is not None
+        return found.fun
+
+    def optimum(self) -> float:
+        """Of all ways to divide the rows into groups; none of them pays for rank-1 rows. A candidate's surcharge is
+        paid once for each of its groups."""
+        least = {(0,) * len(self.counts): 0.0}
+        for left in itertools.product(*(range(n + 1) for n in self.counts)):
+            for g, rows in self.groups:
+                before = tuple(n - rows.count(i) for i, n in enumerate(left))
+                if min(before) >= 0 and before in least:
+                    cost = least[before] + self.cost[g] * len(rows) + self.surcharge[g]
+                    least[left] = min(cost, least.get(left, cost))
+        return least[tuple(self.counts)]
+
+    def part(self, own: list[Row] | None = None) -> Part:
+        return Part(
+            np.cumsum([0, *map(len, self.covers)]),
+            np.array([i for cover in self.covers for i in cover], dtype=np.int32),
+            np.array(self.cost, dtype=np.float64),
+            np.array(self.least, dtype=np.float64),
+            np.array(self.surcharge, dtype=np.float64),
+            np.array(self.counts, dtype=np.int64),
+            np.array(self.multipliers, dtype=np.float64),
+            self.free,
+            RankOneRows.of(self.held),
+            np.array(self.charges, dtype=np.float64),
+            RankOneRows.of(own or []),
+            np.zeros(len(own or [])),
+        )
+
+
+@st.composite
+def smalls(draw: st.DrawFn, whole: bool = False) -> Small:
+    counts = draw(st.lists(st.sampled_from([1, 1, 1, 2, 3]), min_size=1, max_size=6).filter(lambda n: sum(n) <= 7))
+    types = len(counts)
+    covers = (
+        draw(st.lists(st.lists(st.integers(0, types - 1), min_size=2, unique=True), max_size=5)) if types > 1 else []
+    )
+    covers = [sorted(cover) for cover in covers] + [list(range(types))]
+    size = draw(st.integers(1, min(3, sum(counts))))
+    free = types if whole else draw(st.integers(1, types))
+    held = [] if whole else draw(rank_one_rows(types))
+
+    def some(low: int, high: int, number: int) -> list[int]:
+        return draw(st.lists(st.integers(low, high), min_size=number, max_size=number))
+
+    return Small(
+        covers, [*some(0, 4, len(covers) - 1), 5], [size] * len(covers),
+        [0] * len(covers) if whole else some(0, 2, len(covers)), counts,
+        [each / 2 for each in some(0, 8, types)], free, held, [each / 4 for each in some(0, 6, len(held))],
+    )  # fmt: skip
+
+
+@given(smalls(), st.data())
+@settings(relaxed, max_examples=60)
+def test_pricing_a_part(small: Small, data: st.DataObject) -> None:
+    own = data.draw(rank_one_rows(small.free))
+    quarters = st.integers(0, 20).map(lambda each: each / 4)
+    multipliers = data.draw(st.lists(quarters, min_size=small.free, max_size=small.free))
+    charges = data.draw(st.lists(quarters, min_size=len(own), max_size=len(own)))
+    pricing = Pricing(small.part())
+    pricing.set_rows(RankOneRows.of(own))
+    point = Point(np.array(multipliers), np.array(charges))
+    value, groups = pricing(point)
+    assert value == pytest.approx(small.value(multipliers, own, charges), abs=FINE)
+    assert value + small.rest() <= small.optimum() + NEAR
+    assert set(read(groups)) <= set(small.groups)
+    assert pricing.costs(groups).tolist() == pytest.approx([small.price(each) for each in read(groups)])
+    # with groups that cost something the value is the same
+    more, others = pricing(point, below=2.0)
+    assert more == pytest.approx(value, abs=FINE)
+    assert others.count >= groups.count
+
+
+def held_groups_pay(small: Small) -> bool:
+    """Whether a group without a free row has a negative reduced cost, which no free multiplier changes."""
+    return any(small.price(each) < 0 for each in small.groups if min(each[1]) >= small.free)
+
+
+def check(small: Small, master: Master, own: list[Row]) -> None:
+    """After `Master.solve`: the value is that of the linear program over all groups, and true."""
+    lower = small.linear_program(own, one_each=False)
+    upper = small.linear_program(own, one_each=True)
+    assert lower - 1e-4 <= master.value <= upper + NEAR
+    if master.artificial < NEAR:
+        # else it is the bound near the best multipliers alone
+        assert lower - NEAR <= master.upper <= master.value + 1e-4
+    point = master.best
+    assert master.value == pytest.approx(small.value(point.multipliers.tolist(), own, point.charges.tolist()), abs=FINE)
+    assert master.value + small.rest() <= small.optimum() + NEAR
+    used = read(master.groups)
+    assert set(used) <= set(small.groups)
+    assert all(min(rows) < small.free for _, rows in used)
+    for i in range(small.free):
+        held = sum(share * rows.count(i) for share, (_, rows) in zip(master.share, used, strict=True))
+        assert held == pytest.approx(small.counts[i], abs=1e-6) or master.artificial >= NEAR
+
+
+@given(smalls(whole=True), st.data())
+@settings(relaxed, max_examples=60)
+def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: st.DataObject) -> None:
+    own = data.draw(rank_one_rows(small.free))
+    master = Master(small.part(), Groups.none())
+    limits = Limits(near=NEAR)
+    master.solve(limits)
+    check(small, master, [])
+    before = master.value
+    master.add_rows(RankOneRows.of(own))
+    master.solve(limits)
+    check(small, master, own)
+    assert master.value >= before
+    # rows that charge nothing go after some rounds; the bound stays
+    for _ in range(6):
+        master.purge_rows()
+        master.solve(limits)
+    left = master.rows.each()
+    assert len(left) <= len(own)
+    check(small, master, left)
+    # rows that are free from the beginning
+    again = Master(small.part(own), packed(read(master.groups)))
+    again.solve(limits)
+    check(small, again, own)
+
+
+@given(smalls(), st.data())
+@settings(relaxed, max_examples=80)
+def test_master_of_a_part_with_multipliers_that_are_held(small: Small, data: st.DataObject) -> None:
+    assume(not held_groups_pay(small))
+    own = data.draw(rank_one_rows(small.free))
+    master = Master(small.part(), Groups.none())
+    master.solve(Limits(near=NEAR))
+    check(small, master, [])
+    master.add_rows(RankOneRows.of(own))
+    master.solve(Limits(near=NEAR))
+    check(small, master, own)
+
+
+@given(smalls(), st.data())
+@settings(relaxed, max_examples=80)
+def test_groups_of_held_rows_that_pay_do_no_harm(small: Small, data: st.DataObject) -> None:
+    # raise the multipliers that are held until such a group pays
+    dear = [each + 2.5 if i >= small.free else each for i, each in enumerate(small.multipliers)]
+    small = replace(small, multipliers=dear)
+    if not held_groups_pay(small):
+        return
+    own = data.draw(rank_one_rows(small.free))
+    master = Master(small.part(own), Groups.none())
+    before = master.value
+    master.solve(Limits(ends=time.perf_counter() + 2, near=NEAR))
+    point = master.best
+    assert master.value >= before
+    assert np.isfinite(point.multipliers).all()
+    assert np.isfinite(point.charges).all()
+    assert master.value == pytest.approx(small.value(point.multipliers.tolist(), own, point.charges.tolist()), abs=FINE)
+    assert master.value + small.rest() <= small.optimum() + NEAR
+    assert master.value <= small.linear_program(own, one_each=True) + NEAR
+
+
+@given(cases(max_rows=7, sides=False))
+@settings(relaxed, max_examples=30)
+def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
+    instance = reduce(prepare(case.problem()))[-1].instance
+    best = optimum(case.rows, case.k, **case.judged())
+    candidates, counts = instance.candidates, instance.types.counts
+    assume(best is not None and len(counts) and set(candidates.members.tolist()) == set(range(len(counts))))
+    assert best is not None
+    part = Part(
+        candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+        instance.least.astype(np.float64), np.zeros(candidates.count), counts, np.zeros(len(counts)), len(counts),
+    )  # fmt: skip
+    master = Master(part, Groups.none())
+    master.solve(Limits(near=NEAR))
+    for _ in range(3):
+        before = master.value
+        rows = separate(master.groups, master.share, counts, 20, master.rows)
+        if not rows.count:
+            break
+        master.add_rows(rows)
+        master.solve(Limits(near=NEAR))
+        master.purge_rows()
+        assert before <= master.value <= best / instance.levels.unit + NEAR
+
+
+def test_no_time_is_left_after_rows_were_added() -> None:
+    master = Master(Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3, 3, [], []).part(), Groups.none())
+    master.solve(Limits(near=NEAR))
+    before = master.value
+    master.add_rows(RankOneRows.of([([0, 1, 2], [1, 1, 1], 2)]))
+    master.solve(Limits(ends=time.perf_counter()))
+    for _ in range(4):
+        master.purge_rows()
+        master.solve(Limits(ends=time.perf_counter()))
+    assert master.value == before
+    assert len(master.share) == master.groups.count
+    assert len(master.best.charges) == master.rows.count
+
+
+def test_a_triangle_is_closed_by_one_row() -> None:
+    # each two of three rows fit together; half of each pair costs 6, every table 9 with the candidate for all
+    covers: list[Any] = [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
+    small = Small(covers, [2, 2, 2, 3], [2] * 4, [0] * 4, [1, 1, 1], [0.0] * 3, 3, [], [])
+    master = Master(small.part(), Groups.none())
+    master.solve(Limits(near=NEAR))
+    assert master.value == pytest.approx(6)
+    rows = separate(master.groups, master.share, np.ones(3, np.int64), 5, NO_ROWS)
+    assert ([0, 1, 2], [1, 1, 1], 2) in rows.each()
+    master.add_rows(rows)
+    master.solve(Limits(near=NEAR))
+    assert master.value == pytest.approx(9)
