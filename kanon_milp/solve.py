@@ -15,7 +15,7 @@ from kanon_milp import solvers
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.conflict import find_conflict
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.memory import too_large
 from kanon_milp.monolithic import solve_whole
@@ -57,9 +57,10 @@ def solve(
 ) -> Result:
     """Solve a problem and verify what comes out.
 
-    solver: "highs", "cbc", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver; "search" closes in
-    on the optimum with a Lagrangian bound, a search and a model of what these leave (k-anonymity at minimum loss,
-    without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the table is large.
+    solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver;
+    "search" closes in on the optimum with a Lagrangian bound, a search and a model of what these leave (k-anonymity at
+    minimum loss, without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the
+    table is large.
     time_limit: seconds of wall clock for everything after reading. threads: of the solver, and processes that search.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
@@ -72,6 +73,9 @@ def solve(
         raise InputError(f"method must be one of {', '.join(METHODS)}{nearest(method, list(METHODS))}")
     if iteration_limit is not None and iteration_limit < 1:
         raise InputError("the iteration limit must be at least 1")
+    if method == "milp" and not (iteration_limit is None and dask is None):
+        what = "an iteration limit is" if dask is None else "a Dask cluster is"
+        raise InputError(f"{what} for the search, and the method milp does none; use search, auto or a node limit")
     adapter, chosen = _adapter(solver), get_formulation(formulation)
     clock = Clock(on_stage)
     prepared = prepare_for(problem, chosen, clock, merge=True)
@@ -88,7 +92,8 @@ def _searches(method: str, prepared: Prepared) -> bool:
     if prepared.obstacle is not None:
         return False
     problem = prepared.problem
-    reason = unsearchable(problem) or ("" if prepared.formulation.reduced else "another formulation was chosen")
+    own = prepared.formulation.name == "strong"
+    reason = unsearchable(problem) or ("" if own else "another formulation was chosen")
     if method == "search" and reason:
         raise InputError(f"the method search is for the least loss under k-anonymity: {reason}; use milp or auto")
     large = prepared.instance.candidates.pairs >= SEARCH_PAIRS
@@ -153,16 +158,21 @@ def _without_model(run: Run, obstacle: str, known: Fraction | None, dual: DualPo
 def _known_bound(
     run: Run, asked: SolverOptions, interrupt: threading.Event | None
 ) -> tuple[Fraction | None, DualPoint | None]:
-    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large."""
+    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
+
+    With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
+    """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
-    if not run.prepared.formulation.reduced or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+    if run.prepared.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return None, None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
+    from kanon_milp.bounds.required import improved
 
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
         dual = lagrangian(instance, seconds=seconds, interrupt=interrupt)
-        known = proven_bound(instance, round_dual(dual)) * instance.levels.unit
+        bound = proven_bound(instance, round_dual(dual))
+        known = improved(instance, bound, dual.multipliers, seconds, interrupt) * instance.levels.unit
     relaxed = network_relaxation(instance)
     if relaxed is None:
         return known, dual
@@ -200,8 +210,8 @@ def solve_model(
     """Solve a model of `build_model` that the user extended: rows added or the objective changed.
 
     The user's rows may break the network behind `assign`, so it is taken as integer here. The model must keep the
-    components
-    `assign` and `open` over the candidates of `build_model(problem, formulation)`; other parameters as in `solve`.
+    components `assign` and `open` over the candidates of `build_model(problem, formulation)`; formulation: the one that
+    it was built with; other parameters as in `solve`.
     """
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
     clock = Clock(on_stage)
@@ -210,8 +220,10 @@ def solve_model(
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
         if component is None or len(component) != size:
+            others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
             raise InputError(
-                f'the model has no component "{name}" of {size} members: it was not built for this problem'
+                f'the model was not built for this problem by the formulation "{formulation}": it has no component '
+                f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
             )
     run = Run(prepared, _adapter(solver), options, clock)
     return solve_whole(run, model, on_progress, interrupt, own=False)

@@ -50,7 +50,7 @@ def lagrangian(
     counting: with counting rows. Raises InputError where the loss is not the objective, or a
     row type has no candidate.
     """
-    _refuse(instance)
+    refuse(instance)
     ends = None if seconds is None else time.perf_counter() + seconds
     ascent = Ascent(Evaluator(instance), Limits(target, ends, iterations, interrupt), on_progress)
     ascent.climb(counting=counting)
@@ -64,7 +64,8 @@ def evaluate(instance: Instance, multipliers: Floats) -> tuple[float, Floats, Fl
     return value, at.phi, at.rows - at.taken
 
 
-def _refuse(instance: Instance) -> None:
+def refuse(instance: Instance) -> None:
+    """Raise InputError where there is nothing to bound."""
     if instance.problem.objective != "loss":
         raise InputError(f"the Lagrangian bound is one on the loss; the objective is {instance.problem.objective}")
     covered = np.zeros(instance.types.count, dtype=bool)

@@ -77,6 +77,10 @@ class Evaluator:
         self.taken = np.empty(instance.types.count)
         self.count_rows(NO_SETS)
 
+    def start(self) -> Floats:
+        """A point to begin with, where no φ_g is negative."""
+        return _cheapest_costs(self.instance)
+
     def count_rows(self, sets: RowSets) -> None:
         """Take these counting rows instead of those before."""
         self.sets, self.counting = sets, CountingRows.of(self.instance, sets)
@@ -114,9 +118,10 @@ class Ascent:
         candidates = at.instance.candidates
         # no table costs more than the dearest candidate for every row
         self.ceiling = float(candidates.cost.max()) * at.instance.types.n
-        self.best = _cheapest_costs(at.instance)
+        self.best = at.start()
         self.value = at(self.best)
-        self.average = at.rows - at.taken
+        self.average = np.empty_like(self.best)
+        at.slope(self.average)
         self.share = (at.phi < 0).astype(np.float64)
         self.passes, self.step, self.idle, self.weight = 1, STEP, 0, WEIGHT_FAST
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)

@@ -1,0 +1,310 @@
+"""The cheapest group of a given size under a view of what groups must have, compiled; floating point or whole numbers.
+
+A view (`kanon_milp.bounds.demands`) is a tree whose leaves are the values of one sensitive attribute. With X_v the rows
+of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different values, and
+charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to the root:
+a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges their
+slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off, and
+q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.
+That is exact (rows are whole, and between whole numbers |X - c| is replaced by the straight line, which is above it).
+
+Presence (only in a tree of one level without charges): first rows of different values and all other rows; of S rows at
+most S - p are not first ones. With the limits of the values that is a laminar matroid, in which the greedy choice is
+optimal; a second row of a value is never chosen before its first one, which is as cheap.
+
+Positions and amounts are in units of 1/grain of a row and values are times the grain: in whole numbers `grain` is a
+power of two and shares are rounded to its multiples so that h and H only become smaller; floating point has grain 1.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.compiled import compiled
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+
+class Shape(NamedTuple, Generic[Scalar]):
+    """A view as arrays over the nodes of its tree, children right before their parents (post-order), the root last.
+
+    own: rank of the value that sits at a node, in this order, or -1. children: how many. of_value, of_node: int64
+    (nodes, 4), numerators and denominators of the limits low and high of the value and of the node. value_grid,
+    node_grid: (nodes, 2), the same times grain, low rounded down, high up. share, weight: times grain. closeness: t,
+    times grain, rounded up. presence: different values. convex: whether H itself is convex. tick: what slopes are
+    rounded down to a multiple of. slack: what rounding the shares may add for each row of S and unit of weight.
+    tolerance: of limits, 0 in whole numbers.
+    """
+
+    own: Ints
+    children: Ints
+    of_value: Ints
+    of_node: Ints
+    value_grid: NDArray[Scalar]
+    node_grid: NDArray[Scalar]
+    share: NDArray[Scalar]
+    weight: NDArray[Scalar]
+    closeness: Scalar
+    presence: int
+    convex: bool
+    grain: Scalar
+    tick: Scalar
+    slack: Scalar
+    tolerance: Scalar
+
+
+class Room(NamedTuple, Generic[Scalar]):
+    """Where one group is worked out: slopes of the open lists, a list being merged, and the rows chosen for good."""
+
+    keys: NDArray[Scalar]
+    amounts: NDArray[Scalar]
+    items: Ints
+    other_keys: NDArray[Scalar]
+    other_amounts: NDArray[Scalar]
+    other_items: Ints
+    chosen: Ints
+    chosen_amounts: NDArray[Scalar]
+    begins: Ints
+    ends: Ints
+    fixed: NDArray[Scalar]
+    seen: NDArray[np.bool_]
+
+
+@compiled
+def _limit(
+    room: Room[Scalar],
+    begin: int,
+    end: int,
+    fixed: Scalar,
+    chosen: int,
+    low: Scalar,
+    high: Scalar,
+    tolerance: Scalar,
+) -> tuple[bool, int, int, Scalar, int, Scalar]:
+    """Limits of one list: (possible, begin, end, fixed, chosen, value of what is now fixed)."""
+    value = low * 0
+    while low - fixed > tolerance:
+        if begin == end:
+            return False, begin, end, fixed, chosen, value
+        amount = min(room.amounts[begin], low - fixed)
+        room.chosen[chosen], room.chosen_amounts[chosen] = room.items[begin], amount
+        chosen += 1
+        value += amount * room.keys[begin]
+        fixed += amount
+        room.amounts[begin] -= amount
+        if room.amounts[begin] <= 0:
+            begin += 1
+    if fixed - high > tolerance:
+        return False, begin, end, fixed, chosen, value
+    held, at = fixed, begin
+    while at < end and held < high:
+        room.amounts[at] = min(room.amounts[at], high - held)
+        held += room.amounts[at]
+        at += 1
+    return True, begin, at, fixed, chosen, value
+
+
+@compiled
+def _merge(room: Room[Scalar], begin: int, end: int, second: int, last: int) -> int:
+    """Merge the list second..last into the one begin..end before it; returns its new end."""
+    into, a, b = 0, begin, second
+    if second == last:
+        return end
+    while a < end or b < last:
+        if b == last or (a < end and room.keys[a] <= room.keys[b]):
+            at = a
+            a += 1
+        else:
+            at = b
+            b += 1
+        room.other_keys[into], room.other_amounts[into] = room.keys[at], room.amounts[at]
+        room.other_items[into] = room.items[at]
+        into += 1
+    room.keys[begin : begin + into] = room.other_keys[:into]
+    room.amounts[begin : begin + into] = room.other_amounts[:into]
+    room.items[begin : begin + into] = room.other_items[:into]
+    return begin + into
+
+
+@compiled
+def _charge(
+    room: Room[Scalar], begin: int, end: int, fixed: Scalar, q: Scalar, c: Scalar, first: Scalar, shape: Shape[Scalar]
+) -> tuple[int, Scalar]:
+    """Add q·|X - c| to a list: (new end, value at what is fixed).
+
+    first: where the slope -q ends; if that is below c there are whole rows only, and the slope of the next row is that
+    of the straight line, else q begins there.
+    """
+    second = first if first >= c else first + shape.grain
+    middle = q * 0
+    if first < c:
+        middle = (q * (first + second - 2 * c)) // (shape.grain * shape.tick) * shape.tick
+    value = q * c - q * min(fixed, first)
+    value += middle * max(min(fixed, second) - first, q * 0) + q * max(fixed - second, q * 0)
+    into, position = 0, fixed
+    for at in range(begin, end):
+        left = room.amounts[at]
+        while left > 0:
+            slope, piece = q, left
+            if position < first:
+                slope, piece = -q, min(left, first - position)
+            elif position < second:
+                slope, piece = middle, min(left, second - position)
+            room.other_keys[into], room.other_amounts[into] = room.keys[at] + slope, piece
+            room.other_items[into] = room.items[at]
+            into += 1
+            position += piece
+            left -= piece
+    room.keys[begin : begin + into] = room.other_keys[:into]
+    room.amounts[begin : begin + into] = room.other_amounts[:into]
+    room.items[begin : begin + into] = room.other_items[:into]
+    return begin + into, value
+
+
+@compiled
+def _finish(
+    room: Room[Scalar],
+    begin: int,
+    end: int,
+    need: Scalar,
+    chosen: int,
+    types_value: Ints,
+    presence: int,
+    grain: Scalar,
+    tolerance: Scalar,
+) -> tuple[bool, Scalar, int]:
+    """Take the cheapest rows of the root's list, with enough different values: (possible, value, chosen)."""
+    value = need * 0
+    others = need
+    if presence > 1:
+        room.seen[:] = False
+        different = 0
+        for at in range(chosen):
+            if not room.seen[types_value[room.chosen[at]]]:
+                room.seen[types_value[room.chosen[at]]] = True
+                different += 1
+        others = need - max(presence - different, 0) * grain
+    for at in range(begin, end):
+        if need <= 0:
+            break
+        amount = min(room.amounts[at], need)
+        if presence > 1:
+            first = need * 0
+            which = types_value[room.items[at]]
+            if not room.seen[which]:
+                room.seen[which] = True
+                first = min(amount, grain)
+            rest = max(min(amount - first, others), need * 0)
+            others -= rest
+            amount = first + rest
+        if amount > 0:
+            room.chosen[chosen], room.chosen_amounts[chosen] = room.items[at], amount
+            chosen += 1
+            value += amount * room.keys[at]
+            need -= amount
+    # others < 0: there are too few rows for so many values
+    return bool(abs(need) <= tolerance and others >= 0), value, chosen
+
+
+@compiled
+def compose(
+    size: int,
+    whole: bool,
+    theta: Scalar,
+    w: Scalar,
+    cover: Codes,
+    cell_value: Ints,
+    cell_begin: Ints,
+    rows: NDArray[Scalar],
+    multipliers: NDArray[Scalar],
+    types_value: Ints,
+    shape: Shape[Scalar],
+    room: Room[Scalar],
+) -> tuple[bool, Scalar, int]:
+    """The least cost of a group of `size` rows, times grain: (possible, value, number of entries of `room.chosen`).
+
+    cover: row types by value (in the order of the tree), then falling multiplier; cell_begin: where each value begins.
+    whole: exactly (H), or with fractions of rows (h).
+    """
+    total = size * shape.grain
+    value = -theta * shape.closeness * size
+    end, top, chosen, cell = 0, 0, 0, 0
+    begin, fixed = 0, total * 0
+    for v in range(len(shape.own)):
+        begin, fixed = end, total * 0
+        if shape.own[v] >= 0:
+            if cell < len(cell_value) and cell_value[cell] == shape.own[v]:
+                held = total * 0
+                for at in range(cell_begin[cell], cell_begin[cell + 1]):
+                    if held >= total:
+                        break
+                    i = cover[at]
+                    room.keys[end], room.amounts[end], room.items[end] = w - multipliers[i], rows[i] * shape.grain, i
+                    held += room.amounts[end]
+                    end += 1
+                cell += 1
+            low, high = shape.value_grid[v, 0] * size, shape.value_grid[v, 1] * size
+            if whole:
+                of = shape.of_value[v]
+                low, high = -((-of[0] * size) // of[1]) * shape.grain, (of[2] * size) // of[3] * shape.grain
+            possible, begin, end, fixed, chosen, more = _limit(
+                room, begin, end, fixed, chosen, low, min(high, total), shape.tolerance
+            )
+            if not possible:
+                return False, value, 0
+            value += more
+        # the children's lists and then its own, two neighbours at a time
+        room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
+        first, lists, step = top - shape.children[v], shape.children[v] + 1, 1
+        while step < lists:
+            for at in range(first, first + lists - step, 2 * step):
+                second = at + step
+                room.ends[at] = _merge(room, room.begins[at], room.ends[at], room.begins[second], room.ends[second])
+                room.fixed[at] += room.fixed[second]
+            step *= 2
+        top = first
+        begin, end, fixed = room.begins[top], room.ends[top], room.fixed[top]
+        if v == len(shape.own) - 1:
+            break
+        low, high = shape.node_grid[v, 0] * size, shape.node_grid[v, 1] * size
+        if whole:
+            of = shape.of_node[v]
+            low, high = -((-of[0] * size) // of[1]) * shape.grain, (of[2] * size) // of[3] * shape.grain
+        possible, begin, end, fixed, chosen, more = _limit(
+            room, begin, end, fixed, chosen, low, min(high, total), shape.tolerance
+        )
+        if not possible:
+            return False, value, 0
+        value += more
+        q = (theta * shape.weight[v]) // (shape.grain * shape.tick) * shape.tick
+        if q > 0:
+            c = shape.share[v] * size
+            end, more = _charge(room, begin, end, fixed, q, c, c // shape.grain * shape.grain if whole else c, shape)
+            value += more - q * shape.slack * size
+        room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
+        top += 1
+    presence = shape.presence if whole else 0
+    possible, more, chosen = _finish(
+        room, begin, end, total - fixed, chosen, types_value, presence, shape.grain, shape.tolerance
+    )
+    return possible, value + more, chosen
+
+
+@compiled
+def make_room(widest: int, shape: Shape[Scalar]) -> Room[Scalar]:
+    """Room for covers of at most so many row types."""
+    nodes = len(shape.own)
+    size = widest + 3 * nodes + 3
+    kind = shape.share
+    return Room(
+        np.empty(size, kind.dtype), np.empty(size, kind.dtype), np.empty(size, np.int64),
+        np.empty(size, kind.dtype), np.empty(size, kind.dtype), np.empty(size, np.int64),
+        np.empty(2 * size, np.int64), np.empty(2 * size, kind.dtype),
+        np.empty(nodes + 2, np.int64), np.empty(nodes + 2, np.int64), np.empty(nodes + 2, kind.dtype),
+        np.zeros(nodes + 1, np.bool_),
+    )  # fmt: skip

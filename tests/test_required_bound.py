@@ -1,0 +1,188 @@
+"""The bound with requirements inside the subproblems: what it says of single groups, of tables, of the relaxation."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases
+from test_bounds import Q8, covered, reduced, strong_lp
+from test_requirements_optimum import judge
+
+import kanon_milp as km
+from kanon_milp.bounds import lagrangian
+from kanon_milp.bounds.demands import views_of
+from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.required import (
+    RequiredPoint,
+    evaluate_required,
+    exact_phi,
+    exact_required,
+    proven_required,
+    required_bound,
+)
+from kanon_milp.instance import Instance, prepare
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+# requirements that one view says in full; those of t-closeness for few values only
+EXACT = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
+# requirements whose rows in the strong formulation are no stronger than the views
+AS_STRONG = (*EXACT, "t ranks short", "t order short", "t numeric short", "t hierarchy short")
+
+
+def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[np.ndarray, np.ndarray]:
+    """Multipliers of row types and of the work, in whole multiples of 1/denominator."""
+    each = st.integers(-2 * denominator, 8 * denominator)
+    types, charged = instance.types.count, sum(view.closeness is not None for view in views_of(instance))
+    multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
+    # one charge for all candidates in turn is as good as any
+    few = data.draw(st.lists(st.integers(0, 9 * denominator), min_size=1, max_size=4))
+    charges = [few[g % len(few)] for g in range(charged * instance.candidates.count)]
+    return np.array(multipliers, np.int64), np.array(charges, np.int64)
+
+
+def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: np.ndarray, denominator: int) -> list[int]:
+    """φ_g times the denominator: every set of rows that a candidate covers, judged row by row."""
+    kind = instance.types.type_of_rows(case.table().keys)
+    holds, found = case.requirement, []
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        w, rows = int(instance.candidates.cost[g]) * denominator, [r for r in range(len(kind)) if kind[r] in cover]
+        least = 1 if instance.exempt[g] else case.k
+        costs = [
+            sum(w - int(multipliers[kind[r]]) for r in group)
+            for size in range(least, len(rows) + 1)
+            for group in itertools.combinations(rows, size)
+            if holds(group)
+        ]
+        found.append(min(costs, default=NEVER))
+    return found
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
+    @settings(relaxed, max_examples=25)
+    def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
+        instance = prepare(case.problem())
+        multipliers, charges = drawn(data, instance, denominator)
+        found = exact_phi(instance, multipliers, charges, denominator).tolist()
+        expected = by_enumeration(case, instance, multipliers, denominator)
+        assert all(a <= b for a, b in zip(found, expected, strict=True))
+        if all(view.exact for view in views_of(instance)):
+            assert found == expected
+        value, phi = evaluate_required(instance, multipliers / denominator, charges / denominator)
+        possible = phi < np.inf
+        # in whole numbers charges lose up to one unit at each node
+        slack = 1e-3 + 12 * len(charges[:1])
+        assert phi[possible] * denominator == pytest.approx(np.array(found)[possible], rel=1e-6, abs=slack)
+        assert (possible == (np.array(found) < NEVER)).all()
+        point = RequiredPoint(multipliers / denominator, charges / denominator, value, 0)
+        exact = exact_required(instance, point, denominator)
+        assert value * denominator == pytest.approx(float(exact) * denominator, rel=1e-6, abs=slack * len(found))
+
+    cheapest()
+
+
+def test_views_that_say_everything_are_known() -> None:
+    frame = pl.DataFrame({"q": list("aabbcc"), "s": list("xyzxyz")})
+    table = km.Table.from_frame(frame, ["q"], ["s"])
+    for requirement in (km.PSensitivity(2), km.LDiversity("1.5"), km.TCloseness("0.3"), km.DeltaDisclosure("0.5")):
+        assert [view.exact for view in views_of(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))] == [True]
+    both = [km.PSensitivity(2), km.TCloseness("0.3"), km.LDiversity("1.5")]
+    assert [view.exact for view in views_of(prepare(km.Problem(table, both)))] == [True]
+    ordered = km.TCloseness("0.3", km.distances.OrderedDistance(["x", "y", "z"]))
+    assert [view.exact for view in views_of(prepare(km.Problem(table, [ordered])))] == [False]
+
+
+@given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
+@settings(relaxed, max_examples=150)
+def test_no_group_is_cheaper_than_its_bound_and_no_table(
+    case: SensitiveCase, data: st.DataObject, denominator: int
+) -> None:
+    instance = prepare(case.problem())
+    assume(instance.problem.attributes)
+    multipliers, charges = drawn(data, instance, denominator)
+    found = exact_phi(instance, multipliers, charges, denominator).tolist()
+    expected = by_enumeration(case, instance, multipliers, denominator)
+    assert all(a <= b for a, b in zip(found, expected, strict=True))
+    if all(view.exact for view in views_of(instance)):
+        assert found == expected
+    best = optimum(case.case.rows, case.k, **case.judged())
+    if best is not None:
+        point = RequiredPoint(multipliers / denominator, charges / denominator, 0.0, 0)
+        assert proven_required(instance, point, denominator) * instance.levels.unit <= best
+
+
+@pytest.mark.parametrize("kind", AS_STRONG)
+def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=8, sides=False).filter(lambda case: len(case.secrets[0]) == 1))
+    @settings(relaxed, max_examples=8)
+    def reaches(case: SensitiveCase) -> None:
+        instance = reduced(case.problem())
+        assume(covered(instance))
+        relaxation, best = strong_lp(instance), optimum(case.case.rows, case.k, **case.judged())
+        assume(relaxation is not None and best is not None)
+        point = required_bound(instance)
+        assert point.value >= relaxation - 2e-3 * max(1, relaxation)
+        assert point.value * float(instance.levels.unit) <= float(best) + 1e-6
+        assert proven_required(instance, point) * instance.levels.unit <= best
+
+    reaches()
+
+
+@pytest.mark.parametrize(
+    ("requirements", "sensitive"),
+    [
+        ([km.LDiversity("1.5")], "occupation"),
+        ([km.KAnonymity(3), km.TCloseness("0.4")], "workclass"),
+        ([km.KAnonymity(3), km.PSensitivity(2)], "workclass"),
+        ([km.TCloseness("0.2", "numeric")], "age"),
+    ],
+    ids=str,
+)
+def test_adult(data_folder: Path, requirements: list[km.privacy.Requirement], sensitive: str) -> None:
+    quasi = [name for name in Q8 if name != sensitive][:4]
+    table = km.read_table(data_folder / "adult.csv.gz", quasi, sensitive, rows=60 if sensitive == "age" else 150)
+    instance = reduced(km.Problem(table, requirements))
+    point = required_bound(instance, lagrangian(instance).multipliers, iterations=600)
+    if sensitive == "occupation":
+        again = required_bound(instance, lagrangian(instance).multipliers, iterations=600)
+        assert (point.multipliers == again.multipliers).all()
+    assert float(exact_required(instance, point)) >= strong_lp(instance) * (1 - 2e-3)
+
+
+def test_limits_are_kept_and_bad_problems_refused() -> None:
+    frame = pl.DataFrame({"q": list("aabbcc"), "s": list("xyzxyz")})
+    table = km.Table.from_frame(frame, ["q"], ["s"])
+    instance = reduced(km.Problem(table, [km.LDiversity(2)]))
+    assert required_bound(instance, iterations=3).evaluations <= 3
+    assert required_bound(instance, seconds=0.0).evaluations == 1
+    with pytest.raises(km.InputError, match="no requirement is about a sensitive attribute"):
+        required_bound(reduced(km.Problem(table, [km.KAnonymity(2)])))
+    with pytest.raises(km.InputError, match="use a smaller denominator"):
+        exact_phi(instance, np.full(instance.types.count, 1 << 58), np.zeros(0, np.int64), 1)
+    point = required_bound(instance)
+    assert proven_required(instance, point) * instance.levels.unit <= Fraction(6)
+
+
+@given(sensitive_cases(max_rows=7))
+@settings(relaxed, max_examples=15)
+def test_models_that_start_from_it_have_the_same_optimum(case: SensitiveCase) -> None:
+    best = judge(case)
+    with pytest.MonkeyPatch.context() as patched:
+        # the package's name `solve` is the function, not the module
+        patched.setattr(importlib.import_module("kanon_milp.solve"), "LARGE", 0)
+        result = km.solve(case.problem())
+    assert result.exact_objective == best
+    assert best is None or result.exact_bound == best
