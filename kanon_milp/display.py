@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
+from kanon_milp.exact import in_words
 from kanon_milp.output import as_polars
 from kanon_milp.result import Result
 from kanon_milp.rowtypes import unused_name
@@ -32,6 +33,7 @@ STAGES = {
     "assign": "assigning rows",
     "verify": "verifying",
 }
+COMPILING = "compiling, once"
 SHOWN_GROUPS = 20
 
 
@@ -54,7 +56,7 @@ class Line:
 
     def __rich__(self) -> Text:
         text = Text(f"{time.perf_counter() - self._began:7.1f} s  ", style="cyan")
-        text.append(f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step)
+        text.append(self._doing())
         incumbent, bound = self._point.incumbent, self._point.bound
         if incumbent is not None:
             text.append(f"  incumbent {incumbent:,.6g}", style="green")
@@ -63,6 +65,12 @@ class Line:
         if incumbent and bound is not None:
             text.append(f"  gap {100 * abs(incumbent - bound) / abs(incumbent):.2f} %")
         return text
+
+    def _doing(self) -> str:
+        compiled = sys.modules.get("kanon_milp.compiled")  # most problems never need the compiler
+        if compiled is not None and compiled.compiling():
+            return COMPILING
+        return f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step
 
     def _update(self) -> None:
         if self._live is not None:
@@ -82,14 +90,14 @@ def live(solver: str, *, enabled: bool) -> Iterator[Line]:
         yield line
 
 
-def show_result(result: Result, title: str, out: Path | None) -> None:
-    """Print what came out and what is proven."""
+def show_result(result: Result, title: str, out: Path | None, certificate: Path | None = None) -> None:
+    """Print what came out and what is proven. out, certificate: where table and proof of the bound were written."""
     console = Console(highlight=False)
     described = result.as_dict()
     problem = described["problem"]
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
-    grid.add_column()
+    grid.add_column(overflow="fold")
     requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
     grid.add_row("problem", f"[bold]{title}[/bold]: {requirements}, {problem['recoding'].replace('_', ' ')}")
     grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
@@ -118,8 +126,13 @@ def show_result(result: Result, title: str, out: Path | None) -> None:
         f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
         f"{result.seconds['solve']:.2f} s solving",
     )
+    if result.table is not None and result.message:
+        grid.add_row("note", Text(result.message))
     if out is not None:
         grid.add_row("written", str(out))
+    if certificate is not None:
+        proven = in_words(result.certificate.bound)
+        grid.add_row("certificate", f"{certificate}: no such table has a loss below {proven}")
     console.print(grid)
 
 

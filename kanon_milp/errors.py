@@ -3,6 +3,8 @@ table."""
 
 from __future__ import annotations
 
+import json
+
 
 class KanonError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -43,3 +45,18 @@ def nearest(word: str, known: list[str]) -> str:
 
     close = difflib.get_close_matches(word, known, n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def unreadable(error: BaseException) -> str:
+    """What is wrong with a JSON file that could not be read, in words, from the error that reading it raised."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: line {error.lineno}, column {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8 text"
+    if isinstance(error, OSError):
+        return error.strerror or "the file cannot be opened"
+    if isinstance(error, KeyError) and error.args and isinstance(error.args[0], str):
+        return f'"{error.args[0]}" is missing'
+    if isinstance(error, RecursionError):
+        return "too many brackets within brackets"
+    return "a value is not of the kind that it should be"

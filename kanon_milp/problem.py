@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.exact import Number, exact_number
@@ -23,8 +23,8 @@ SUPPRESSED_ROWS = ("strict", "exempt")
 class Problem:
     """What to solve. A group is what one released row type stands for.
 
-    privacy: requirements that each group must satisfy. requirements: the same, checked against the table, one for each
-    sensitive attribute that is meant.
+    privacy: the requirement, or several, that each group must satisfy. requirements: the same, checked against the
+    table, one for each sensitive attribute that is meant.
     recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`.
     cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
     min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
@@ -34,7 +34,7 @@ class Problem:
     """
 
     table: Table
-    privacy: Sequence[Requirement]
+    privacy: Requirement | Sequence[Requirement]
     recoding: Recoding = field(default_factory=Suppression)
     cost_bound: Number | None = None
     min_groups: int | None = None
@@ -45,9 +45,9 @@ class Problem:
     requirements: tuple[Requirement, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.privacy:
-            raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
-        bound = tuple(each for requirement in self.privacy for each in requirement.bind(self.table))
+        asked = _listed(self.privacy)
+        object.__setattr__(self, "privacy", asked)
+        bound = tuple(each for requirement in asked for each in requirement.bind(self.table))
         object.__setattr__(self, "requirements", bound)
         for what, value, known in (
             ("objective", self.objective, OBJECTIVES),
@@ -93,3 +93,16 @@ class Problem:
         """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
         cells = {r.attributes for r in self.requirements if r.attributes}
         return all(r.integral for r in self.requirements) and len(cells) <= 1
+
+
+def _listed(privacy: Any) -> tuple[Requirement, ...]:
+    """One requirement or several as a tuple. Raises InputError where there is none, or something else among them."""
+    alone = isinstance(privacy, Requirement | str) or not isinstance(privacy, Iterable)
+    found = () if privacy is None else (privacy,) if alone else tuple(privacy)
+    if not found:
+        raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
+    for each in found:
+        if not isinstance(each, Requirement):
+            what = f"the class {each.__name__}" if isinstance(each, type) else kind_of(each)
+            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {what}")
+    return found

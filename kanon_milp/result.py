@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import NotProvenError
-from kanon_milp.exact import plain
+from kanon_milp.exact import in_words, plain
 from kanon_milp.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
 from kanon_milp.verify import Report
@@ -50,7 +50,7 @@ class SolverRun:
     method: str = "milp"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The outcome of solving a problem.
 
@@ -145,20 +145,28 @@ class Result:
 
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
+        objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
             return f"verification failed: {self.report.violations[0]}"
         if self.proof == "infeasible":
             return f"infeasible: {self.message}"
         if self.proof == "optimal":
-            return f"proven optimum {self.objective}, verified"
+            return f"proven optimum {objective}, verified"
         reason = self.stop_reason.replace("_", " ")
         if self.exact_objective is None:
-            known = "" if self.bound is None else f"; the optimum is not better than {self.bound}"
+            known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
             return f"no table found ({reason}){known}{'; ' if self.message else ''}{self.message}"
-        if self.bound is None:
-            return f"verified table with objective {self.objective}, nothing proven ({reason})"
+        if self.exact_bound is None:
+            return f"verified table with objective {objective}, nothing proven ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
-        return f"verified table with objective {self.objective}, bound {self.bound}{gap} ({reason})"
+        return f"verified table with objective {objective}, bound {bound}{gap} ({reason})"
+
+    def __repr__(self) -> str:
+        """One line, and no cell of the table."""
+        gap = "none" if self.gap is None else f"{100 * self.gap:.3g} %"
+        known = f"objective {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
+        verified = "verified, " if self.verified else ""
+        return f"<Result: {self.stop_reason}, {verified}{known}, {self.seconds['total']:.2f} s>"
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""

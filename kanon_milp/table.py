@@ -6,8 +6,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -74,6 +75,8 @@ class Table:
     ) -> Table:
         """Take a data frame of any kind that narwhals knows (pandas, polars, pyarrow, duckdb, ...).
 
+        The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
+        a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
         missing: "value" makes missing values one value of their own, "error" refuses them.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
@@ -169,7 +172,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
-    """Open a file lazily, for tables larger than memory: nothing is read before it is needed."""
+    """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
     kind = _kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if kind == "parquet":
@@ -178,8 +181,14 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
         return pl.scan_ipc(path, glob=False)
     if fmt.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
         return read_frame(path, fmt).lazy()
-    _header(path, fmt)
-    return pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
+    names = _header(path, fmt)
+    try:
+        with _open_text(path, "utf-8", newline="\n") as file:
+            rows = _rows_before_blank_end(file, len(names), path, fmt)
+    except UnicodeDecodeError:
+        raise _wrong_encoding(path, fmt) from None
+    frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
+    return frame if rows is None else frame.head(rows)
 
 
 def roles(
@@ -231,10 +240,10 @@ def _kind(path: Path) -> str:
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
 
 
-def _open_text(path: Path, encoding: str) -> io.TextIOBase:
+def _open_text(path: Path, encoding: str, newline: str = "") -> io.TextIOBase:
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline="")
-    return path.open(encoding=encoding, newline="")
+        return gzip.open(path, "rt", encoding=encoding, newline=newline)
+    return path.open(encoding=encoding, newline=newline)
 
 
 def _header(path: Path, fmt: CsvFormat) -> list[str]:
@@ -242,54 +251,72 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
     encoding = "utf-8-sig" if fmt.encoding.lower() in ("utf-8", "utf8") else fmt.encoding
     try:
         with _open_text(path, encoding) as file:
-            names = next(csv.reader(file, delimiter=fmt.delimiter), [])
+            names = next(csv.reader(file, delimiter=fmt.delimiter), None)
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
+        raise _wrong_encoding(path, fmt) from None
     if not names:
-        raise InputError(f"{path}: the file is empty: a header row with the column names is expected")
+        what = "the file is empty" if names is None else "the first line is blank"
+        raise InputError(f"{path}: {what}: a header row with the column names is expected")
     for name in names:
         if names.count(name) > 1:
             raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
     return names
 
 
+def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
+    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
+
+
 def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
     names = _header(path, fmt)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    if len(names) > 1:  # blank lines at the end hold no row; in a file of one column they are missing values
-        end = len(raw)
-        while end and raw[end - 1] in b"\r\n":
-            end -= 1
-        if raw[end:] not in (b"", b"\n", b"\r\n"):  # a large file is not copied for nothing
-            raw = raw[:end] + raw[end:].partition(b"\n")[1]
     try:
         if fmt.encoding.lower() in ("utf-8", "utf8"):
             raw.decode("utf-8")  # the CSV reader would pass some faults on
         else:
             raw = raw.decode(fmt.encoding).encode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)") from None
-    _refuse_ragged(raw, len(names), path, fmt)
+        raise _wrong_encoding(path, fmt) from None
+    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
-    return pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
+    frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
+    return frame if rows is None else frame.head(rows)
 
 
-def _refuse_ragged(raw: bytes, width: int, path: Path, fmt: CsvFormat) -> None:
-    """Every row must have as many fields as the header: the CSV reader would fill short rows up with missing values."""
-    if b'"' not in raw:  # no quotes: counting delimiters is exact, and fast
-        mark = fmt.delimiter.encode()
-        widths = (line.count(mark) + 1 for line in io.BytesIO(raw))
-    else:
-        widths = (
-            len(row) or 1 for row in csv.reader(io.StringIO(raw.decode("utf-8"), newline=""), delimiter=fmt.delimiter)
-        )
-    for number, found in enumerate(widths):
-        if found != width:
+def _rows_before_blank_end(lines: Iterator[str], width: int, path: Path, fmt: CsvFormat) -> int | None:
+    """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
+
+    Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
+    missing values. Only in a file of one column a blank line is a row, with a missing value.
+    """
+    blank = None
+    for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
+        if fields == 0 and width > 1:
+            blank = blank or (row, line)
+        elif blank is not None:
+            raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
+        elif fields != width and fields > 0:
             raise InputError(
-                f"{path}: row {number} has {found} fields, the header has {width}; is the delimiter "
+                f"{path}: row {row} has {fields} fields, the header has {width}; is the delimiter "
                 f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
             )
+    return None if blank is None else blank[0] - 1
+
+
+def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, int]]:
+    """For each row, the header first, its number of fields (0 for a blank line) and the number of its last line."""
+    for number, line in enumerate(lines, 1):
+        if '"' not in line:  # counting delimiters is exact, and fast
+            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
+            continue
+        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
+        try:
+            for row in reader:
+                blank = not row or (len(row) == 1 and not row[0].strip())
+                yield 0 if blank else len(row), number - 1 + reader.line_num
+        except csv.Error as error:
+            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
 
 
 def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 from pathlib import Path
-from subprocess import CompletedProcess
-from unittest.mock import patch
 
 import pytest
-
-from kanon_milp.cli import main
+from command_line import run
 
 TABLE = "zip,age,job\n" + "".join(f"{z},{a},{'x' if a % 2 else 'y'}\n" for z in (101, 102) for a in (31, 32, 33))
 QI = "zip,age,job"
-
-
-def run(*arguments: str) -> CompletedProcess[str]:
-    """The command line, in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["kanon-milp", *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ended,
-    ):
-        main()
-    return CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from test_cli import run
+from command_line import run
 
 import kanon_milp as km
 

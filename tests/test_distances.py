@@ -197,7 +197,7 @@ def test_matrix_distance_takes_any_metric() -> None:
         ("ab", [[0, "2/3"], ["2/3", 0]], "it is 2/3; divide all entries by 2/3"),
         ("ab", [[0, 0], [0, 0]], "largest distance must be 1, it is 0"),
         ("", [], "largest distance must be 1, it is 0"),
-        ("ab", [[0, 1.0], [1, 0]], 'row 1 for "b": a float is not exact'),
+        ("ab", [[0, 0.1], [1, 0]], 'row 1 for "b": a float is not exact'),
         ("ab", [[0, 1], ["x", 0]], 'row 2 for "a": an exact number'),
         ([1, 2], [[0, 1], [1, 0]], "entry 1 is a number; .* write them as text"),
     ],

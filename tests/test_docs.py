@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 
 import kanon_milp as km
 
@@ -34,15 +32,13 @@ def lines(text: str) -> list[str]:
         ("models/README.md", 1, "hospital_t_closeness.toml"),
     ],
 )
-def test_the_printed_output_is_what_comes_out(page: str, number: int, model: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "kanon_milp", "solve", f"models/{model}", "--show"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "100"},
-        check=True,
-    )
+def test_the_printed_output_is_what_comes_out(
+    page: str, number: int, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+    done = run("solve", f"models/{model}", "--show")
+    assert done.returncode == 0
     shown = [block for block in blocks(ROOT / page, "text") if "proven optimum" in block][number]
     assert lines(shown) == lines(done.stdout)
 
@@ -62,12 +58,11 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_every_option_in_the_readme_exists() -> None:
     text = (ROOT / "README.md").read_text() + (ROOT / "models" / "README.md").read_text()
-    helped = "".join(
-        subprocess.run(
-            [sys.executable, "-m", "kanon_milp", name, "--help"], capture_output=True, text=True, check=True
-        ).stdout
-        for name in ("solve", "verify", "export", "compress", "doctor")
-    )
+    helped = ""
+    for name in ("solve", "verify", "export", "compress", "doctor"):
+        done = run(name, "--help")
+        assert done.returncode == 0
+        helped += done.stdout
     for option in set(re.findall(r"kanon-milp [^\n`]*", text)):
         for flag in re.findall(r"--[a-z-]+", option):
             assert flag in helped, flag

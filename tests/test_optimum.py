@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from oracle import optimum
 from strategies import Case, cases
@@ -34,25 +35,25 @@ def check(case: Case, result: km.Result) -> None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=200)
+@settings(relaxed, max_examples=examples(200, 60))
 def test_strong_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem()))
 
 
 @given(cases(max_rows=7))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 15))
 def test_textbook_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem(), formulation="textbook"))
 
 
 @given(cases(max_rows=7))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 10))
 def test_cbc_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem(), "cbc"))
 
 
 @given(cases(max_rows=7))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 10))
 def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: Case) -> None:
     problem = case.problem()
     for formulation in FORMULATIONS:
@@ -63,7 +64,7 @@ def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: Case) -> N
 @pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda r: r.name)
 def test_each_reduction_alone_keeps_the_optimum(reduction: object) -> None:
     @given(cases(max_rows=7))
-    @settings(relaxed, max_examples=30)
+    @settings(relaxed, max_examples=examples(30, 15))
     def keeps(case: Case) -> None:
         problem = case.problem()
         if not reduction.accepts(problem):  # type: ignore[attr-defined]

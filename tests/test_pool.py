@@ -50,6 +50,22 @@ def test_a_lost_worker_is_told_apart_and_the_rest_runs_here() -> None:
         again.exception(timeout=30)
         assert pool.lost(again) or again.result() == os.getpid()
         assert pool.submit(os.getpid).result(timeout=30) == os.getpid()
+        assert pool.losses() == "1 worker process was lost (SIGKILL); the rest was done in one process"
+
+
+def test_how_many_workers_were_lost_is_said() -> None:
+    with InlinePool() as here:
+        assert here.losses() == ""
+    with ProcessPool(2) as pool:
+        tasks = [pool.submit(time.sleep, 60) for _ in range(2)]
+        assert pool.losses() == ""
+        while not all(task.running() for task in tasks):
+            time.sleep(0.05)
+        os.kill(pool.processes()[1], signal.SIGKILL)
+        assert all(task.exception(timeout=30) is not None and pool.lost(task) for task in tasks)
+        assert pool.losses() == (
+            "2 worker processes were lost after one of them ended (SIGKILL); the rest was done in one process"
+        )
 
 
 def test_what_cannot_be_sent_counts_as_lost() -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -42,7 +43,7 @@ def group(values: str, whole: str) -> Group:
         (lambda: km.LDiversity("3/2", "distinct"), "l must be a whole number for the distinct form"),
         (lambda: km.LDiversity(2, "entropic"), "the form of l-diversity is one of"),  # type: ignore[arg-type]
         (lambda: km.LDiversity(2, sensitive=("a", "b")), "one sensitive attribute at a time"),
-        (lambda: km.TCloseness(0.2), 't: a float is not exact; write it as text, such as "0.15"'),  # type: ignore[arg-type]
+        (lambda: km.TCloseness(0.2), 't: a float is not exact .*; write it as text, such as "0.15"'),  # type: ignore[arg-type]
         (lambda: km.TCloseness("1.01"), "t must lie between 0 and 1, found 101/100"),
         (lambda: km.TCloseness("-1/10"), "t must lie between 0 and 1"),
         (lambda: km.TCloseness("0.2", "equl"), r'unknown ground distance "equl" \(did you mean "equal"'),
@@ -59,6 +60,16 @@ def group(values: str, whole: str) -> Group:
 def test_parameters_that_make_no_sense_are_refused(make: Any, message: str) -> None:
     with pytest.raises(km.InputError, match=message):
         make()
+
+
+def test_a_float_is_taken_where_it_is_the_number_that_one_reads() -> None:
+    for value in (0.5, 0.25, 1.0, 0.0, np.float64(0.5), np.float32(0.125)):
+        assert km.TCloseness(value).exact == Fraction(str(value))
+    assert km.LDiversity(1.5).exact == Fraction(3, 2)
+    assert km.AlphaKAnonymity(0.75).exact == Fraction(3, 4)
+    for wrong in (0.1, 0.3, np.float32(0.1), float("nan"), float("inf")):
+        with pytest.raises(km.InputError, match="t: a float is not exact"):
+            km.TCloseness(wrong)
 
 
 @pytest.mark.parametrize(

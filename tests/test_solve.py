@@ -16,6 +16,7 @@ from oracle import optimum
 import kanon_milp as km
 from kanon_milp import memory
 from kanon_milp.algorithms.row_assignment import assign_rows
+from kanon_milp.exact import in_words
 from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason, get
@@ -104,6 +105,11 @@ def test_a_user_can_break_privacy_only_against_the_verifier() -> None:
 def test_a_model_of_another_problem_is_refused() -> None:
     with pytest.raises(km.InputError, match="not built for this problem"):
         km.solve_model(random_problem(), km.build_model(problem()))
+    large = random_problem(20)
+    with pytest.raises(km.InputError, match=r'by the formulation "strong": .* perhaps formulation="textbook"'):
+        km.solve_model(large, km.build_model(large, "textbook"))
+    textbook = km.solve_model(large, km.build_model(large, "textbook"), formulation="textbook")
+    assert textbook.require_optimal().objective == km.solve(large).objective
     model = km.build_model(problem())
     model.square = pyo.Constraint(expr=model.open[0] * model.open[1] <= 1)
     with pytest.raises(km.InputError, match="cannot be compiled"):
@@ -162,6 +168,53 @@ def test_a_solver_that_gives_nothing_leaves_exit_code_5() -> None:
     late = Liar(lambda answer, _: replace(answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT))
     result = km.solve(problem(), late)
     assert (result.exit_code, result.proof, result.bound, result.table) == (5, "bound", 2, None)
+
+
+def test_one_requirement_needs_no_list() -> None:
+    table = km.Table.from_frame(FRAME, ["zip", "age"], "sick")
+    alone = km.Problem(table, km.KAnonymity(2))
+    assert alone.requirements == (km.KAnonymity(2),)
+    assert km.solve(alone).objective == km.solve(problem()).objective
+    several = km.Problem(table, (each for each in (km.KAnonymity(2), km.PSensitivity(2))))
+    assert len(several.requirements) == 2
+    for wrong, said in (
+        (None, "at least one"),
+        ([], "at least one"),
+        (5, "found number"),
+        ("k", "found text of 1 character"),
+        ([km.KAnonymity], "found the class KAnonymity"),
+        ([km.KAnonymity(2), 3], "found number"),
+    ):
+        with pytest.raises(km.InputError, match=said):
+            km.Problem(table, wrong)  # type: ignore[arg-type]
+
+
+def test_a_result_shows_itself_in_one_line_without_cells() -> None:
+    result = km.solve(problem(recoding=km.Suppression({"zip": "1/3", "age": "1/2"})))
+    text = repr(result)
+    assert text.startswith("<Result: optimal, verified, objective ")
+    assert len(text.splitlines()) == 1
+    assert len(text) < 120
+    assert "102" not in text
+    assert repr(km.solve(problem(cost_bound=1))).startswith("<Result: infeasible, objective none, bound none, gap none")
+
+
+def test_numbers_for_people_are_exact() -> None:
+    weights = km.Suppression({"zip": "1/3", "age": "1/3"})
+    result = km.solve(problem(recoding=weights))
+    assert result.exact_objective == Fraction(5, 3)
+    assert result.summary() == "proven optimum 5/3 (1.667), verified"
+    for value, shown in (
+        (Fraction(54), "54"),
+        (Fraction(5, 2), "2.5"),
+        (Fraction(1, 10), "0.1"),
+        (Fraction(20, 3), "20/3 (6.667)"),
+        (Fraction(100000, 3), "100000/3 (33333.333)"),
+        (Fraction(-1, 3), "-1/3 (-0.3333)"),
+        (Fraction(2.7182818), "2.7182818"),
+        (None, "none"),
+    ):
+        assert in_words(value) == shown
 
 
 def test_a_gap_is_where_it_stops_and_is_no_proof() -> None:

@@ -126,6 +126,11 @@ SECRET = "Wilhelmina"
         ("a,a\n1,2\n", ["a"], None, 'header names column "a" 2 times'),
         (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 fields"),
         (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "row 2 has 3 fields"),
+        (f"a,b\n{SECRET},2\n\n3,4\n", ["a"], None, "line 3, after row 1, is blank; remove it"),
+        (f'a,b\n"{SECRET}\n",2\n \n3,4\n', ["a"], None, "line 4, after row 1, is blank; remove it"),
+        ("a,b\r\n1,2\r\n \r\n3,4\r\n", ["a"], None, "line 3, after row 1, is blank; remove it"),
+        ("\na,b\n1,2\n", ["a"], None, "the first line is blank: a header row"),
+        ("a,b\n\n\n", ["a"], None, "no rows"),
         (f"a,b\n{SECRET},2\n*,3\n", ["a", "b"], None, 'column "a", row 2: the suppression symbol'),
     ],
 )
@@ -134,6 +139,9 @@ def test_bad_tables_are_refused_without_quoting_cells(
 ) -> None:
     with pytest.raises(km.InputError, match=message) as caught:
         km.read_table(write(tmp_path, text), qi, sensitive)
+    if "line" in message or "fields" in message:
+        with pytest.raises(km.InputError, match=message):
+            scan_frame(tmp_path / "t.csv")
     assert SECRET not in str(caught.value)
 
 
@@ -152,6 +160,36 @@ def test_files_that_are_not_there_or_not_tables_are_refused(tmp_path: Path) -> N
         km.read_table(bad, "a")
     with pytest.raises(km.InputError, match="no data frame"):
         km.Table.from_frame({"a": [1]}, "a")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\r\n\r\n", "\n  \n\t\n", "\n \t"])
+def test_blank_lines_at_the_end_hold_no_row(tmp_path: Path, end: str) -> None:
+    for name, text in (("t.csv", "a,b\n1,2\n3, 4 "), ("q.csv", 'a,b\n"1","2"\n3," 4 "')):
+        table = km.read_table(write(tmp_path, text + end, name), ["a", "b"])
+        assert table.keys.rows() == [("1", "2"), ("3", " 4 ")]
+        assert scan_frame(tmp_path / name).collect().rows() == table.keys.rows()
+
+
+def test_what_looks_blank_may_be_a_row(tmp_path: Path) -> None:
+    tabs = km.read_table(write(tmp_path, "a\tb\n1\t2\n\t\n", "t.tsv"), ["a", "b"])
+    assert tabs.keys.rows() == [("1", "2"), (None, None)]
+    for text in ("a\nx\n\ny\n\n", 'a\n"x"\n\ny\n\n'):  # in a file of one column a blank line is a missing value
+        one = km.read_table(write(tmp_path, text), ["a"])
+        assert one.keys["a"].to_list() == ["x", None, "y", None]
+
+
+def test_a_relation_of_duckdb_comes_back_as_a_table_of_pyarrow() -> None:
+    duckdb, pyarrow = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
+    relation = duckdb.sql("select * from (values ('x', 1), ('x', 2), ('y', 3)) as t(a, b)")
+    result = km.solve(km.Problem(km.Table.from_frame(relation, "a"), km.KAnonymity(2)))
+    assert isinstance(result.table, pyarrow.Table)
+    assert result.table.column("a").to_pylist() == ["*", "*", "*"]
+
+
+def test_a_scan_finds_another_encoding_wherever_it_begins(tmp_path: Path) -> None:
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 100_000 + "Köln,2\n", encoding="latin-1")
+    with pytest.raises(km.InputError, match="is not utf-8; name its encoding"):
+        scan_frame(path)
 
 
 def test_another_symbol_can_be_chosen(tmp_path: Path) -> None:

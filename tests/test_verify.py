@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import ClassVar
 
-import pandas as pd
 import polars as pl
 import pytest
 from oracle import released_rows
@@ -20,7 +19,7 @@ from kanon_milp.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
 from kanon_milp.table import Table
-from kanon_milp.verify import verify, verify_files
+from kanon_milp.verify import verify
 
 # Liang and Yuan, Tables 1-3 and 5: each digit of zip code and age is a column of its own
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
@@ -302,31 +301,6 @@ def test_other_requirements_are_asked_group_by_group():
     assert verify(Problem(table, [EveryDisease(("Heart", "Cancer", "Viral"))]), printed(TABLE_5))
 
 
-def test_data_frames_of_other_kinds_and_numbers():
-    frame = pd.DataFrame({"age": [30, 30, 41], "x": [1.5, None, 2.0], "d": ["u", "v", None]}, index=[7, 7, 9])
-    problem = Problem(Table.from_frame(frame, ["age"], "d"), [KAnonymity(1)])
-    mixed = frame.assign(age=pd.Series([30, 30, "*"], dtype=object, index=frame.index))
-    for released in (
-        mixed,
-        pl.DataFrame({"age": ["30", "30", "*"], "x": [1.5, None, 2.0], "d": ["u", "v", None]}),
-        pl.DataFrame({"age": ["30", "30", "*"], "x": ["1.5", None, "2.0"], "d": ["u", "v", None]}).lazy(),
-        pl.DataFrame({"age": ["30", "30", "*"], "x": [1.5, None, 2.0], "d": ["u", "v", None]}).to_arrow(),
-    ):
-        report = verify(problem, released)
-        assert report, report.violations
-        assert report.cost == 1
-        assert report.released.sensitive["d"].p == 1
-    assert not verify(problem, mixed.assign(x=[1.5, 0.0, 2.0]))
-
-
-def test_a_missing_number_is_missing_however_it_is_written():
-    frame = pl.DataFrame({"age": [30.0, float("nan")], "x": [float("nan"), 1.0]})
-    problem = Problem(Table.from_frame(frame, ["age"]), [KAnonymity(1)])
-    for released in (frame, frame.fill_nan(None), frame.fill_nan(None).cast(pl.String)):
-        assert verify(problem, released)
-    assert not verify(problem, frame.fill_nan(0.0))
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_numbers_agree_with_counting_by_hand(seed):
     draw = random.Random(seed)
@@ -368,103 +342,6 @@ def test_numbers_agree_with_counting_by_hand(seed):
     for u, v in outside:
         wrong = verify(Problem(table, [KAnonymity(1)], recoding), put(put(out, bad, "u", u), bad, "v", v))
         assert wrong.violations == (f"a released row matches no pattern of the mask: row {bad + 1}",)
-
-
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_files_made_by_other_tools(tmp_path):
-    original = write(tmp_path / "people.csv", "zip,age,d\n007,30,u\n007,31,v\n008,31,v\n")
-    anonymized = write(tmp_path / "out.csv", "zip,age,d\n007,?,u\n007,?,v\n?,?,v\n")
-    report = verify_files(original, anonymized, ["zip", "age"], "d", symbol="?")
-    assert report
-    assert (report.k_strict, report.k_exempt, report.cost, report.privacy) == (1, 2, 4, ())
-    assert not verify_files(original, anonymized, ["zip", "age"], "d")
-    asked = {"privacy": [KAnonymity(2)], "symbol": "?"}
-    assert not verify_files(original, anonymized, ["zip", "age"], "d", **asked)
-    assert verify_files(original, anonymized, ["zip", "age"], "d", suppressed_rows="exempt", **asked)
-    mask = write(tmp_path / "mask.csv", "age,zip\n*,keep\n*,?\n")
-    assert verify_files(original, anonymized, ["zip", "age"], mask=mask, symbol="?")
-    write(tmp_path / "mask.csv", "age,zip\nkeep,keep\n*,?\n")
-    assert not verify_files(original, anonymized, ["zip", "age"], mask=mask, symbol="?")
-
-
-def test_files_with_hierarchies_and_another_delimiter(tmp_path):
-    original = write(tmp_path / "people.csv", "zip;age\n1;30\n1;31\n")
-    anonymized = write(tmp_path / "out.csv", "zip;age\n1;3x\n1;3x\n")
-    write(tmp_path / "age.csv", "level0;level1;level2\n30;3x;*\n31;3x;*\n")
-    options = {"privacy": [KAnonymity(2)], "delimiter": ";"}
-    report = verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, **options)
-    assert report
-    assert report.cost == 1
-    assert not verify_files(original, anonymized, ["zip", "age"], **options)
-    mask = write(tmp_path / "mask.csv", "zip;age\nkeep;1\n")
-    assert verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, mask=mask, **options)
-    write(tmp_path / "mask.csv", "zip;age\nkeep;2\n")
-    assert not verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, mask=mask, **options)
-
-
-def test_numbers_of_a_parquet_original_compare_with_a_text_file(tmp_path):
-    frame = pl.DataFrame({"age": [30, 31], "income": [1.5, None], "day": ["a", ""]})
-    frame.write_parquet(tmp_path / "people.parquet")
-    frame.with_columns(age=pl.lit("*")).write_csv(tmp_path / "out.csv")
-    assert verify_files(tmp_path / "people.parquet", tmp_path / "out.csv", ["age"])
-
-
-def test_unusable_files_are_input_errors(tmp_path):
-    original = write(tmp_path / "people.csv", "zip,age\n1,30\n")
-    with pytest.raises(InputError, match="no such file"):
-        verify_files(original, tmp_path / "none.csv", ["zip"])
-    other = write(tmp_path / "other.csv", "zap,age\n1,30\n")
-    with pytest.raises(InputError, match='did you mean "zap"'):
-        verify_files(original, other, ["zip"])
-    with pytest.raises(InputError, match="larger than"):
-        verify_files(original, original, ["zip"], privacy=[KAnonymity(2)])
-
-
-def test_the_report_is_plain_data():
-    report = verify(liang_yuan_problem(), printed(TABLE_2), [0] * 3 + [1] * 4 + [2] * 3)
-    data = json.loads(json.dumps(report.as_dict()))
-    assert data["ok"] is True
-    assert (data["cost"], data["cost_exact"], data["groups"]) == (54, "54", 3)
-    assert data["privacy"] == [{"k": 3}]
-    assert data["mean_group_exact"] == "10/3"
-    assert data["sensitive"]["disease"] == {
-        "p": 1,
-        "l": 1,
-        "l_exact": "1",
-        "l_distinct": 1,
-        "l_entropy": 1.0,
-        "l_entropy_exact": "1",
-        "l_entropy_whole": 1,
-        "recursive": {},
-        "alpha": 1,
-        "alpha_exact": "1",
-        "t": 0.6,
-        "t_exact": "3/5",
-        "t_equal": 0.6,
-        "t_equal_exact": "3/5",
-        "beta": 1.5,
-        "beta_exact": "3/2",
-        "delta": None,
-        "delta_base2": None,
-        "delta_ratio": None,
-        "delta_ratio_exact": None,
-        "delta_present": 0.9162907318741551,
-        "delta_present_base2": 1.3219280948873624,
-        "delta_present_ratio": 2.5,
-        "delta_present_ratio_exact": "5/2",
-    }
-    assert (data["l_pairwise"], data["minimal"]) == (None, True)
-    assert data["partition"]["groups"] == 3
-    text = report.summary()
-    assert text.startswith("verified")
-    assert "cost 54" in text
-    wrong = verify(liang_yuan_problem(k=4), printed(TABLE_2))
-    assert wrong.summary().startswith("NOT verified")
-    assert wrong.as_dict()["violations"] == list(wrong.violations)
 
 
 def test_nothing_given_is_changed():

@@ -12,6 +12,7 @@ from typing import ClassVar
 import judges
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import released_rows
@@ -233,7 +234,7 @@ def legal_tables(draw):
     return rows, released, secrets, heights, vectors, everything
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200, 60), deadline=None)
 @given(legal_tables(), st.lists(demands(), max_size=1), st.integers(1, 2), st.data())
 def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data):
     rows, released, secrets, heights, vectors, everything = case

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -44,10 +49,32 @@ def _root(
     """Provably optimal anonymization of tables."""
 
 
+@contextmanager
+def _terminated_like_ctrl_c() -> Iterator[None]:
+    """While the block runs, SIGTERM does what Ctrl-C does there: the best table is kept, verified and written.
+
+    Also where Ctrl-C itself is ignored, as in a background process of a shell script.
+    """
+
+    def ask(_number: int, frame: FrameType | None) -> None:
+        handler = signal.getsignal(signal.SIGINT)
+        (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def main() -> None:
     """Entry point: one clear line for an error, and the exit code that says what happened."""
     try:
-        app()
+        with _terminated_like_ctrl_c():
+            app()
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(BAD_INPUT)

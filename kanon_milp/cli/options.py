@@ -69,7 +69,7 @@ ReadingAsked = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-FormulationName = Annotated[str | None, typer.Option("--formulation", help="strong (default) or textbook.")]
+FormulationName = Annotated[str | None, typer.Option("--formulation", help="strong (default), textbook or groups.")]
 
 
 def names(values: list[str] | None, option: str, *, required: bool = True) -> list[str]:

@@ -46,7 +46,9 @@ def solve(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
     ] = None,
-    solver: Annotated[str | None, typer.Option("--solver", help="highs (default), cbc or pulp:NAME.")] = None,
+    solver: Annotated[
+        str | None, typer.Option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
+    ] = None,
     cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
     method: Annotated[
         MethodName | None,
@@ -147,12 +149,17 @@ def solve(
         output.write_result(result, out)
     if certificate is not None and result.proof == "infeasible":
         typer.echo("no certificate: there is no table whose loss could be bounded", err=True)
+        certificate = None
     elif certificate is not None:
         result.certificate.write(certificate)
+    searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
+    if searching and result.solver.method == "milp" and not quiet:
+        options_named = " and ".join(searching)
+        typer.echo(f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True)
     if json:
         typer.echo(output.json_text(result.as_dict()), nl=False)
     elif not quiet:
-        display.show_result(result, title, out)
+        display.show_result(result, title, out, certificate)
         if show and result.table is not None:
             display.show_groups(result)
     raise typer.Exit(result.exit_code)

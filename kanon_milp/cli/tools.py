@@ -16,6 +16,7 @@ from kanon_milp.solve import build_model
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import write_model
 from kanon_milp.table import CsvFormat, default_delimiter, roles, scan_frame
+from kanon_milp.warmup import warm_up
 
 
 def export(
@@ -55,8 +56,16 @@ def compress(
         display.show_row_types(types.summary(), file.name)
 
 
-def doctor(json: options.Json = False) -> None:
+def doctor(
+    warm: Annotated[
+        bool, typer.Option("--warm-up", help="Compile the search first, which its first use would have to wait for.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
     """Say for each solver where it was found, its version, and whether it solves the models with known answers."""
+    if warm:
+        functions, seconds = warm_up()
+        typer.echo(f"the search is compiled: {functions} functions, {seconds:.0f} s", err=json)
     found = diagnose()
     if json:
         typer.echo(output.json_text([display.diagnosis_dict(d) for d in found]), nl=False)

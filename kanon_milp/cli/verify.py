@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,6 +55,12 @@ def verify(
     """
     if anonymized is None and certificate is None:
         raise InputError("name the released table, or a certificate with --certificate")
+    both = anonymized is not None and certificate is not None
+    if certificate is not None and both and suppressed_rows is None and claimed_reading(certificate) == "exempt":
+        raise InputError(
+            f"{certificate}: the certificate is about tables whose fully suppressed rows need no partners, and the "
+            "released table would be checked strictly; name one reading for both: --suppressed-rows exempt (or strict)"
+        )
     privacy = options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False)
     others = options.names(sensitive, "--sensitive", required=False)
     common: dict[str, Any] = {
@@ -97,3 +104,12 @@ def verify(
             typer.echo(each.summary())
     held = all(each.ok if isinstance(each, Report) else each.valid for each in found.values())
     raise typer.Exit(OPTIMAL if held else UNVERIFIED)
+
+
+def claimed_reading(certificate: Path) -> str | None:
+    """The reading of fully suppressed rows that a certificate names; None for what is no certificate."""
+    try:
+        found = loads(certificate.read_text(encoding="utf-8"))["problem"]["suppressed_rows"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None  # who checks the certificate says what is wrong with it
+    return found if isinstance(found, str) else None

@@ -61,8 +61,7 @@ class LDiversity(Requirement):
     @property
     def exact(self) -> Fraction:
         """The number l."""
-        exact_float = isinstance(self.l, float) and Fraction(self.l) == Fraction(str(self.l))
-        return Fraction(self.l) if exact_float else exact_parameter(self.l, "l")
+        return exact_parameter(self.l, "l")
 
     def bind(self, table: Table) -> tuple[LDiversity, ...]:
         """Refuse, where different values are counted, an l above their number."""

@@ -13,11 +13,13 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, Self, TypeVar
 
 from kanon_milp.errors import InputError
 
 _CONNECT_SECONDS = 10.0
+_END_SECONDS = 1.0  # for a process that has been told to end
 # of Dask for workers that have died, and of tasks that could not be sent; an error of these kinds that is the task's
 # own comes up again where it runs next
 _LOST = frozenset(
@@ -55,6 +57,10 @@ class Pool(ABC):
         """Whether a finished future has no result because its worker is gone, or the task could not be sent to it."""
         error = None if future.cancelled() else future.exception()
         return future.cancelled() or isinstance(error, cf.BrokenExecutor) or type(error).__name__ in _LOST
+
+    def losses(self) -> str:
+        """How many workers are gone that should be there, in words; empty if none is. To be asked before `close`."""
+        return ""
 
     @abstractmethod
     def close(self) -> None:
@@ -96,6 +102,7 @@ class ProcessPool(Pool):
         if workers < 1:
             raise InputError(f"a pool of processes needs at least 1 worker, not {workers}")
         self.workers = workers
+        self._seen: dict[int, BaseProcess] = {}
         self._executor = cf.ProcessPoolExecutor(
             workers, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker
         )
@@ -119,18 +126,44 @@ class ProcessPool(Pool):
                 self.workers = 0
         return InlinePool().submit(function, *args, **kwargs)
 
+    def lost(self, future: cf.Future[R]) -> bool:
+        """As for every pool; with one process all of them are gone."""
+        if not future.cancelled() and isinstance(future.exception(), cf.BrokenExecutor):
+            self.workers = 0
+        return super().lost(future)
+
     def processes(self) -> list[int]:
         """Process ids of the workers."""
-        return list(self._executor._processes or {})
+        return [process.pid for process in self._started if process.pid is not None]
+
+    def losses(self) -> str:
+        """All of them, since the executor ends the others when one dies; what that died of is said if known."""
+        if self.workers:
+            return ""
+        for process in self._started:
+            process.join(_END_SECONDS)
+        codes = [process.exitcode for process in self._started]
+        # the others were ended by SIGTERM
+        first = next((code for code in codes if code not in (None, 0, -signal.SIGTERM)), None)
+        cause = "" if first is None else f" ({_cause(first)})"
+        one = "1 worker process was lost"
+        many = f"{len(codes)} worker processes were lost after one of them ended"
+        return f"{one if len(codes) == 1 else many}{cause}; the rest was done in one process"
 
     def close(self) -> None:
         """End the processes at once; what they are at is given up."""
-        running = list((self._executor._processes or {}).values())
+        running = self._started
         self._executor.shutdown(wait=False, cancel_futures=True)
         for process in running:
             process.kill()
         for process in running:
             process.join()
+
+    @property
+    def _started(self) -> list[BaseProcess]:
+        """All processes that there are or were; some may begin after the first few."""
+        self._seen.update(self._executor._processes or {})
+        return list(self._seen.values())
 
 
 class DaskPool(Pool):
@@ -148,7 +181,8 @@ class DaskPool(Pool):
             self._client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {address}") from error
-        self.workers = max(1, sum(self._client.nthreads().values()))
+        self._nodes = self._client.nthreads()
+        self.workers = max(1, sum(self._nodes.values()))
         self._executor: cf.Executor = self._client.get_executor(pure=False)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> cf.Future[R]:
@@ -159,6 +193,17 @@ class DaskPool(Pool):
             except Exception:  # of many kinds, where the scheduler is gone
                 self.workers = 0
         return InlinePool().submit(function, *args, **kwargs)
+
+    def losses(self) -> str:
+        """Workers that were there at the beginning, or the whole cluster."""
+        try:
+            here = self._client.nthreads() if self.workers else {}
+        except Exception:  # of many kinds, where the scheduler is gone
+            here = {}
+        if not here:
+            return "the Dask cluster was lost; the rest was done in one process"
+        gone = sum(address not in here for address in self._nodes)
+        return f"{gone} of {len(self._nodes)} workers of the Dask cluster were lost" if gone else ""
 
     def close(self) -> None:
         """Leave the cluster, if it is still there."""
@@ -172,6 +217,14 @@ def open_pool(threads: int, dask: str | None = None) -> Pool:
     if dask is not None:
         return DaskPool(dask)
     return ProcessPool(threads) if threads > 1 else InlinePool()
+
+
+def _cause(code: int) -> str:
+    """What the exit code of a process says: its own, or which signal ended it."""
+    try:
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 def _begin_worker() -> None:

@@ -1,0 +1,193 @@
+"""What the command line says of options, readings and certificates, and how it ends when it is asked to."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from command_line import run
+from rich.console import Console
+from test_cli_certificate import QI, certified, table
+
+import kanon_milp as km
+from kanon_milp import display
+from kanon_milp.bounds import Certificate
+from kanon_milp.compiled import compiled, compiling, number_compiled
+from kanon_milp.warmup import warm_up
+
+__all__ = ["table"]  # the fixture
+
+
+def test_options_of_the_search_are_refused_where_nothing_is_searched(table: Path) -> None:
+    base = ("solve", "--data", str(table), "--qi", QI, "--k", "2")
+    for option, said in (
+        (("--iteration-limit", "5"), "an iteration limit is for the search"),
+        (("--dask", "tcp://127.0.0.1:1"), "a Dask cluster is for the search"),
+    ):
+        refused = run(*base, "--method", "milp", *option)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert said in refused.stderr
+        assert "use search, auto or a node limit" in refused.stderr
+        noted = run(*base, *option, "--json")
+        assert noted.returncode == 0
+        assert json.loads(noted.stdout)["solver"]["method"] == "milp"
+        assert f"so {option[0]} had no effect" in noted.stderr
+        assert run(*base, *option, "--quiet").stderr == ""
+    searched = run(*base, "--method", "search", "--iteration-limit", "2")
+    assert (searched.returncode, searched.stderr) == (0, "")
+    model = table.with_name("few.toml")
+    model.write_text(
+        '[data]\nfile = "people.csv"\nquasi_identifiers = ["zip", "age"]\n[privacy]\nk = 2\n'
+        '[solver]\nmethod = "milp"\niteration_limit = 3\n'
+    )
+    assert run("solve", str(model)).returncode == 2
+    assert run("solve", str(model), "--method", "search").returncode == 0
+
+
+def test_table_and_certificate_are_read_alike(table: Path) -> None:
+    proof = certified(table, "--suppressed-rows", "exempt")
+    released = str(table.parent / "out" / "anonymized.csv")
+    both = ("verify", released, "--original", str(table), "--qi", QI, "--k", "2", "--certificate", str(proof))
+    refused = run(*both)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--suppressed-rows exempt" in refused.stderr
+    assert run(*both, "--suppressed-rows", "exempt").returncode == 0
+    strict = run(*both, "--suppressed-rows", "strict")
+    assert strict.returncode == 6
+    assert "the reading of fully suppressed rows differ" in strict.stdout
+    assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 0
+
+
+def test_the_report_says_what_the_certificate_proves(table: Path) -> None:
+    proof = table.parent / "bound.json"
+    weights = ("--weight", "zip=1/3", "--weight", "age=1/3", "--weight", "job=1/3")
+    done = run("solve", "--data", str(table), "--qi", QI, "--k", "2", "--certificate", str(proof), *weights)
+    bound = Fraction(json.loads(proof.read_text())["bound"])
+    said = "".join(done.stdout.split())  # lines may be broken anywhere
+    assert f"{proof}:nosuchtablehasalossbelow{bound}" in said
+    assert bound > 0
+
+
+def test_what_is_wrong_with_a_certificate_is_said_in_words(table: Path) -> None:
+    proof = certified(table)
+    whole = json.loads(proof.read_text())
+    without = {key: value for key, value in whole.items() if key != "bound"}
+    for text, said in (
+        ("{", "not JSON: line 1, column 2"),
+        (json.dumps(without), '"bound" is missing'),
+        ("[1]", "a value is not of the kind that it should be"),
+        (json.dumps({**whole, "counting_rows": [3]}), "a value is not of the kind that it should be"),
+        ("[" * 100_000, "too many brackets within brackets"),
+        (b"\xff\xfe".decode("latin-1"), "not UTF-8 text"),
+    ):
+        proof.write_text(text, encoding="latin-1")
+        done = run("verify", "--original", str(table), "--certificate", str(proof))
+        assert done.returncode == 2
+        assert said in done.stderr
+        with pytest.raises(km.InputError, match=re.escape(said)):
+            Certificate.read(proof)
+    assert "No such file" in run("verify", "--original", str(table), "--certificate", "nowhere.json").stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_sigterm_keeps_the_incumbent_like_ctrl_c(tmp_path: Path) -> None:
+    """Also in a background process of a shell script, where Ctrl-C is ignored."""
+    draw = random.Random(5)
+    names = ",".join(f"q{j}" for j in range(6))
+    rows = (",".join(draw.choice("abc") for _ in range(6)) for _ in range(120))  # for a minute and more
+    (tmp_path / "hard.csv").write_text("\n".join([names, *rows]) + "\n")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(tmp_path / "hard.csv"), "--qi", names]
+    command += ["--k", "5", "--method", "milp", "--out", str(out), "--log-file", str(tmp_path / "log")]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    ends = time.perf_counter() + 40
+    while not (tmp_path / "log").exists() or "Nodes" not in (tmp_path / "log").read_text():
+        assert child.poll() is None
+        assert time.perf_counter() < ends
+        time.sleep(0.1)
+    child.send_signal(signal.SIGTERM)
+    stdout, stderr = child.communicate(timeout=60)
+    assert child.returncode in (4, 5), (stdout, stderr)
+    assert "Traceback" not in stderr
+    result = json.loads((out / "result.json").read_text())
+    assert result["stop_reason"] == "interrupted"
+    assert (out / "anonymized.csv").exists() == (child.returncode == 4)
+
+
+def test_before_there_is_a_table_sigterm_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("kanon_milp.cli.app", lambda: signal.raise_signal(signal.SIGTERM))
+    done = run()
+    assert done.returncode == 5
+    assert done.stderr == "interrupted before there was a table\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_line_says_when_something_is_compiled() -> None:
+    line = display.Line("highs", None)
+    line.stage("search")
+    assert "searching" in line.__rich__().plain
+
+    seen: list[str] = []
+
+    def probe(x: int) -> int:
+        return x + 1
+
+    before = number_compiled()
+    watcher = compiled(probe)
+    from numba.core import event
+
+    class Watch(event.Listener):
+        def on_start(self, _event: object) -> None:
+            seen.append(line.__rich__().plain)
+
+        def on_end(self, _event: object) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Watch()):
+        assert watcher(1) == 2
+    assert number_compiled() in (before, before + 1)  # from the disk in a second run
+    assert all("compiling, once" in each for each in seen)
+    assert not compiling()
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_for_this_process() -> None:
+    names: dict[str, object] = {}
+    exec("def twice(x):\n    return 2 * x\n", names)  # no file, so no place beside it
+    before = number_compiled()
+    assert compiled(names["twice"])(4) == 8  # type: ignore[type-var, operator]
+    assert number_compiled() == before + 1
+
+
+def test_a_warm_up_leaves_nothing_to_compile() -> None:
+    functions, seconds = warm_up()
+    assert functions >= 0
+    assert seconds > 0
+    assert warm_up()[0] == 0
+
+
+def test_a_note_stands_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    import polars as pl
+
+    problem = km.Problem(km.Table.from_frame(pl.DataFrame({"a": ["x", "x"]}), "a"), km.KAnonymity(2))
+    result = km.solve(problem)
+    object.__setattr__(result, "message", "2 worker processes were lost")
+    text = io.StringIO()
+    monkeypatch.setattr(display, "Console", lambda **_: Console(file=text, width=100))
+    display.show_result(result, "t", None)
+    assert "note" in text.getvalue()
+    assert "2 worker processes were lost" in text.getvalue()
