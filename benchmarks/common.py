@@ -49,6 +49,8 @@ def percent(gap: float | None, digits: int = 3) -> str:
 
 def gap_at(result: km.Result, seconds: float) -> str:
     """The gap in per cent that was reached by that time."""
+    if result.seconds["total"] <= seconds:
+        return percent(result.gap, 2)
     known = [point for point in result.trajectory if point[0] <= seconds and point[1] and point[2] is not None]
     if not known:
         return "-"

@@ -62,9 +62,9 @@ def main() -> None:
         row = [str(cell) for cell in (rows, k, *known, *soon, result.proof, seconds)]
         print(*row, sep="\t", flush=True)
         grid.add_row(*row)
-    Console().print(grid)
+    Console(width=130).print(grid)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    Console().print(f"peak memory of this process and its largest worker: {peak / 2**20:.2f} GB")
+    print(f"peak memory of this process and its largest worker: {peak / 2**20:.2f} GB")
 
 
 if __name__ == "__main__":  # processes of the search begin by reading this file

@@ -44,6 +44,7 @@ SWEEP_SECONDS = 240.0  # time limit from which on there is enough for these
 EASY_PAIRS = 5_000  # what is left after fixing goes to the solver at once up to this size
 RAISE_SHARE = 0.4  # of the time after the search, for rank-1 rows at most
 COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
+AGAIN = 1_000_000  # between the seeds of the two searches
 PATIENCE = 2  # turns of such a search that find nothing
 
 
@@ -85,6 +86,8 @@ def close_in(
         if closing.worth_raising():
             with clock.step("bound"):
                 closing.raise_bound()
+            with clock.step("search"):
+                closing.search_again()
         size, reason, message = (0, 0), closing.why(), ""
         if reason is not StopReason.OPTIMAL and not stop.is_set():
             size, stopped, message = Remainder(run, closing.dual, ledger, stop, ends).solve()
@@ -159,6 +162,19 @@ class _Closing:
             effort = effort.part((1 - SWEEP_SHARE) * effort.left)
         seed, instance = self.run.options.seed, self.run.prepared.instance
         search = Search(instance, self.dual, self.ledger.best, self.pool, effort, seed, self.ledger.better)
+        search.run(self.run.adapter, self.run.options)
+
+    def search_again(self) -> None:
+        """Once more, with nothing but what a better table could use."""
+        instance, best = self.run.prepared.instance, self.ledger.best
+        assert best is not None
+        if self.sweeps or self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
+            return
+        _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
+        effort = Effort(self.ends, self.iterations, self.stop, self.enough, PATIENCE)
+        effort = effort.part(SEARCH_SHARE * effort.left)
+        seed = self.run.options.seed + AGAIN
+        search = Search(instance, self.dual, best, self.pool, effort, seed, self.ledger.better, possible)
         search.run(self.run.adapter, self.run.options)
 
     @property

@@ -35,10 +35,12 @@ class Ledger:
             self._note()
 
     def show(self, point: Progress) -> None:
-        """Pass on what a bound that is on its way has reached (in floating point)."""
+        """Pass on what is on its way, in floating point: a bound, a table that nobody has verified."""
         if self.on_progress is not None:
             bound = self.bound if point.bound is None else max(self.bound, point.bound)
-            self.on_progress(Progress(time.perf_counter() - self.began, self._loss(), bound * float(self.unit)))
+            known = [x for x in (self._loss(), point.incumbent and point.incumbent * float(self.unit)) if x is not None]
+            seconds = time.perf_counter() - self.began
+            self.on_progress(Progress(seconds, min(known, default=None), bound * float(self.unit)))
 
     def _note(self) -> None:
         seconds = time.perf_counter() - self.began

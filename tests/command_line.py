@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
@@ -33,3 +36,19 @@ def run_process(*arguments: object, **environment: str) -> CompletedProcess[str]
     command = [sys.executable, "-m", "kanon_milp", *map(str, arguments)]
     env = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+
+
+def processor_seconds(process: int) -> float:
+    """What a process has computed so far, from Linux; where others compute too this says more than the clock."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def with_ctrl_c() -> Iterator[None]:
+    """What begins in the block hears Ctrl-C, also where these tests run in the background of a shell, and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -3,9 +3,35 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where tests will need the compiler: compile first, so that no time limit pays for it, and in one worker only."""
+    if "numba" not in sys.modules:
+        return
+    from kanon_milp.warmup import warm_up
+
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        warm_up()
+        return
+    shared = tmp_path_factory.getbasetemp().parent
+    try:
+        (shared / "compiling").touch(exist_ok=False)
+    except FileExistsError:
+        ends = time.perf_counter() + 300
+        while not (shared / "compiled").exists() and time.perf_counter() < ends:
+            time.sleep(0.1)
+        return
+    try:
+        warm_up()
+    finally:
+        (shared / "compiled").touch()
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import processor_seconds, with_ctrl_c
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import closing, remainder
+from kanon_milp import remainder
 from kanon_milp.errors import InputError
 from kanon_milp.verify import verify_files
 
@@ -57,7 +58,7 @@ def test_it_agrees_with_the_one_model(data_folder: Path, k: int) -> None:
 def test_the_trajectory_closes_in(data_folder: Path) -> None:
     seen: list[tuple[float | None, float | None]] = []
     problem = adult(data_folder, 300, 3)
-    result = km.solve(problem, method="search", time_limit=6, on_progress=lambda p: seen.append((p.incumbent, p.bound)))
+    result = km.solve(problem, method="search", time_limit=4, on_progress=lambda p: seen.append((p.incumbent, p.bound)))
     tables = [point[1] for point in result.trajectory if point[1] is not None]
     bounds = [point[2] for point in result.trajectory if point[2] is not None]
     assert tables == sorted(tables, reverse=True)
@@ -109,9 +110,9 @@ def test_a_time_limit_ends_it(data_folder: Path, iterations: int | None) -> None
 
 def test_large_tables_are_searched_and_small_ones_are_not(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert km.solve(adult(data_folder, 60, 3)).solver.method == "milp"
-    large = km.solve(adult(data_folder, 600, 3), time_limit=3)
+    large = km.solve(adult(data_folder, 600, 3), time_limit=1)
     assert large.solver.method == "search"
-    assert km.solve(adult(data_folder, 600, 3), method="milp", time_limit=3).solver.method == "milp"
+    assert km.solve(adult(data_folder, 600, 3), method="milp", time_limit=1).solver.method == "milp"
 
 
 @pytest.mark.parametrize(
@@ -140,20 +141,26 @@ def test_without_a_model_of_the_rest_there_is_still_a_bound(data_folder: Path, m
     assert result.bound < result.objective  # type: ignore[operator]
 
 
+def table(out: Path) -> Path:
+    return out.with_name("first.csv")
+
+
 def begin(folder: Path, out: Path, *more: str) -> subprocess.Popen[bytes]:
-    """A search on the command line that would take long."""
+    """A search on the command line that would take long: 3,000 rows of Adult."""
+    pl.read_csv(folder / "adult.csv.gz", n_rows=3000, infer_schema=False).write_csv(table(out))
     command = [
         sys.executable,
         "-m",
         "kanon_milp",
         "solve",
         "--data",
-        str(folder / "adult.csv.gz"),
+        str(table(out)),
         "--qi",
         ",".join(Q8),
     ]
     command += ["--k", "5", "--method", "search", "--time-limit", "100", "--out", str(out), *more]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    with with_ctrl_c():
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
 def workers(process: int) -> list[int]:
@@ -183,8 +190,8 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(data_folder: Path,
     out = tmp_path / "out"
     running = begin(data_folder, out, "--threads", "2")
     try:
-        wait_for(lambda: len(workers(running.pid)) == 2)
-        time.sleep(6)
+        # seconds of work, of which each needs about one to begin
+        wait_for(lambda: len(worked := [processor_seconds(it) for it in workers(running.pid)]) == 2 and min(worked) > 2)
         found = workers(running.pid)
         if killed:
             os.kill(found[0], signal.SIGKILL)
@@ -199,7 +206,7 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(data_folder: Path,
     assert written["verified"] is True
     assert written["bound"] <= written["objective"] == written["suppressed_cells"]
     assert sorted(path.name for path in out.iterdir()) == ["anonymized.csv", "groups.csv", "result.json"]
-    report = verify_files(data_folder / "adult.csv.gz", out / "anonymized.csv", Q8, privacy=[km.KAnonymity(5)])
+    report = verify_files(table(out), out / "anonymized.csv", Q8, privacy=[km.KAnonymity(5)])
     assert report.ok
     assert report.cost == written["objective"]
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in found), 10)

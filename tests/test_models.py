@@ -13,13 +13,15 @@ from kanon_milp.modelfile import SCHEMA
 
 LIBRARY = Path(__file__).parent.parent / "models"
 MODELS = sorted(LIBRARY.glob("*.toml"))
+SLOW = ("cmc_l_diversity", "cmc_t_closeness")  # Adult has the same requirements, and CMC the same mask with others
+CASES = [pytest.param(path, marks=[pytest.mark.slow] if path.stem in SLOW else [], id=path.stem) for path in MODELS]
 
 
 def needs_data(path: Path) -> bool:
     return "dataset =" in path.read_text()
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", CASES)
 def test_the_known_optimum_is_found_and_proven(path: Path) -> None:
     if needs_data(path) and not os.environ.get("KANON_MILP_DATA"):
         pytest.skip("KANON_MILP_DATA is not set")

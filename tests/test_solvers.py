@@ -220,7 +220,7 @@ def test_time_limit_with_incumbent_is_no_proof(adapter):
 
 @each_adapter
 def test_time_limit_without_incumbent_has_no_point(adapter):
-    result = adapter.solve(market_split(slack=False), SolverOptions(time_limit=1))
+    result = adapter.solve(market_split(slack=False), SolverOptions(time_limit=0.4))
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.x is None
     assert result.objective is None

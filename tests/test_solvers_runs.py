@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from command_line import with_ctrl_c
 from solver_cases import each_adapter, good_start, market_split, needs, random_start
 
 from kanon_milp.errors import InputError
@@ -60,7 +61,7 @@ def test_start_is_the_first_incumbent(adapter):
     ids=["length", "infeasible", "nan", "column", "infinite", "fractional", "outside", "negative", "empty"],
 )
 def test_bad_start_is_ignored(adapter, bad):
-    result = adapter.solve(market_split(), SolverOptions(time_limit=0.3), start=bad)
+    result = adapter.solve(market_split(), SolverOptions(time_limit=0.1), start=bad)
     assert result.stop_reason is StopReason.TIME_LIMIT
     small = birds.knapsack()
     size = {np.ndarray: lambda b: b[:3], dict: dict}[type(bad)](bad)
@@ -174,12 +175,9 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter, whole_group):
         result = adapter.solve(market_split(), SolverOptions(time_limit=30))
         print(result.stop_reason.value, result.objective)
     """
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    with with_ctrl_c():
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(1)
     began = time.perf_counter()

@@ -104,8 +104,8 @@ def raise_bound(
 ) -> DualPoint:
     """Rounds of column generation and rank-1 rows over all row types, from the multipliers of `dual`.
 
-    table: any table, if there is one; its groups are the first columns. Counting rows keep their multipliers. What comes back proves no
-    less than `dual` does. Deterministic for a number of rounds.
+    table: any table, if there is one; its groups are the first columns. Counting rows keep their multipliers. What
+    comes back proves no less than `dual` does. Deterministic for a number of rounds.
     """
     began = time.perf_counter()
 

@@ -36,7 +36,7 @@ def anneal_chains(
         heat = schedule.at(clock.done), schedule.at(clock.ahead), clock.moves
         tasks = [pool.submit(anneal, board.state, draws, point, *heat) for point in points]
         for chain, task in enumerate(tasks):
-            if not _finished(task, effort):
+            if not _finished(task, effort, clock.done > 0):
                 return
             lost = pool.lost(task)
             points[chain] = anneal(board.state, draws, points[chain], *heat) if lost else task.result()
@@ -76,10 +76,13 @@ class _Pace:
             self.moves = max(1000, int(self.expected) // SEGMENTS)
 
 
-def _finished(task: cf.Future[Point], effort: Effort) -> bool:
-    """Wait for a segment; False if it is time to stop before it is done."""
+def _finished(task: cf.Future[Point], effort: Effort, running: bool) -> bool:
+    """Wait for a segment; False if it is time to stop before it is done.
+
+    running: workers have done a segment before, so the last one, the coldest, is soon done and worth waiting for.
+    """
     while not task.done():
         cf.wait([task], timeout=_POLL)
-        if effort.asked and not task.done():
+        if (effort.asked or (effort.left == 0 and not running)) and not task.done():
             return False
     return True

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.instance import Instance
@@ -46,7 +47,10 @@ class Search:
         effort: Effort,
         seed: int = 0,
         on_better: Callable[[Assignment], None] | None = None,
+        possible: NDArray[np.bool_] | None = None,
     ) -> None:
+        """possible: bool (pairs,), what a better table could use, where that is known."""
+        self.possible = possible
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
 
@@ -55,9 +59,10 @@ class Search:
 
         On a large table the first turn takes all the time. options: of the solver for each neighbourhood.
         """
-        board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
-        construct(board, self.dual)
-        self._keep(board)
+        if self.possible is None:
+            board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
+            construct(board, self.dual)
+            self._keep(board)
         turn, idle, left = 0, 0, self._effort.neighbourhoods
         while self.incumbent is not None and idle < self._effort.patience and left != 0:
             before = self.incumbent.cost
@@ -94,6 +99,8 @@ class Search:
         candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
         allowed = dual.phi[of_pair] <= open_limit * cell
         allowed &= candidates.cost[of_pair] - dual.multipliers[candidates.members] <= pair_limit * cell
+        if self.possible is not None:
+            allowed = self.possible
         return Board.of(instance, allowed, self.incumbent, seed)
 
     def _keep(self, board: Board) -> None:
