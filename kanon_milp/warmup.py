@@ -7,7 +7,8 @@ import time
 import numpy as np
 import polars as pl
 
-from kanon_milp.privacy import KAnonymity
+from kanon_milp.instance import prepare
+from kanon_milp.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem import Problem
 from kanon_milp.solve import solve
 from kanon_milp.table import Table
@@ -20,12 +21,30 @@ def warm_up() -> tuple[int, float]:
 
     Returns how many were not there yet, and the seconds it took.
     """
-    from kanon_milp.compiled import number_compiled  # imports the compiler
+    # these import the compiler
+    from kanon_milp.bounds import lagrangian, round_dual
+    from kanon_milp.bounds.required import proven_required, required_bound
+    from kanon_milp.columns import RoundLimits, raise_bound, sweep_blocks
+    from kanon_milp.compiled import number_compiled
+    from kanon_milp.reductions.fixing import ReducedCosts
+    from kanon_milp.search.pool import InlinePool
 
     began, before = time.perf_counter(), number_compiled()
     cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
     names = [f"q{j}" for j in range(COLUMNS)]
     table = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names)
-    result = solve(Problem(table, KAnonymity(3)), method="search", iteration_limit=2)
+    problem = Problem(table, KAnonymity(3))
+    result = solve(problem, method="search", iteration_limit=2)
     result.certificate  # noqa: B018  (computed when it is asked for)
+
+    instance = prepare(problem)
+    dual = raise_bound(instance, lagrangian(instance, iterations=100), None, RoundLimits(rounds=2))
+    dual = sweep_blocks(instance, dual, InlinePool(), RoundLimits(rounds=1))
+    ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
+
+    sensitive = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names[:-1], names[-1])
+    asked: list[list[Requirement]] = [[PSensitivity(2)], [LDiversity("3/2")], [TCloseness("1/2"), KAnonymity(3)]]
+    for requirements in asked:
+        required = prepare(Problem(sensitive, requirements))
+        proven_required(required, required_bound(required, iterations=20))
     return number_compiled() - before, time.perf_counter() - began

@@ -102,7 +102,7 @@ def test_an_event_ends_it_with_a_verified_table(data_folder: Path) -> None:
 @pytest.mark.parametrize("iterations", [None, 10_000])
 def test_a_time_limit_ends_it(data_folder: Path, iterations: int | None) -> None:
     problem = adult(data_folder, 3000, 5)
-    result = km.solve(problem, method="search", time_limit=4, iteration_limit=iterations)
+    result = km.solve(problem, method="search", time_limit=2.5, iteration_limit=iterations)
     assert result.stop_reason == "time_limit"
     assert result.verified
     assert result.seconds["total"] < 30

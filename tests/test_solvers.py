@@ -308,7 +308,7 @@ def test_neither_model_nor_options_nor_start_are_changed(adapter):
     arrays = (model.c, model.row_lower, model.row_upper, model.lower, model.upper, model.integer)
     before = [array.copy() for array in (*arrays, model.A.data, model.A.indices, model.A.indptr)]
     start, extra = {0: 1.0, 1: 0.0}, {}
-    options = SolverOptions(time_limit=0.5, extra=extra)
+    options = SolverOptions(time_limit=0.2, extra=extra)
     result = adapter.solve(model, options, start=start)
     after = (*arrays, model.A.data, model.A.indices, model.A.indptr)
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
