@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 600.0  # where neither a time limit nor an iteration limit is given
 BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
 COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
-SEARCH_SHARE = 0.3  # of the time before it does, at most
+SEARCH_SHARE = 0.2  # of the time before it does, at most, for each of two searches
 MASTER_TYPES = 3_000  # row types up to which rank-1 rows are generated over all of them at once; more in blocks
 SWEEP_SHARE = 0.25  # of the time after the bound, for blocks
 SWEEP_SECONDS = 240.0  # time limit from which on there is enough for these
 EASY_PAIRS = 5_000  # what is left after fixing goes to the solver at once up to this size
-RAISE_SHARE = 0.4  # of the time after the search, for rank-1 rows at most
+RAISE_SHARE = 0.35  # of the time after the search, for rank-1 rows at most
 COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
 AGAIN = 1_000_000  # between the seeds of the two searches
 PATIENCE = 2  # turns of such a search that find nothing

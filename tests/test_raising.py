@@ -13,7 +13,7 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import closing
+from kanon_milp import closing, remainder
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import certify, exact_value, lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.pricing import possible_pairs
@@ -23,6 +23,8 @@ from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
 from kanon_milp.reductions.fixing import ReducedCosts
 from kanon_milp.search.pool import InlinePool, open_pool
+from kanon_milp.solvers import LinearModel, SolverResult
+from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.verify import check_certificate
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -150,6 +152,26 @@ def test_blocks_hold_every_row_type_once(data_folder: Path) -> None:
     assert (part.multipliers == dual.multipliers[numbers]).all()
     back = put_back(dual, blocks[0], part.multipliers[:70], part.own, part.own_charges)
     assert (back.multipliers == dual.multipliers).all()
+
+
+def test_the_rest_is_made_anew_when_a_better_table_turns_up(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = adult(data_folder, 120, 3)
+    expected = km.solve(problem, method="milp").require_optimal().objective
+    sizes: list[int] = []
+    real = HighsAdapter.solve
+
+    def solve(self: HighsAdapter, model: LinearModel, *more: object, **named: object) -> SolverResult:
+        sizes.append(model.variables)
+        return real(self, model, *more, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(HighsAdapter, "solve", solve)
+    monkeypatch.setattr(closing.Search, "run", lambda *_: None)  # so that the first table is the greedy one
+    monkeypatch.setattr(closing, "EASY_PAIRS", 1_000_000)
+    monkeypatch.setattr(remainder, "WORTH", 1.0)
+    result = km.solve(problem, method="search", time_limit=60)
+    assert result.require_optimal().objective == expected
+    assert len(sizes) > 1
+    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_search_that_gives_up_leaves_the_pair() -> None:
