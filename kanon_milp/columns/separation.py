@@ -3,7 +3,7 @@
 Rows with weights 1/2 on three rows are those of Jepsen et al. (2008). Larger ones are climbed to: for a denominator d a
 set grows by one row type at a time, with the weight that suits it best, and after each step row types are exchanged,
 or change their weights, while that helps. For two to five row types this comes to the families of Pecin et al. (2017),
-which it finds without a list of them; beyond five, sets of up to nine row types close another tenth of the gap. Any
+which it finds without a list of them; sets of up to nine row types close a little more of the gap than five. Any
 set and weights are valid (`kanon_milp.bounds.rank_one`), so nothing here has to be exact.
 """
 
