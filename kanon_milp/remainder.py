@@ -59,6 +59,8 @@ class Remainder:
         size, reason, message = (0, 0), None, ""
         while True:
             before = self.ledger.best
+            if time.perf_counter() >= self.ends:
+                return size, reason, message
             step = self._fixed(None if before is None else before.cost)
             rest = self.run.prepared.instance if step is None else step.instance
             if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:

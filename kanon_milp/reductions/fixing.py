@@ -21,6 +21,7 @@ from kanon_milp.reductions.base import Dropped, Reduction, judges_groups_alone, 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+SEARCHED = 500_000  # pairs up to which groups with rank-1 rows are searched pair by pair; else candidates are judged
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
 
 
@@ -100,6 +101,10 @@ class ReducedCosts(Reduction[Dropped]):
         """As `possible`: a pair can be part of it if its candidate has a group with such a row whose value is no higher
         than what is left for it. room: U - 1 - L."""
         dual, candidates = self.dual, instance.candidates
+        if candidates.pairs > SEARCHED:
+            # φ is a lower bound of every group's value, whatever rows it holds
+            possible = np.maximum(found.phi, 0) <= room
+            return possible, possible[candidates.candidate_of_pair()]
         # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
         below = room + np.minimum(found.phi, 0) + 1
         pairs = possible_pairs(
