@@ -271,7 +271,7 @@ def main() -> None:
         raise SystemExit(min(compare(args.random, args.seed), 1))
     runs = [run for path in args.add for run in json.loads(path.read_text())["results"]]
     if args.rows:
-        warm_up()
+        warm_up(sensitive=False)
         print(*HEAD, sep="\t", flush=True)
     for rows, k, problem in problems(args):
         instance, start, found = prepared_for(problem)[0].instance, None, {}
