@@ -41,7 +41,7 @@ SEARCH_SHARE = 0.2  # of the time before it does, at most, for each of two searc
 MASTER_TYPES = 3_000  # row types up to which rank-1 rows are generated over all of them at once; more in blocks
 SWEEP_SHARE = 0.25  # of the time after the bound, for blocks
 SWEEP_SECONDS = 1800.0  # time limit from which on these gain more than more search does (all of Adult, k = 5)
-EASY_PAIRS = 5_000  # what is left after fixing goes to the solver at once up to this size
+EASY_PAIRS = 1_000  # what is left after fixing goes to the solver at once up to this size
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 rows at most
 COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
 AGAIN = 1_000_000  # between the seeds of the two searches
