@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ from kanon_milp.bounds.rank_one import RankOneRows
 # their first twelve arguments come as one list
 cheapest_groups: Callable[..., Any] = pricing.cheapest_groups
 possible_pairs: Callable[..., Any] = pricing.possible_pairs
-groups_below: Callable[..., Any] = pricing.groups_below
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 PLENTY = 1_000_000  # nodes
@@ -178,32 +176,8 @@ def test_possible_pairs(scalar: Any, case: Prices, data: st.DataObject) -> None:
     assert all(kept or not needed for kept, needed in zip(hasty, expected, strict=True))
 
 
-@both
-@given(prices(), st.data())
-@settings(relaxed, max_examples=60)
-def test_groups_below(scalar: Any, case: Prices, data: st.DataObject) -> None:
-    below, array = limits(case, data, scalar)
-    expected = [
-        (g, rows)
-        for g in range(len(case.covers))
-        for rows, value in case.groups(g).items()
-        if value < below[g] and len(rows) < 2 * case.least[g]
-    ]
-    assert Counter(split(groups_below(*case.arguments(scalar), array, NEVER))) == Counter(expected)
-    most = data.draw(st.integers(0, 5))
-    some = split(groups_below(*case.arguments(scalar), array, most))
-    assert len(some) == min(len(expected), most + 1)
-    assert set(some) <= set(expected)
-    assert len(set(some)) == len(some)
-
-
 def test_many_groups_outgrow_the_first_arrays() -> None:
-    # 12 rows, any 3 to 5 of these: 220 + 495 + 792 groups, three times; all are cheaper than nothing
-    case = Prices([list(range(12))] * 3, [0] * 3, [3] * 3, [1] * 12, [1] * 12, [0] * 3, [], [])
-    found = split(groups_below(*case.arguments(np.int64), np.zeros(3, np.int64), NEVER))
-    assert Counter(g for g, _ in found) == {0: 1507, 1: 1507, 2: 1507}
-    assert len(set(found)) == len(found)
-    # and 200 candidates with 12 rows each in their cheapest groups
+    # 200 candidates with 12 rows each in their cheapest groups
     many = Prices([list(range(12))] * 200, [0] * 200, [3] * 200, [1] * 12, [1] * 12, [0] * 200, [], [])
     groups, phi, _ = priced(many, np.int64, list(range(200)), 0, 0, PLENTY)
     assert groups == [(g, tuple(range(12))) for g in range(200)]
