@@ -186,3 +186,12 @@ def test_models_that_start_from_it_have_the_same_optimum(case: SensitiveCase) ->
         result = km.solve(case.problem())
     assert result.exact_objective == best
     assert best is None or result.exact_bound == best
+
+
+def test_a_direction_that_cancels_is_not_the_end() -> None:
+    # the average of the slopes came to nothing at 1.93, and the ascent took that for the optimum
+    frame = pl.DataFrame({"q": list("aaaababb"), "s": ["-3", "0", "-3", "-3", "-3", "0", "0", "0"]})
+    instance = reduced(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(0)]))
+    point = required_bound(instance)
+    assert point.value > 1.99
+    assert proven_required(instance, point) == 2

@@ -124,6 +124,7 @@ class Ascent:
         at.slope(self.average)
         self.share = (at.phi < 0).astype(np.float64)
         self.passes, self.step, self.idle, self.weight = 1, STEP, 0, WEIGHT_FAST
+        self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limits.target is None else limits.target
 
@@ -136,8 +137,10 @@ class Ascent:
                 self.at.sort(self.best)
             if self.passes == FAST_PASSES:
                 self.weight = WEIGHT
-            if not self._pass() and not (counting and self.add_rows()):
-                break  # no row is placed too often or too rarely: the average is an optimal point of the relaxation
+            # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
+            # tables not always an optimal one
+            if not self._pass() and not (counting and self.add_rows()) and not self._begin_again():
+                break
             if self.passes % ROUND == 0:
                 if self.on_progress is not None:
                     self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
@@ -170,6 +173,15 @@ class Ascent:
             self.idle += 1
             if self.idle >= (PATIENCE_FAST if fast else PATIENCE):
                 self.step, self.idle = self.step * (SHORTER_FAST if fast else SHORTER), 0
+        return True
+
+    def _begin_again(self) -> bool:
+        """Forget the averages; False if nothing has risen since the last time."""
+        if self.value <= self.begun + STALLED * max(abs(self.value), 1.0):
+            return False
+        self.begun, self.step, self.idle, self.weight = self.value, STEP, 0, WEIGHT_FAST
+        self.at(self.best)
+        self.at.slope(self.average)
         return True
 
     def add_rows(self) -> int:
