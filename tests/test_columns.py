@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,10 +20,11 @@ from strategies import Case, cases
 
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.columns.ascent import RoundLimits, tighten
 from kanon_milp.columns.master import Limits, Master
 from kanon_milp.columns.part import Part, Point, Pricing, coefficients
-from kanon_milp.columns.pool import Groups
 from kanon_milp.columns.separation import separate
+from kanon_milp.groups import Groups
 from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
 
@@ -69,7 +71,6 @@ def ordered(groups: list[Group]) -> list[Group]:
 def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st.DataObject) -> None:
     groups, expected = packed(first), ordered(first)
     assert read(groups) == expected
-    assert groups.sizes.tolist() == [len(rows) for _, rows in first]
     entries = [c for c, (_, rows) in enumerate(expected) for _ in set(rows)]
     assert groups.of_entry().tolist() == entries
     assert read(groups.joined(packed(second))) == expected + ordered(second)
@@ -90,7 +91,6 @@ def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st
 def test_no_groups() -> None:
     assert read(Groups.none()) == read(packed([])) == []
     assert Groups.none().keys() == []
-    assert Groups.none().sizes.tolist() == []
 
 
 @given(cases(sides=False))
@@ -387,18 +387,51 @@ def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
         assert before <= master.value <= best / instance.levels.unit + NEAR
 
 
+def a_triple() -> Master:
+    return Master(Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3, 3, [], []).part(), Groups.none())
+
+
 def test_no_time_is_left_after_rows_were_added() -> None:
-    master = Master(Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3, 3, [], []).part(), Groups.none())
-    master.solve(Limits(near=NEAR))
+    master = a_triple()
+    assert master.solve(Limits(near=NEAR))
     before = master.value
     master.add_rows(RankOneRows.of([([0, 1, 2], [1, 1, 1], 2)]))
-    master.solve(Limits(ends=time.perf_counter()))
-    for _ in range(4):
-        master.purge_rows()
-        master.solve(Limits(ends=time.perf_counter()))
+    assert not master.solve(Limits(ends=time.perf_counter()))
     assert master.value == before
-    assert len(master.share) == master.groups.count
     assert len(master.best.charges) == master.rows.count
+    assert master.solve(Limits(near=NEAR))
+    assert len(master.share) == master.groups.count
+    assert master.purge_rows() == 0
+
+
+def test_no_time_is_left_at_all() -> None:
+    master = a_triple()
+    before = master.value
+    assert not master.solve(Limits(ends=time.perf_counter()))
+    assert master.value == before
+
+
+def test_a_linear_program_that_fails_ends_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # as where the numbers are too bad for HiGHS
+    limits = RoundLimits(rounds=3)
+    part = Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3, 3, [], []).part()
+    expected = tighten(part, Groups.none(), limits).before
+    monkeypatch.setattr(Master, "_run", lambda *_: False)
+    raised = tighten(part, Groups.none(), limits)
+    assert raised.before == raised.after == expected
+
+
+def test_another_model_of_the_thread_has_another_number_of_threads() -> None:
+    # HiGHS keeps its threads, one pool for each calling thread, and refuses a model that wants another number
+    other = highspy.Highs()
+    highspy.Highs.resetGlobalScheduler(True)
+    other.setOptionValue("output_flag", False)
+    other.setOptionValue("threads", 2)
+    other.run()
+    try:
+        assert a_triple().solve(Limits(near=NEAR))
+    finally:
+        highspy.Highs.resetGlobalScheduler(True)
 
 
 def test_a_triangle_is_closed_by_one_row() -> None:

@@ -21,7 +21,6 @@ possible_pairs: Callable[..., Any] = pricing.possible_pairs
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 PLENTY = 1_000_000  # nodes
-NEVER = 10**6
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Prices:
 
     def closed_form(self, g: int) -> int:
         """The cheapest group where rank-1 rows are free."""
-        return min(Prices(**{**self.__dict__, "rows": [], "charges": []}).groups(g).values(), default=NEVER)
+        return min(Prices(**{**self.__dict__, "rows": [], "charges": []}).groups(g).values(), default=10**6)
 
     def arguments(self, scalar: Any) -> Any:
         """As the compiled functions take them."""
@@ -108,13 +107,11 @@ def in_quarters(values: Any, scalar: Any) -> list[int]:
 
 
 def priced(
-    case: Prices, scalar: Any, chosen: list[int], below: int, largest: int, nodes: int
+    case: Prices, scalar: Any, chosen: list[int], below: int, nodes: int
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[int], list[bool]]:
     phi, complete = np.empty(len(chosen), dtype=scalar), np.empty(len(chosen), np.bool_)
     limit = np.int64(below) if scalar is np.int64 else np.float64(below / 4)
-    found = cheapest_groups(
-        *case.arguments(scalar), np.array(chosen, dtype=np.int64), limit, largest, nodes, phi, complete
-    )
+    found = cheapest_groups(*case.arguments(scalar), np.array(chosen, dtype=np.int64), limit, nodes, phi, complete)
     return split(found), in_quarters(phi, scalar), complete.tolist()
 
 
@@ -122,16 +119,15 @@ both = pytest.mark.parametrize("scalar", [np.float64, np.int64])
 
 
 @both
-@given(prices(), st.integers(-20, 40), st.integers(0, 8), st.data())
+@given(prices(), st.integers(-20, 40), st.data())
 @settings(relaxed, max_examples=60)
-def test_cheapest_groups(scalar: Any, case: Prices, below: int, largest: int, data: st.DataObject) -> None:
+def test_cheapest_groups(scalar: Any, case: Prices, below: int, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, len(case.covers) - 1), unique=True))
-    found, phi, complete = priced(case, scalar, chosen, below, largest, PLENTY)
+    found, phi, complete = priced(case, scalar, chosen, below, PLENTY)
     assert all(complete)
     cheap = []
     for g, value in zip(chosen, phi, strict=True):
-        most = max(largest, 2 * case.least[g] - 1) if largest else NEVER
-        groups = {rows: each for rows, each in case.groups(g).items() if len(rows) <= most}
+        groups = case.groups(g)
         assert value == min([below, *groups.values()])
         if value < below:
             cheap.append(g)
@@ -143,7 +139,7 @@ def test_cheapest_groups(scalar: Any, case: Prices, below: int, largest: int, da
 @given(prices(), st.integers(-10, 40), st.integers(0, 12))
 @settings(relaxed, max_examples=60)
 def test_where_the_search_gives_up_the_closed_form_is_left(scalar: Any, case: Prices, below: int, nodes: int) -> None:
-    found, phi, complete = priced(case, scalar, list(range(len(case.covers))), below, 0, nodes)
+    found, phi, complete = priced(case, scalar, list(range(len(case.covers))), below, nodes)
     for g, (value, whole) in enumerate(zip(phi, complete, strict=True)):
         groups = case.groups(g)
         least = min([below, *groups.values()])
@@ -179,6 +175,6 @@ def test_possible_pairs(scalar: Any, case: Prices, data: st.DataObject) -> None:
 def test_many_groups_outgrow_the_first_arrays() -> None:
     # 200 candidates with 12 rows each in their cheapest groups
     many = Prices([list(range(12))] * 200, [0] * 200, [3] * 200, [1] * 12, [1] * 12, [0] * 200, [], [])
-    groups, phi, _ = priced(many, np.int64, list(range(200)), 0, 0, PLENTY)
+    groups, phi, _ = priced(many, np.int64, list(range(200)), 0, PLENTY)
     assert groups == [(g, tuple(range(12))) for g in range(200)]
     assert phi == [-12] * 200

@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
 from kanon_milp.columns import separation
-from kanon_milp.columns.pool import Groups
 from kanon_milp.columns.separation import LEAST_VIOLATION, TOUCHING, separate
+from kanon_milp.groups import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

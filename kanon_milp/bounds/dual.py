@@ -5,8 +5,9 @@
     σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
 is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on counting rows (`kanon_milp.bounds.counting`) and
-any ν ≥ 0 on rank-1 rows (`kanon_milp.bounds.rank_one`): `kanon_milp.bounds.lagrangian` says why. All values are in
-units of `Levels.unit`.
+any ν ≥ 0 on rank-1 rows (`kanon_milp.bounds.rank_one`): `kanon_milp.bounds.lagrangian` says why for λ and μ, and
+ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
+`Levels.unit`.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
         cheapest_groups(
             candidates.indptr, candidates.members, cost, instance.least, counts, lambdas, surcharge,
             *exact.rank_one.by_type(instance.types.count), exact.rank_one.denominators,
-            np.ascontiguousarray(exact.cuts, dtype=np.int64), chosen, np.int64(0), 0, NODES, better, complete,
+            np.ascontiguousarray(exact.cuts, dtype=np.int64), chosen, np.int64(0), NODES, better, complete,
         )  # fmt: skip
         phi[chosen] = better
     total = sum(n * each for n, each in zip(counts.tolist(), multipliers, strict=True)) - cutting

@@ -71,7 +71,6 @@ def _grow(
     charges: NDArray[Scalar],
     filled: Ints,
     least: int,
-    most: int,
     size: int,
     value: Scalar,
     below: Scalar,
@@ -100,8 +99,7 @@ def _grow(
     while True:
         need = max(least - size - depth, 1)
         end = max(at + need, negative)
-        end = min(end, at + most - size - depth)
-        deeper = at + need <= count and end > at and value + prefix[end] - prefix[at] < best
+        deeper = at + need <= count and value + prefix[end] - prefix[at] < best
         if deeper:
             nodes -= 1
             if nodes < 0:
@@ -227,16 +225,15 @@ def cheapest_groups(
     charges: NDArray[Scalar],
     chosen: Ints,
     below: Scalar,
-    largest: int,
     most_nodes: int,
     phi: NDArray[Scalar],
     complete: NDArray[np.bool_],
 ) -> tuple[Ints, Ints, Ints]:
     """The cheapest group of each chosen candidate, if it is below `below`.
 
-    begins, row_of, weight_of: rank-1 rows by row type (`RankOneRows.by_type`). largest: rows of a group at most, beyond
-    2 κ - 1 in any case; 0 for no limit. most_nodes: of the search of one candidate. phi (chosen,): the value of the
-    group; `below` where there is none cheaper; the closed form where the search gave up, and `complete` is then False.
+    begins, row_of, weight_of: rank-1 rows by row type (`RankOneRows.by_type`). most_nodes: of the search of one
+    candidate. phi (chosen,): the value of the group; `below` where there is none cheaper; the closed form where the
+    search gave up, and `complete` is then False.
     Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.
     """
     room, heap = _room(indptr, members, chosen, rows, least)
@@ -266,10 +263,9 @@ def cheapest_groups(
         count = _line_up(
             cover, w, rows, multipliers, below - value + dearest, max(needed, 1), -1, items, reduced, prefix
         )
-        most = count if largest == 0 else max(largest, 2 * needed - 1)
         best, found, left = _grow(
             items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
-            max(needed, 1), most, 0, surcharge[g], below, False, most_nodes, stack, values, group,
+            max(needed, 1), 0, surcharge[g], below, False, most_nodes, stack, values, group,
         )  # fmt: skip
         if left < 0:
             complete[c] = False
@@ -335,7 +331,7 @@ def possible_pairs(
             start += _take(i, begins, row_of, weight_of, denominators, charges, filled, zero)
             _, found, left = _grow(
                 items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
-                needed, count + 1, 1, start, below[g], True, most_nodes, stack, values, group,
+                needed, 1, start, below[g], True, most_nodes, stack, values, group,
             )  # fmt: skip
             _give_back(i, begins, row_of, weight_of, filled)
             possible[place] = found >= 0 or left < 0

@@ -79,16 +79,6 @@ class RankOneRows:
         found: Ints = total // self.denominators
         return found
 
-    def coefficients(self, types: Sequence[int], copies: Sequence[int]) -> Ints:
-        """⌊Σ p_i a_i / d⌋ of each row for the group with so many copies of these row types, int64 (r,)."""
-        inside = dict(zip(types, copies, strict=True))
-        taken = np.array([inside.get(i, 0) for i in self.types.tolist()], dtype=np.int64)
-        row = np.repeat(np.arange(self.count), np.diff(self.indptr))
-        total = np.zeros(self.count, dtype=np.int64)
-        np.add.at(total, row, self.weights * taken)
-        found: Ints = total // self.denominators
-        return found
-
     def by_type(self, types: int) -> tuple[Ints, Codes, Ints]:
         """The same by row type: (begins, row, weight) as CSR; begins: int64 (types+1,)."""
         order = np.argsort(self.types, kind="stable")

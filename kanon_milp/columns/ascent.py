@@ -16,8 +16,8 @@ from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.columns.master import Limits, Master
 from kanon_milp.columns.part import Part, Point
-from kanon_milp.columns.pool import Groups
 from kanon_milp.columns.separation import separate
+from kanon_milp.groups import Groups
 from kanon_milp.instance import Instance
 from kanon_milp.solvers.base import OnProgress, Progress
 
@@ -70,10 +70,10 @@ def tighten(
     master = Master(part, groups)
     before = master.value
     inner = Limits(limits.ends, interrupt=limits.interrupt)
-    master.solve(inner)
+    solved = master.solve(inner)
     history, mean = [master.value + constant], master.share
     most = max(FEWEST, math.ceil(ADDED * part.free))
-    while not limits.reached(history[-1], len(history) - 1):
+    while solved and not limits.reached(history[-1], len(history) - 1):
         on_value(history[-1])
         # rows that the last few points violate on average serve longer than those of the newest alone
         mean = np.concatenate([mean, np.zeros(len(master.share) - len(mean))])
@@ -85,8 +85,9 @@ def tighten(
         if not rows.count:
             break
         master.add_rows(rows)
-        master.solve(inner)
-        master.purge_rows()
+        solved = master.solve(inner)
+        if solved:
+            master.purge_rows()
         history.append(master.value + constant)
         if len(history) > LOOK_BACK:
             left = history[-1] - history[0] if limits.target is None else limits.target - 1 - history[-1]

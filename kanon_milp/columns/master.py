@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
 from kanon_milp.columns.part import Part, Point, Pricing, coefficients
-from kanon_milp.columns.pool import Groups
+from kanon_milp.groups import Groups
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Master:
         self.known: set[bytes] = set()
         self.highs: Any = cast(Any, highspy).Highs()
         self.highs.setOptionValue("output_flag", False)
-        self.highs.setOptionValue("threads", 1)
+        # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
         self.highs.setOptionValue("presolve", "off")
         right, count = part.counts[: part.free].astype(np.float64), part.free
         none = np.zeros(0, np.int32)
@@ -151,18 +151,23 @@ class Master:
             self.best = Point(self.best.multipliers, self.best.charges[~slack])
         return len(gone)
 
-    def solve(self, limits: Limits) -> None:
-        """Generate columns until value and upper bound are near each other, or the time is over."""
+    def solve(self, limits: Limits) -> bool:
+        """Generate columns until value and upper bound are near each other, or the time is over.
+
+        False if the linear program was not solved to its end, for want of time or by HiGHS's fault: then `newest`,
+        `share` and `upper` are of an earlier one, and nothing more is to be had from this master.
+        """
         farthest = FARTHEST * max(float(self.part.cost.max()), 1.0)
         while True:
             before = self.value
-            self._solve_near(limits)
+            if not self._solve_near(limits):
+                return False
             if limits.over or self.artificial < 1e-6 or self.reach > farthest:
-                return
+                return True
             if self.value < before + limits.near:
                 self.reach *= 4  # what is better, or any point without negative reduced costs, is farther away
 
-    def _solve_near(self, limits: Limits) -> None:
+    def _solve_near(self, limits: Limits) -> bool:
         """The same, with multipliers no farther from the best ones than `reach`."""
         free, smooth = self.part.free, SMOOTH
         self.highs.changeColsCost(
@@ -172,7 +177,8 @@ class Master:
         )
         self.upper = float("inf")
         while not limits.over:
-            self._run()
+            if not self._run(limits):
+                return False
             self.iterations += 1
             if self.upper - self.value < limits.near:
                 break
@@ -189,7 +195,7 @@ class Master:
                 smooth = smooth / 2 if smooth > 0.1 else 0.0
             elif better:
                 smooth = min(SMOOTH, smooth + 0.1)
-        self._run()
+        return self._run(limits)
 
     def _negative(self, groups: Groups) -> int:
         """How many of the groups have a negative reduced cost at the newest point."""
@@ -204,12 +210,23 @@ class Master:
         charge = np.bincount(column, weights=self.newest.charges[row] * times, minlength=groups.count)
         return int((self.pricing.costs(groups) - worth + charge < NEGATIVE).sum())
 
-    def _run(self) -> None:
-        """Solve the linear program over the groups at hand."""
-        self.highs.run()
+    def _run(self, limits: Limits) -> bool:
+        """Solve the linear program over the groups at hand; False if that does not succeed."""
+        for _ in range(2):
+            left = max(limits.ends - time.perf_counter(), 0.0)
+            self.highs.setOptionValue("time_limit", self.highs.getRunTime() + left)  # it counts all runs together
+            self.highs.run()
+            if self.highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                break
+            if limits.over:
+                return False
+            self.highs.clearSolver()  # once more, without the basis it began with
+        else:
+            return False
         solution = self.highs.getSolution()
         dual = np.array(solution.row_dual)
         self.newest = Point(dual[: self.part.free], np.maximum(-dual[self.part.free :], 0.0))
         level = np.array(solution.col_value)
         self.artificial, self.share = float(level[: 2 * self.part.free].sum()), level[2 * self.part.free :]
         self.upper = float(self.highs.getInfo().objective_function_value)
+        return True

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.pricing import cheapest_groups
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
-from kanon_milp.columns.pool import Groups
 from kanon_milp.compiled import compiled
+from kanon_milp.groups import Groups
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ class Pricing:
         found = cheapest_groups(
             part.indptr, part.members, part.cost, part.least, self.rows, self.all_multipliers(point), part.surcharge,
             self.begins, self.row_of, self.weight_of, self.denominators,
-            np.concatenate([part.charges, point.charges]), self.every, below, 0, NODES, phi, complete,
+            np.concatenate([part.charges, point.charges]), self.every, below, NODES, phi, complete,
         )  # fmt: skip
         value = float(np.minimum(phi, 0.0).sum())
         value += float(self.rows[: part.free] @ point.multipliers) - float(self.limits @ point.charges)

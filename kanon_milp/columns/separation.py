@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.rank_one import RankOneRows
-from kanon_milp.columns.pool import Groups
 from kanon_milp.compiled import compiled
+from kanon_milp.groups import Groups
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -21,8 +21,8 @@ from kanon_milp.bounds.pricing import cheapest_groups
 from kanon_milp.columns.ascent import Raised, RoundLimits, tighten
 from kanon_milp.columns.blocks import Codes, Floats, Ints, Links, by_multiplier, cut_part, put_back
 from kanon_milp.columns.part import NODES, Part
-from kanon_milp.columns.pool import Groups
 from kanon_milp.compiled import compiled
+from kanon_milp.groups import Groups
 from kanon_milp.instance import Instance
 from kanon_milp.search.pool import Pool
 from kanon_milp.solvers.base import OnProgress, Progress
@@ -62,7 +62,8 @@ def sweep_blocks(
                 on_progress(Progress(time.perf_counter() - began, None, at.dual.value))
         if at.dual.value - before < LEAST_GAIN * len(blocks):
             break
-    return at.dual
+    # settling may have cost more than the blocks have gained
+    return at.dual if at.dual.value > dual.value else dual
 
 
 @dataclass(eq=False)
@@ -146,7 +147,7 @@ class WholeTable:
         phi, complete = np.empty(len(self.every)), np.empty(len(self.every), np.bool_)
         found = cheapest_groups(
             self.indptr, self.members, self.cost, self.least, self.rows, multipliers, self.surcharge, *self.by_type,
-            self.dual.rank_one.denominators, self.dual.cuts, self.every, np.float64(NEGATIVE), 0, NODES, phi, complete,
+            self.dual.rank_one.denominators, self.dual.cuts, self.every, np.float64(NEGATIVE), NODES, phi, complete,
         )  # fmt: skip
         return Groups.of_rows(*found), phi[found[0]]
 

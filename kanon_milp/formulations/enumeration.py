@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
+from kanon_milp.groups import Groups
 from kanon_milp.instance import Instance
 from kanon_milp.privacy import Group, KAnonymity
 from kanon_milp.reductions.base import judges_groups_alone
@@ -35,35 +36,6 @@ WAY_OUT = (
     "it is meant for tiny tables: use the strong formulation (the default), a pattern mask, fewer quasi-identifiers, "
     "or a sample of the rows"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups by number c, ordered by candidate: candidate[c] receives copies[indptr[c]:indptr[c+1]] rows of the row
-    types at the same places of `types` (ascending). All int64; indptr has one entry more than there are groups."""
-
-    candidate: Ints
-    indptr: Ints
-    types: Ints
-    copies: Ints
-
-    @property
-    def count(self) -> int:
-        """Number of groups."""
-        return len(self.candidate)
-
-    def each(self) -> list[tuple[int, list[int], list[int]]]:
-        """The groups one by one: candidate, row types, rows of each."""
-        types, copies = self.types.tolist(), self.copies.tolist()
-        spans = itertools.pairwise(self.indptr.tolist())
-        return [(g, types[a:b], copies[a:b]) for g, (a, b) in zip(self.candidate.tolist(), spans, strict=True)]
-
-    def most(self, counts: Ints) -> Ints:
-        """How often each group fits into the table, min_i ⌊n_i / a_i⌋. counts: rows of each row type."""
-        if not self.count:
-            return np.empty(0, dtype=np.int64)
-        found: Ints = np.minimum.reduceat(counts[self.types] // self.copies, self.indptr[:-1])
-        return found
 
 
 @dataclass(frozen=True)

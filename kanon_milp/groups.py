@@ -1,7 +1,8 @@
-"""Groups as columns: which candidate, and how many rows of each row type it takes."""
+"""Groups of rows that one candidate receives, as arrays: what set partitioning and column generation choose from."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +63,18 @@ class Groups:
         """Number of groups."""
         return len(self.candidate)
 
-    @property
-    def sizes(self) -> Ints:
-        """Rows of each group, int64 (C,)."""
-        return np.bincount(self.of_entry(), weights=self.copies, minlength=self.count).astype(np.int64)
+    def each(self) -> list[tuple[int, list[int], list[int]]]:
+        """The groups one by one: candidate, row types, rows of each."""
+        types, copies = self.types.tolist(), self.copies.tolist()
+        spans = itertools.pairwise(self.indptr.tolist())
+        return [(g, types[a:b], copies[a:b]) for g, (a, b) in zip(self.candidate.tolist(), spans, strict=True)]
+
+    def most(self, counts: Ints) -> Ints:
+        """How often each group fits into the table, min_i ⌊n_i / a_i⌋. counts: rows of each row type."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        found: Ints = np.minimum.reduceat(counts[self.types] // self.copies, self.indptr[:-1])
+        return found
 
     def of_entry(self) -> Ints:
         """The group of each entry of `types`."""
