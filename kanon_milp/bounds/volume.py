@@ -137,10 +137,12 @@ class Ascent:
                 self.at.sort(self.best)
             if self.passes == FAST_PASSES:
                 self.weight = WEIGHT
-            # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
-            # tables not always an optimal one
-            if not self._pass() and not (counting and self.add_rows()) and not self._begin_again():
-                break
+            if not self._pass():
+                # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
+                # tables not always an optimal one; new counting rows do not always violate it
+                fresh = counting and self.add_rows() > 0
+                if not (fresh and self._pass()) and not self._begin_again():
+                    break
             if self.passes % ROUND == 0:
                 if self.on_progress is not None:
                     self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
