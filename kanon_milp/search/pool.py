@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -19,7 +20,8 @@ from typing import Any, ParamSpec, Self, TypeVar
 from kanon_milp.errors import InputError
 
 _CONNECT_SECONDS = 10.0
-_END_SECONDS = 1.0  # for a process that has been told to end
+_END_SECONDS = 2.0  # for processes that have been told to end
+_POLL = 0.01  # seconds between two looks at them
 # of Dask for workers that have died, and of tasks that could not be sent; an error of these kinds that is the task's
 # own comes up again where it runs next
 _LOST = frozenset(
@@ -140,9 +142,11 @@ class ProcessPool(Pool):
         """All of them, since the executor ends the others when one dies; what that died of is said if known."""
         if self.workers:
             return ""
-        for process in self._started:
-            process.join(_END_SECONDS)
-        codes = [process.exitcode for process in self._started]
+        processes, ends = self._started, time.monotonic() + _END_SECONDS
+        # joining is no help: a moment after the executor has seen the end of a process, nobody knows its exit code yet
+        while any(process.exitcode is None for process in processes) and time.monotonic() < ends:
+            time.sleep(_POLL)
+        codes = [process.exitcode for process in processes]
         # the others were ended by SIGTERM
         first = next((code for code in codes if code not in (None, 0, -signal.SIGTERM)), None)
         cause = "" if first is None else f" ({_cause(first)})"
