@@ -15,7 +15,6 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,11 +34,13 @@ from kanon_milp.solvers.base import (
 from kanon_milp.solvers.cbc_log import LogReader
 from kanon_milp.solvers.common import (
     MAX_SEED,
+    Outcome,
     Recorder,
     Watch,
+    any_point,
     check_input,
     complete_point,
-    judge,
+    conclude,
     keep_start,
     obvious_answer,
     usable_start,
@@ -98,11 +99,8 @@ class CbcAdapter(SolverAdapter):
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
 
-        obvious = obvious_answer(model)
-        if obvious is not None:
-            reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.value(x))
-        else:
+        outcome = obvious_answer(model)
+        if outcome is None:
             given = usable_start(model, start)
             point = complete_point(model, given)
             if point is not None:
@@ -113,40 +111,12 @@ class CbcAdapter(SolverAdapter):
             if outcome.reason is StopReason.UNBOUNDED and model.integer.any():
                 # CBC looks at the relaxation only: is there an integer point at all?
                 silent = Recorder(None, recorder.started)
-                anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
-                outcome = _run(self.location(), anywhere, options, start={}, recorder=silent, watch=watch)
-                reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
-                outcome = _Outcome(reason, None, None)
+                outcome = any_point(
+                    model,
+                    lambda other: _run(self.location(), other, options, start={}, recorder=silent, watch=watch),
+                )
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
-
-        objective = None if outcome.x is None else model.value(outcome.x)
-        reason, bound = outcome.reason, outcome.bound
-        if reason is StopReason.OPTIMAL and objective is not None:
-            reason, bound = judge(objective, bound, options)
-        recorder.note(objective, bound, last=True)
-        recorder.report(now=True)
-        return SolverResult(
-            stop_reason=reason,
-            x=outcome.x,
-            objective=objective,
-            bound=bound,
-            solver=self.name,
-            version=self.version(),
-            options=options,
-            seconds=recorder.seconds(),
-            trajectory=recorder.trajectory,
-            message=outcome.message,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """How one run of the executable ended."""
-
-    reason: StopReason
-    x: Floats | None
-    bound: float | None
-    message: str = ""
+        return conclude(self, model, options, outcome, recorder)
 
 
 def _run(
@@ -157,7 +127,7 @@ def _run(
     start: Mapping[int, float],
     recorder: Recorder,
     watch: Watch,
-) -> _Outcome:
+) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kanon_milp_cbc_", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with (folder / "m.mps").open("w", encoding="ascii") as file:
@@ -283,35 +253,35 @@ def _channel() -> tuple[int, int]:
 
 def _read(
     folder: Path, model: LinearModel, options: SolverOptions, *, log: LogReader, ended: bool, watch: Watch
-) -> _Outcome:
+) -> Outcome:
     """What CBC says: the first line of its solution file, then its log."""
     if log.refused:
         raise InputError(f"CBC does not take the option {log.refused!r}")
     stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
     solution = folder / "m.sol"
     if not ended:
-        return _Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
+        return Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
     if not solution.exists():
         if watch.asked():
-            return _Outcome(stopped, None, log.bound)
+            return Outcome(stopped, None, log.bound)
         raise SolverError(f"CBC wrote no solution; the end of its log: {log.tail()}")
     with solution.open(encoding="utf-8", errors="replace") as file:
         status = file.readline().strip()
 
     limited = watch.asked() or (options.time_limit is not None and log.seconds >= 0.95 * options.time_limit)
     if status.startswith("Unbounded"):
-        return _Outcome(StopReason.UNBOUNDED, None, None)
+        return Outcome(StopReason.UNBOUNDED, None, None)
     infeasible = status.startswith(("Infeasible", "Integer infeasible"))
     if infeasible or (status.startswith("Status unknown") and log.says_infeasible):
         # out of time within the first LP, CBC may call the model infeasible
         if limited and not log.says_infeasible:
-            return _Outcome(stopped, None, log.bound)
-        return _Outcome(StopReason.INFEASIBLE, None, None)
+            return Outcome(stopped, None, log.bound)
+        return Outcome(StopReason.INFEASIBLE, None, None)
 
     x = None if "no integer solution" in status else _point(folder, model)
     if status.startswith("Optimal") and x is not None:
         if not model.integer.any():
-            return _Outcome(StopReason.OPTIMAL, x, model.value(x))
+            return Outcome(StopReason.OPTIMAL, x, model.value(x))
         objective = model.value(x)
         # the search has been completed up to the gaps that were asked for, unless the printed bound says
         # otherwise
@@ -320,13 +290,13 @@ def _read(
         if log.final_range is not None:
             low, high = log.final_range
             bound = max(low, bound) if bound <= high else low
-        return _Outcome(StopReason.OPTIMAL, x, bound)
+        return Outcome(StopReason.OPTIMAL, x, bound)
     if status.startswith("Stopped"):
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
         if reason is StopReason.ERROR and options.node_limit is not None:
             reason = StopReason.NODE_LIMIT
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
-        return _Outcome(reason, x, log.bound, message)
+        return Outcome(reason, x, log.bound, message)
     raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")
 
 

@@ -6,17 +6,37 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.base import Floats, LinearModel, OnProgress, Progress, SolverOptions, StopReason
+from kanon_milp.solvers.base import (
+    Floats,
+    LinearModel,
+    OnProgress,
+    Progress,
+    SolverAdapter,
+    SolverOptions,
+    SolverResult,
+    StopReason,
+)
 
 MAX_SEED = 2**31 - 1
 FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
 _POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How one run of a solver ended. `reason` is None where it cannot tell infeasible from unbounded."""
+
+    reason: StopReason | None
+    x: Floats | None
+    bound: float | None
+    message: str = ""
 
 
 def check_input(model: LinearModel, options: SolverOptions) -> None:
@@ -45,28 +65,30 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
             raise InputError(f"cannot write the log file {options.log_file}: {error.strerror or error}") from error
 
 
-def obvious_answer(model: LinearModel) -> tuple[StopReason, Floats | None] | None:
+def obvious_answer(model: LinearModel) -> Outcome | None:
     """Answer models that solvers disagree about or crash on: contradicting bounds, empty rows."""
     contradictions = (
         (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
         (model.row_lower > model.row_upper) | (model.row_lower == np.inf) | (model.row_upper == -np.inf),
     )
     if any(bad.any() for bad in contradictions):
-        return StopReason.INFEASIBLE, None
+        return Outcome(StopReason.INFEASIBLE, None, None)
     empty = np.diff(model.A.indptr) == 0
     if ((model.row_lower[empty] > 0) | (model.row_upper[empty] < 0)).any():
-        return StopReason.INFEASIBLE, None
+        return Outcome(StopReason.INFEASIBLE, None, None)
     return _without_rows(model) if empty.all() else None
 
 
-def _without_rows(model: LinearModel) -> tuple[StopReason, Floats | None]:
+def _without_rows(model: LinearModel) -> Outcome:
     """Every variable at its better bound."""
     low = np.where(model.integer, np.ceil(model.lower), model.lower)
     high = np.where(model.integer, np.floor(model.upper), model.upper)
     if (low > high).any():
-        return StopReason.INFEASIBLE, None
+        return Outcome(StopReason.INFEASIBLE, None, None)
     x = np.where(model.c > 0, low, np.where(model.c < 0, high, np.clip(0.0, low, high)))
-    return (StopReason.OPTIMAL, x) if np.isfinite(x).all() else (StopReason.UNBOUNDED, None)
+    if not np.isfinite(x).all():
+        return Outcome(StopReason.UNBOUNDED, None, None)
+    return Outcome(StopReason.OPTIMAL, x, model.value(x))
 
 
 def usable_start(model: LinearModel, start: Mapping[int, float] | Floats | None) -> dict[int, float]:
@@ -109,6 +131,14 @@ def keep_start(reason: StopReason | None, x: Floats | None, point: Floats | None
     return point
 
 
+def any_point(model: LinearModel, run: Callable[[LinearModel], Outcome]) -> Outcome:
+    """Solve without the objective, as an unbounded relaxation leaves open whether there is any point: the point itself
+    is of no use."""
+    outcome = run(replace(model, c=np.zeros(model.variables), offset=0.0))
+    reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
+    return Outcome(reason, None, None, outcome.message)
+
+
 def judge(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
     """Stop reason and bound of a solver that says optimal, as it also does within its gap limits."""
     if bound is None or not math.isfinite(bound):
@@ -116,6 +146,32 @@ def judge(objective: float, bound: float | None, options: SolverOptions) -> tupl
     bound = min(bound, objective)
     proven = objective - bound <= options.absolute_gap + 1e-6 * max(1.0, abs(objective))
     return (StopReason.OPTIMAL if proven else StopReason.GAP_LIMIT), bound
+
+
+def conclude(
+    adapter: SolverAdapter, model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder
+) -> SolverResult:
+    """The result of a solve, with the last point of its trajectory."""
+    reason, bound = outcome.reason or StopReason.ERROR, outcome.bound
+    objective = None if outcome.x is None else model.value(outcome.x)
+    if reason is StopReason.OPTIMAL and objective is not None:
+        reason, bound = judge(objective, bound, options)
+    if bound is not None and not math.isfinite(bound):
+        bound = None
+    recorder.note(objective, bound, last=True)
+    recorder.report(now=True)
+    return SolverResult(
+        stop_reason=reason,
+        x=outcome.x,
+        objective=objective,
+        bound=bound,
+        solver=adapter.name,
+        version=adapter.version(),
+        options=options,
+        seconds=recorder.seconds(),
+        trajectory=recorder.trajectory,
+        message=outcome.message,
+    )
 
 
 class Recorder:

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,11 +36,12 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     FEASIBILITY,
+    Outcome,
     Recorder,
     Watch,
     check_input,
     complete_point,
-    judge,
+    conclude,
     keep_start,
     obvious_answer,
     usable_start,
@@ -53,16 +53,6 @@ _PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
 _SCRIPT = Path(__file__).with_name("cpsat_process.py")
 # of `WholeModel`
 _PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lower", "upper")
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """How one run ended."""
-
-    reason: StopReason
-    x: Floats | None
-    bound: float | None
-    message: str = ""
 
 
 class CpsatAdapter(SolverAdapter):
@@ -118,11 +108,8 @@ class CpsatAdapter(SolverAdapter):
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
 
-        obvious = obvious_answer(model)
-        if obvious is not None:
-            reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.value(x))
-        else:
+        outcome = obvious_answer(model)
+        if outcome is None:
             given = usable_start(model, start)
             point = complete_point(model, given)
             if point is not None:
@@ -131,34 +118,16 @@ class CpsatAdapter(SolverAdapter):
                 given = {}
             whole = whole_model(model, "CP-SAT")
             if whole is None:
-                outcome = _Outcome(StopReason.INFEASIBLE, None, None)
+                outcome = Outcome(StopReason.INFEASIBLE, None, None)
             else:
                 outcome = _run(whole, options, given, recorder, watch)
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
-
-        objective = None if outcome.x is None else model.value(outcome.x)
-        reason, bound = outcome.reason, outcome.bound
-        if reason is StopReason.OPTIMAL and objective is not None:
-            reason, bound = judge(objective, bound, options)
-        recorder.note(objective, bound, last=True)
-        recorder.report(now=True)
-        return SolverResult(
-            stop_reason=reason,
-            x=outcome.x,
-            objective=objective,
-            bound=bound,
-            solver=self.name,
-            version=self.version(),
-            options=options,
-            seconds=recorder.seconds(),
-            trajectory=recorder.trajectory,
-            message=outcome.message,
-        )
+        return conclude(self, model, options, outcome, recorder)
 
 
 def _run(
     whole: WholeModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
-) -> _Outcome:
+) -> Outcome:
     """One run of CP-SAT in its own process."""
     left = recorder.left(options)
     recorder.note(None, whole.below(whole.least))
@@ -179,14 +148,14 @@ def _run(
     if not ended:
         asked = "its time limit" if watch.late else "the interruption"
         message = f"CP-SAT did not react to {asked}; its last reported point is taken"
-        return _Outcome(stopped, child.point, bound, message)
+        return Outcome(stopped, child.point, bound, message)
     if child.status == "INFEASIBLE":
-        return _Outcome(StopReason.INFEASIBLE, None, None)
+        return Outcome(StopReason.INFEASIBLE, None, None)
     if child.status == "OPTIMAL":
-        return _Outcome(StopReason.OPTIMAL, child.point, bound)
+        return Outcome(StopReason.OPTIMAL, child.point, bound)
     if child.status not in ("FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
-    return _Outcome(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
+    return Outcome(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
 
 
 def _task(

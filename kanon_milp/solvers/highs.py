@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import math
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,11 +25,13 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     FEASIBILITY,
+    Outcome,
     Recorder,
     Watch,
+    any_point,
     check_input,
     complete_point,
-    judge,
+    conclude,
     keep_start,
     obvious_answer,
     usable_start,
@@ -49,16 +49,6 @@ _SMALL = 5000  # ... and have no more variables are solved a second time without
 _SECOND_LOOK = 3.0
 _CONFIRMATION = 30.0  # for "infeasible", whatever the size
 _COMPLETION_SHARE = 0.1  # of the time limit
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """How one run ended. `stop_reason` is None where HiGHS cannot tell infeasible from unbounded."""
-
-    stop_reason: StopReason | None
-    x: Floats | None
-    bound: float | None
-    message: str = ""
 
 
 class HighsAdapter(SolverAdapter):
@@ -113,45 +103,18 @@ class HighsAdapter(SolverAdapter):
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
 
-        obvious = obvious_answer(model)
-        if obvious is not None:
-            reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.value(x))
-        else:
+        outcome = obvious_answer(model)
+        if outcome is None:
             point = self._start_point(model, options, start, recorder, watch)
             if watch.asked():
-                outcome = _Outcome(StopReason.INTERRUPTED, point, None)
+                outcome = Outcome(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
                 outcome = self._second_look(model, options, outcome, recorder, watch)
-            if outcome.stop_reason is None or (outcome.stop_reason is StopReason.UNBOUNDED and model.integer.any()):
-                outcome = self._unbounded_or_infeasible(model, options, recorder, watch)
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.stop_reason, outcome.x, point))
-        return self._result(model, options, outcome, recorder)
-
-    def _result(
-        self, model: LinearModel, options: SolverOptions, outcome: _Outcome, recorder: Recorder
-    ) -> SolverResult:
-        reason, bound = outcome.stop_reason or StopReason.ERROR, outcome.bound
-        objective = None if outcome.x is None else model.value(outcome.x)
-        if reason is StopReason.OPTIMAL and objective is not None:
-            reason, bound = judge(objective, bound, options)
-        if bound is not None and not math.isfinite(bound):
-            bound = None
-        recorder.note(objective, bound, last=True)
-        recorder.report(now=True)
-        return SolverResult(
-            stop_reason=reason,
-            x=outcome.x,
-            objective=objective,
-            bound=bound,
-            solver=self.name,
-            version=self.version(),
-            options=options,
-            seconds=recorder.seconds(),
-            trajectory=recorder.trajectory,
-            message=outcome.message,
-        )
+            if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
+                outcome = any_point(model, lambda other: _run(other, options, None, recorder, watch, record=False))
+            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+        return conclude(self, model, options, outcome, recorder)
 
     @staticmethod
     def _start_point(
@@ -184,41 +147,30 @@ class HighsAdapter(SolverAdapter):
 
     @staticmethod
     def _second_look(
-        model: LinearModel, options: SolverOptions, outcome: _Outcome, recorder: Recorder, watch: Watch
-    ) -> _Outcome:
+        model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder, watch: Watch
+    ) -> Outcome:
         """Solve a small integer model once more without presolve, and believe the better answer.
 
         Presolve of HiGHS 1.15.1 has made dear points look optimal and feasible models infeasible, all of them small
         enough to be presolved away. Points of models that take longer than a moment are not looked at again; that
         there is none is, for a while.
         """
-        decided = outcome.stop_reason in (StopReason.OPTIMAL, StopReason.INFEASIBLE)
+        decided = outcome.reason in (StopReason.OPTIMAL, StopReason.INFEASIBLE)
         if not decided or not model.integer.any() or "presolve" in options.extra:
             return outcome
         quick = recorder.seconds() <= _MOMENT and model.variables <= _SMALL
-        if not quick and outcome.stop_reason is StopReason.OPTIMAL:
+        if not quick and outcome.reason is StopReason.OPTIMAL:
             return outcome
         limit = recorder.seconds() + (_SECOND_LOOK if quick else _CONFIRMATION)
         limit = limit if options.time_limit is None else min(limit, options.time_limit)
         again = dataclasses.replace(options, time_limit=limit, extra={**options.extra, "presolve": "off"})
         other = _run(model, again, outcome.x, recorder, watch, record=False)
-        if other.stop_reason is not StopReason.OPTIMAL or other.x is None:
+        if other.reason is not StopReason.OPTIMAL or other.x is None:
             return outcome
         if outcome.x is None or model.value(other.x) < model.value(outcome.x) - FEASIBILITY:
             recorder.forget()
             return dataclasses.replace(other, message="presolve of HiGHS was wrong; solved without it")
         return outcome
-
-    @staticmethod
-    def _unbounded_or_infeasible(
-        model: LinearModel, options: SolverOptions, recorder: Recorder, watch: Watch
-    ) -> _Outcome:
-        """Ask for any integer point, without the objective: an unbounded relaxation leaves that open."""
-        anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
-        outcome = _run(anywhere, options, None, recorder, watch, record=False)
-        if outcome.stop_reason is StopReason.OPTIMAL:
-            return _Outcome(StopReason.UNBOUNDED, None, None)
-        return dataclasses.replace(outcome, x=None, bound=None)
 
 
 def _run(
@@ -229,7 +181,7 @@ def _run(
     watch: Watch,
     *,
     record: bool = True,
-) -> _Outcome:
+) -> Outcome:
     """One run of HiGHS in its own thread; `record=False` keeps it out of the trajectory."""
     highspy = importlib.import_module("highspy")
     highs = highspy.Highs()
@@ -281,15 +233,15 @@ def _run(
         asked = "its time limit" if watch.late else "the interruption"
         message = f"HiGHS did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
-        outcome = _Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
+        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
     else:
         outcome = _read(highs, highspy, model, options)
-    if watch.late and outcome.stop_reason is StopReason.INTERRUPTED:
-        outcome = dataclasses.replace(outcome, stop_reason=StopReason.TIME_LIMIT)
+    if watch.late and outcome.reason is StopReason.INTERRUPTED:
+        outcome = dataclasses.replace(outcome, reason=StopReason.TIME_LIMIT)
     return outcome
 
 
-def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> _Outcome:
+def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Outcome:
     """What HiGHS says after a run."""
     status, kinds = highs.getModelStatus(), highspy.HighsModelStatus
     reasons = {
@@ -310,7 +262,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
         raise SolverError(f"HiGHS ended with {text!r}, from which nothing can be concluded")
     reason = reasons[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return _Outcome(reason, None, None)
+        return Outcome(reason, None, None)
     info = highs.getInfo()
     x = None
     if info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible):
@@ -320,7 +272,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
         bound = float(info.mip_dual_bound)
     elif reason is StopReason.OPTIMAL and x is not None:
         bound = model.value(x)
-    return _Outcome(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
+    return Outcome(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
 
 
 def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left: float | None) -> None:

@@ -10,7 +10,6 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,11 +30,13 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     MAX_SEED,
+    Outcome,
     Recorder,
     Watch,
+    any_point,
     check_input,
     complete_point,
-    judge,
+    conclude,
     keep_start,
     obvious_answer,
     usable_start,
@@ -110,34 +111,19 @@ class PulpAdapter(SolverAdapter):
         watch = Watch(recorder, interrupt)
         point = complete_point(model, usable_start(model, start))
 
-        obvious = obvious_answer(model)
-        if obvious is not None:
-            reason, x = obvious
-            outcome = _Outcome(reason, x)
-        else:
+        outcome = obvious_answer(model)
+        if outcome is None:
             outcome = self._run(model, options, point, recorder, watch)
-            if outcome.reason in (StopReason.UNBOUNDED, StopReason.INFEASIBLE):
-                outcome = self._unbounded_or_infeasible(model, options, outcome, recorder, watch)
+            infeasible, unbounded = outcome.reason is StopReason.INFEASIBLE, outcome.reason is StopReason.UNBOUNDED
+            if infeasible or (unbounded and model.integer.any()):
+                # some say infeasible for unbounded and the reverse
+                outcome = any_point(model, lambda other: self._run(other, options, None, recorder, watch))
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
 
-        reason, bound = outcome.reason, None
-        objective = None if outcome.x is None else model.value(outcome.x)
-        if reason is StopReason.OPTIMAL and objective is not None:
-            reason, bound = judge(objective, self._claimed_bound(model, options, objective), options)
-        recorder.note(objective, bound, last=True)
-        recorder.report(now=True)
-        return SolverResult(
-            stop_reason=reason,
-            x=outcome.x,
-            objective=objective,
-            bound=bound,
-            solver=self.name,
-            version=self.version(),
-            options=options,
-            seconds=recorder.seconds(),
-            trajectory=recorder.trajectory,
-            message=outcome.message,
-        )
+        if outcome.reason is StopReason.OPTIMAL and outcome.x is not None:
+            bound = self._claimed_bound(model, options, model.value(outcome.x))
+            outcome = dataclasses.replace(outcome, bound=bound)
+        return conclude(self, model, options, outcome, recorder)
 
     def _claimed_bound(self, model: LinearModel, options: SolverOptions, objective: float) -> float | None:
         """The bound that "optimal" states: by the gaps asked for. Of a solver with its own gaps, nothing."""
@@ -149,22 +135,6 @@ class PulpAdapter(SolverAdapter):
         gap = options.absolute_gap if "gapAbs" in parameters else 0.0
         return objective - max(gap, options.gap * abs(objective - model.offset))
 
-    def _unbounded_or_infeasible(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        first: _Outcome,
-        recorder: Recorder,
-        watch: Watch,
-    ) -> _Outcome:
-        """Some say infeasible for unbounded and the reverse: ask for any point, without the objective."""
-        if first.reason is StopReason.UNBOUNDED and not model.integer.any():
-            return first
-        anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
-        outcome = self._run(anywhere, options, None, recorder, watch)
-        reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
-        return _Outcome(reason, None, outcome.message)
-
     def _run(
         self,
         model: LinearModel,
@@ -172,7 +142,7 @@ class PulpAdapter(SolverAdapter):
         point: Floats | None,
         recorder: Recorder,
         watch: Watch,
-    ) -> _Outcome:
+    ) -> Outcome:
         problem, variables = _build(model, point)
         left = recorder.left(options)
         done = threading.Event()
@@ -195,13 +165,13 @@ class PulpAdapter(SolverAdapter):
             threading.Thread(target=work, name=self.name, daemon=True).start()
             if not watch.wait(done, _PATIENCE):
                 message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
-                return _Outcome(StopReason.INTERRUPTED, None, message)
+                return Outcome(StopReason.INTERRUPTED, None, None, message)
             took = time.perf_counter() - began
         stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
         out_of_time = watch.asked() or (left is not None and took >= 0.95 * left)
         if failures:
             if out_of_time:
-                return _Outcome(stopped, None, f"{self.solver} ended without a point")
+                return Outcome(stopped, None, None, f"{self.solver} ended without a point")
             raise SolverError(f"{self.solver} failed: {failures[0]}") from failures[0]
         return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
 
@@ -248,15 +218,6 @@ class PulpAdapter(SolverAdapter):
             for name, parameter in inspect.signature(solver_class.__init__).parameters.items()
             if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and name != "self"
         }
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """How one run of PuLP ended."""
-
-    reason: StopReason
-    x: Floats | None
-    message: str = ""
 
 
 def solver_names(only_available: bool = False) -> list[str]:
@@ -310,7 +271,7 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> _Outcome:
+def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> Outcome:
     """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
     pulp = _pulp()
     reasons = {
@@ -323,7 +284,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
         reason = StopReason.INFEASIBLE  # of CBC's "Integer infeasible", PuLP understands half
     if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         # out of time, some solvers call the model infeasible
-        return _Outcome(stopped or reason, None)
+        return Outcome(stopped or reason, None, None)
     x = np.array(
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
@@ -332,6 +293,6 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
     if reason is StopReason.OPTIMAL:
         if not satisfied:
             raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")
-        return _Outcome(reason, x)
+        return Outcome(reason, x, None)
     message = "" if stopped else f"{solver} ended early: {pulp.LpStatus[problem.status]}"
-    return _Outcome(stopped or StopReason.ERROR, x if satisfied else None, message)
+    return Outcome(stopped or StopReason.ERROR, x if satisfied else None, None, message)

@@ -9,7 +9,6 @@ import math
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,13 @@ from kanon_milp.solvers.base import (
     StopReason,
 )
 from kanon_milp.solvers.common import (
+    Outcome,
     Recorder,
     Watch,
+    any_point,
     check_input,
     complete_point,
-    judge,
+    conclude,
     keep_start,
     obvious_answer,
     usable_start,
@@ -59,16 +60,6 @@ _REASONS = {
     "primallimit": StopReason.ERROR,
     "duallimit": StopReason.ERROR,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """How one run ended. `reason` is None where SCIP cannot tell infeasible from unbounded."""
-
-    reason: StopReason | None
-    x: Floats | None
-    bound: float | None
-    message: str = ""
 
 
 class ScipAdapter(SolverAdapter):
@@ -120,11 +111,8 @@ class ScipAdapter(SolverAdapter):
         recorder = Recorder(on_progress)
         watch = Watch(recorder, interrupt)
 
-        obvious = obvious_answer(model)
-        if obvious is not None:
-            reason, x = obvious
-            outcome = _Outcome(reason, x, None if x is None else model.value(x))
-        else:
+        outcome = obvious_answer(model)
+        if outcome is None:
             given = usable_start(model, start)
             point = complete_point(model, given)
             if point is not None:
@@ -134,46 +122,15 @@ class ScipAdapter(SolverAdapter):
                 given = {}
             outcome = _run(model, options, given, recorder, watch)
             if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
-                outcome = _unbounded_or_infeasible(model, options, recorder, watch)
+                outcome = any_point(model, lambda other: _run(other, options, {}, recorder, watch, record=False))
             outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
-        return self._result(model, options, outcome, recorder)
-
-    def _result(
-        self, model: LinearModel, options: SolverOptions, outcome: _Outcome, recorder: Recorder
-    ) -> SolverResult:
-        reason, bound = outcome.reason or StopReason.ERROR, outcome.bound
-        objective = None if outcome.x is None else model.value(outcome.x)
-        if reason is StopReason.OPTIMAL and objective is not None:
-            reason, bound = judge(objective, bound, options)
-        recorder.note(objective, bound, last=True)
-        recorder.report(now=True)
-        return SolverResult(
-            stop_reason=reason,
-            x=outcome.x,
-            objective=objective,
-            bound=bound,
-            solver=self.name,
-            version=self.version(),
-            options=options,
-            seconds=recorder.seconds(),
-            trajectory=recorder.trajectory,
-            message=outcome.message,
-        )
+        return conclude(self, model, options, outcome, recorder)
 
 
 @functools.cache
 def _version() -> tuple[int, ...]:
     scip = importlib.import_module("pyscipopt").Model()
     return int(scip.getMajorVersion()), int(scip.getMinorVersion()), int(scip.getTechVersion())
-
-
-def _unbounded_or_infeasible(model: LinearModel, options: SolverOptions, recorder: Recorder, watch: Watch) -> _Outcome:
-    """Ask for any point, without the objective: an unbounded relaxation leaves that open."""
-    anywhere = dataclasses.replace(model, c=np.zeros(model.variables), offset=0.0)
-    outcome = _run(anywhere, options, {}, recorder, watch, record=False)
-    if outcome.reason is StopReason.OPTIMAL:
-        return _Outcome(StopReason.UNBOUNDED, None, None)
-    return dataclasses.replace(outcome, x=None, bound=None)
 
 
 def _run(
@@ -184,7 +141,7 @@ def _run(
     watch: Watch,
     *,
     record: bool = True,
-) -> _Outcome:
+) -> Outcome:
     """One run of SCIP in its own thread; `record=False` keeps it out of the trajectory."""
     pyscipopt = importlib.import_module("pyscipopt")
     scip = pyscipopt.Model()
@@ -220,7 +177,7 @@ def _run(
         asked = "its time limit" if watch.late else "the interruption"
         message = f"SCIP did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
-        outcome = _Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
+        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
     else:
         try:
             if failures:
@@ -324,16 +281,16 @@ def _set_options(scip: Any, options: SolverOptions) -> None:
             raise InputError(f"SCIP does not take the value {value!r} for its option {name!r}") from None
 
 
-def _read(scip: Any, columns: list[Any]) -> _Outcome:
+def _read(scip: Any, columns: list[Any]) -> Outcome:
     """What SCIP says after a run."""
     status = scip.getStatus()
     if status not in _REASONS:
         raise SolverError(f"SCIP ended with {status!r}, from which nothing can be concluded")
     reason = _REASONS[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return _Outcome(reason, None, None)
+        return Outcome(reason, None, None)
     x = None
     if scip.getNSols() > 0:
         point = scip.getBestSol()
         x = np.array([scip.getSolVal(point, column) for column in columns])
-    return _Outcome(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")
+    return Outcome(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")
