@@ -16,9 +16,10 @@ import kanon_milp as km
 from kanon_milp import closing, remainder
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import certify, exact_value, lagrangian, proven_bound, round_dual
+from kanon_milp.bounds.kernel import sorted_covers
 from kanon_milp.bounds.pricing import possible_pairs
 from kanon_milp.columns import RoundLimits, raise_bound, sweep, sweep_blocks
-from kanon_milp.columns.blocks import Links, by_multiplier, cut_part, put_back
+from kanon_milp.columns.blocks import Links, cut_part, put_back
 from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
 from kanon_milp.reductions.fixing import ReducedCosts
@@ -141,7 +142,7 @@ def test_blocks_on_workers_raise_the_bound(data_folder: Path, monkeypatch: pytes
 def test_blocks_hold_every_row_type_once(data_folder: Path) -> None:
     instance = reduced(adult(data_folder, 300, 3))
     dual = lagrangian(instance)
-    members = by_multiplier(instance, dual)
+    members = sorted_covers(instance.candidates.indptr, instance.candidates.members, dual.multipliers)
     blocks = Links.of(instance, dual, members).blocks(70, 1)
     held = np.concatenate(blocks)
     assert len(np.unique(held)) == len(held)

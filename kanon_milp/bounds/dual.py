@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets
-from kanon_milp.bounds.kernel import subproblems
+from kanon_milp.bounds.kernel import sorted_covers, subproblems
 from kanon_milp.bounds.pricing import cheapest_groups
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
 from kanon_milp.errors import InputError
@@ -165,9 +165,10 @@ def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
     surcharge = rows.surcharge(exact.charges, candidates.count)
     phi, dearest = np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64)
     cost, lambdas = candidates.cost * denominator, np.ascontiguousarray(exact.multipliers, dtype=np.int64)
+    covers = sorted_covers(candidates.indptr, candidates.members, lambdas)
     subproblems(
-        candidates.indptr, candidates.members, cost, instance.least, counts, lambdas, surcharge, np.int64(NEVER), True,
-        phi, dearest, np.zeros_like(counts),
+        candidates.indptr, covers, cost, instance.least, counts, lambdas, lambdas, np.int64(0), surcharge,
+        np.int64(NEVER), True, phi, dearest, np.zeros_like(counts),
     )  # fmt: skip
     if exact.rank_one.count:
         # their terms are not negative: where the closed form is not, φ is not either

@@ -27,6 +27,8 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+FAR = 1 << 61  # more than any multiplier has risen since covers were sorted: these are not
+
 
 @compiled
 def _take(
@@ -203,10 +205,13 @@ def closed_form(
             size += rows[i]
     if size >= least:
         return value, w * 0, True
-    _, over, added = add_cheapest(cover, w, least - size, rows, multipliers, keys, spots)
+    far = w * 0 + FAR
+    entries, over, added = add_cheapest(
+        cover, 0, len(cover), w, least - size, rows, multipliers, multipliers, far, keys, spots
+    )
     if over < 0:
         return value, w * 0, False
-    return value + added, keys[0], True
+    return value + added, keys[entries - 1], True
 
 
 @compiled

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.composition import Room, Shape, make_room
 from kanon_milp.bounds.demands import View, views_of
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
-from kanon_milp.bounds.kernel import sorted_covers
+from kanon_milp.bounds.kernel import ordered_covers
 from kanon_milp.bounds.lagrangian import refuse
 from kanon_milp.bounds.sizes import cheapest_groups, take_groups
 from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
@@ -93,7 +93,7 @@ class _Cells:
     def covers(self, instance: Instance, multipliers: NDArray[np.float64] | Ints) -> Codes:
         """The covers, each sorted by value, then by falling multiplier."""
         order = np.lexsort((-multipliers, self.rank))
-        return sorted_covers(instance.candidates.indptr, instance.candidates.members, order)
+        return ordered_covers(instance.candidates.indptr, instance.candidates.members, order)
 
 
 class RequiredEvaluator(Evaluator):

@@ -76,6 +76,7 @@ class Evaluator:
         self.surcharge = np.zeros(candidates.count)
         self.taken = np.empty(instance.types.count)
         self.count_rows(NO_SETS)
+        self.sort(_cheapest_costs(instance))
 
     def start(self) -> Floats:
         """A point to begin with, where no φ_g is negative."""
@@ -88,8 +89,8 @@ class Evaluator:
 
     def sort(self, point: Floats) -> None:
         """Sort the covers by falling multiplier: the cheapest rows of every candidate stand first."""
-        order = np.argsort(-point[: len(self.rows)], kind="stable")
-        self.members = sorted_covers(self.indptr, self.members, order)
+        self.order = point[: len(self.rows)].copy()
+        self.members = sorted_covers(self.indptr, self.members, self.order)
 
     def __call__(self, point: Floats, *, everything: bool = False) -> float:
         """L; leaves φ in `phi` (0 for those surely not negative, unless `everything`), Σ_g x in `taken`."""
@@ -97,8 +98,9 @@ class Evaluator:
         self.taken[:] = 0.0
         _spread(self.counting.indptr, self.counting.nested, point[types:], self.surcharge)
         below = subproblems(
-            self.indptr, self.members, self.cost, self.least, self.rows, point[:types], self.surcharge,
-            np.float64(np.inf), everything, self.phi, self.dearest, self.taken,
+            self.indptr, self.members, self.cost, self.least, self.rows, point[:types], self.order,
+            np.float64((point[:types] - self.order).max(initial=0.0)), self.surcharge, np.float64(np.inf), everything,
+            self.phi, self.dearest, self.taken,
         )  # fmt: skip
         return float(below) + _dot(self.right, point)
 

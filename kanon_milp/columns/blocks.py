@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.kernel import sorted_covers
 from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.columns.part import Part
 from kanon_milp.compiled import compiled
@@ -66,17 +65,10 @@ class Links:
         return [*found, np.sort(block)] if len(block) else found
 
 
-def by_multiplier(instance: Instance, dual: DualPoint) -> Codes:
-    """The covers, each with its row types by falling multiplier: the cheapest rows come first."""
-    order = np.argsort(-dual.multipliers, kind="stable")
-    found: Codes = sorted_covers(instance.candidates.indptr, instance.candidates.members, order)
-    return found
-
-
 def cut_part(instance: Instance, dual: DualPoint, block: Ints, members: Codes) -> tuple[Part, Ints]:
     """The part of L in which the multipliers of these row types are free, and the rank-1 rows among them.
 
-    members: the covers as `by_multiplier` gave them, not long ago.
+    members: the covers by falling multiplier, as of not long ago.
 
     Returns it with its row types, int64 (t,), as numbers in the instance; the block comes first. Of the others only
     the cheapest are there, and only candidates that matter: what it proves holds for the instance only once L has been

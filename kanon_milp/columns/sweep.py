@@ -17,9 +17,10 @@ import numpy as np
 
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.kernel import sorted_covers
 from kanon_milp.bounds.pricing import cheapest_groups
 from kanon_milp.columns.ascent import Raised, RoundLimits, tighten
-from kanon_milp.columns.blocks import Codes, Floats, Ints, Links, by_multiplier, cut_part, put_back
+from kanon_milp.columns.blocks import Codes, Floats, Ints, Links, cut_part, put_back
 from kanon_milp.columns.part import NODES, Part
 from kanon_milp.compiled import compiled
 from kanon_milp.groups import Groups
@@ -53,7 +54,7 @@ def sweep_blocks(
     for sweep in itertools.count():
         if limits.reached(at.dual.value, sweep):
             break
-        at.members = by_multiplier(instance, at.dual)
+        at.members = sorted_covers(instance.candidates.indptr, instance.candidates.members, at.dual.multipliers)
         blocks = Links.of(instance, at.dual, at.members).blocks(BLOCK, seed + sweep)
         before = at.dual.value
         for block, raised in _solved(at, blocks, pool, limits):
