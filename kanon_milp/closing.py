@@ -78,6 +78,7 @@ def close_in(
                 iterations=COUNTED_EVALUATIONS if iterations else None,
                 on_progress=ledger.show,
                 interrupt=stop,
+                threads=options.threads,
             )
             ledger.higher(proven_bound(instance, round_dual(dual)))
         closing = _Closing(run, dual, ledger, pool, stop, ends, iterations)

@@ -170,7 +170,7 @@ def _known_bound(
 
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-        dual = lagrangian(instance, seconds=seconds, interrupt=interrupt)
+        dual = lagrangian(instance, seconds=seconds, interrupt=interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
         known = improved(instance, bound, dual.multipliers, seconds, interrupt) * instance.levels.unit
     relaxed = network_relaxation(instance)

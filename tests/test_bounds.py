@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,9 @@ from kanon_milp.bounds import (
     proven_bound,
     round_dual,
     round_multipliers,
+    volume,
 )
+from kanon_milp.bounds.volume import Evaluator
 from kanon_milp.compilation import compile_model
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
@@ -165,6 +168,25 @@ def test_bounds_on_adult_with_counting_rows(data_folder: Path) -> None:
     assert [proven_bound(instance, round_dual(each)) for each in found] == [1386, 1386]  # 1383 without
     assert (found[0].multipliers == found[1].multipliers).all()
     assert (found[0].charges == found[1].charges).all()
+
+
+@given(cases(sides=False), st.data())
+@settings(relaxed, max_examples=30)
+def test_threads_share_the_candidates_and_change_nothing(case: Case, data: st.DataObject) -> None:
+    instance = reduced(case.problem())
+    assume(covered(instance))
+    point = np.array(drawn_multipliers(data, instance.types.count, 4)) / 4
+    whole, found = Evaluator(instance), []
+    value = whole(point)
+    with mock.patch.object(volume, "DIVIDED", 0):
+        for threads in (1, 3):
+            parted = Evaluator(instance, threads)
+            found.append((parted(point), parted.phi.copy(), parted.taken.copy()))
+            assert found[-1][0] == pytest.approx(value)
+            assert parted.phi == pytest.approx(whole.phi)
+            assert parted.taken == pytest.approx(whole.taken)
+    assert found[0][0] == found[1][0]
+    assert all((one == other).all() for one, other in zip(found[0][1:], found[1][1:], strict=True))
 
 
 def small() -> Instance:

@@ -41,18 +41,19 @@ def lagrangian(
     interrupt: threading.Event | None = None,
     *,
     counting: bool = True,
+    threads: int = 1,
 ) -> DualPoint:
     """Maximize L by the volume algorithm, and keep the average of the open candidates.
 
     instance: k-anonymity or any other requirements, after viability (the loss is what is bounded). target: a loss in
     units, such as that of a table at hand; it ends as soon as nothing cheaper can exist. seconds, iterations: limits;
     without any it ends when it no longer rises. on_progress: called from time to time with the bound in units.
-    counting: with counting rows. Raises InputError where the loss is not the objective, or a
-    row type has no candidate.
+    counting: with counting rows. threads: on which large instances are evaluated; the bound is the same on any number.
+    Raises InputError where the loss is not the objective, or a row type has no candidate.
     """
     refuse(instance)
     ends = None if seconds is None else time.perf_counter() + seconds
-    ascent = Ascent(Evaluator(instance), Limits(target, ends, iterations, interrupt), on_progress)
+    ascent = Ascent(Evaluator(instance, threads), Limits(target, ends, iterations, interrupt), on_progress)
     ascent.climb(counting=counting)
     return ascent.end()
 

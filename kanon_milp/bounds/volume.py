@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,8 @@ SORT_EVERY = 50  # passes between two sortings of the covers by multiplier
 NEAR = 0.05  # units; what rounding the multipliers may cost
 FIRST_TARGET = 1.05  # times the bound, where no target is given
 ADDED = 300  # counting rows at most in a round
+PARTS = 4  # that the candidates are divided into, for any number of threads: so they do not change a sum
+DIVIDED = 200_000  # pairs from which on they are
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Evaluator:
     A point is one array: λ of the row types, then μ of the counting rows.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, threads: int = 1) -> None:
         candidates = instance.candidates
         self.instance = instance
         self.indptr, self.members = candidates.indptr, candidates.members
@@ -75,6 +78,11 @@ class Evaluator:
         self.dearest = np.empty(candidates.count)
         self.surcharge = np.zeros(candidates.count)
         self.taken = np.empty(instance.types.count)
+        parts = PARTS if candidates.pairs >= DIVIDED else 1
+        inner = np.searchsorted(self.indptr, np.linspace(0, candidates.pairs, parts + 1)[1:-1])
+        self.ends = [0, *inner.tolist(), candidates.count]
+        self.shares = np.empty((parts, instance.types.count))
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 and parts > 1 else None
         self.count_rows(NO_SETS)
         self.sort(_cheapest_costs(instance))
 
@@ -95,14 +103,24 @@ class Evaluator:
     def __call__(self, point: Floats, *, everything: bool = False) -> float:
         """L; leaves φ in `phi` (0 for those surely not negative, unless `everything`), Σ_g x in `taken`."""
         types = len(self.rows)
-        self.taken[:] = 0.0
         _spread(self.counting.indptr, self.counting.nested, point[types:], self.surcharge)
-        below = subproblems(
-            self.indptr, self.members, self.cost, self.least, self.rows, point[:types], self.order,
-            np.float64((point[:types] - self.order).max(initial=0.0)), self.surcharge, np.float64(np.inf), everything,
-            self.phi, self.dearest, self.taken,
-        )  # fmt: skip
-        return float(below) + _dot(self.right, point)
+        rise = np.float64((point[:types] - self.order).max(initial=0.0))
+
+        def part(number: int) -> float:
+            begin, end = self.ends[number : number + 2]
+            taken = self.shares[number]
+            taken[:] = 0.0
+            below = subproblems(
+                self.indptr[begin : end + 1], self.members, self.cost[begin:end], self.least[begin:end], self.rows,
+                point[:types], self.order, rise, self.surcharge[begin:end], np.float64(np.inf), everything,
+                self.phi[begin:end], self.dearest[begin:end], taken,
+            )  # fmt: skip
+            return float(below)
+
+        each = range(len(self.shares))
+        below = sum(self.pool.map(part, each) if self.pool is not None else map(part, each))
+        self.shares.sum(axis=0, out=self.taken)
+        return below + _dot(self.right, point)
 
     def slope(self, into: Floats) -> None:
         """A subgradient at the last point: rows not yet placed; groups too many."""
