@@ -40,9 +40,8 @@ def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: Rank
     used = share > 1e-7
     few, weight = groups.subset(used), share[used]
     begins, of_type, copies_of_type = few.by_type(len(counts))
-    present = np.flatnonzero(np.diff(begins))
     sets, violations = _smallest(
-        few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, present, NEARLY
+        few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, NEARLY
     )
     order = np.argsort(-violations, kind="stable")
     violated = order[violations[order] > LEAST_VIOLATION]
@@ -88,6 +87,39 @@ def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOn
 
 
 @compiled
+def _links(
+    indptr: Ints, types: Ints, copies: Ints, share: Floats, begins: Ints, of_type: Ints, copies_of_type: Ints
+) -> tuple[Ints, Ints, Floats]:
+    """Per row type the others of which groups hold an odd number where they hold an odd number of it, and their share:
+    (begins, row type, share) as CSR."""
+    count = len(begins) - 1
+    together, near = np.zeros(count), np.empty(count, np.int64)
+    starts = np.zeros(count + 1, np.int64)
+    others, strength = np.empty(1024, np.int64), np.empty(1024)
+    for i in range(count):
+        close = 0
+        for at in range(begins[i], begins[i + 1]):
+            if copies_of_type[at] % 2 == 0:
+                continue
+            c = of_type[at]
+            for e in range(indptr[c], indptr[c + 1]):
+                j = types[e]
+                if j != i and copies[e] % 2 == 1:
+                    if together[j] == 0:
+                        near[close] = j
+                        close += 1
+                    together[j] += share[c]
+        end = starts[i] + close
+        while end > len(others):
+            others, strength = np.concatenate((others, others)), np.concatenate((strength, strength))
+        for x in range(close):
+            others[starts[i] + x], strength[starts[i] + x] = near[x], together[near[x]]
+            together[near[x]] = 0
+        starts[i + 1] = end
+    return starts, others[: starts[count]], strength[: starts[count]]
+
+
+@compiled
 def _smallest(
     indptr: Ints,
     types: Ints,
@@ -97,7 +129,6 @@ def _smallest(
     of_type: Ints,
     copies_of_type: Ints,
     counts: Ints,
-    present: Ints,
     least: float,
 ) -> tuple[Ints, Floats]:
     """Sets of one to three row types (-1 for none) and by how much Σ ⌊Σ a_i / 2⌋ θ is above its right side, if above
@@ -106,49 +137,59 @@ def _smallest(
     ⌊(a+b)/2⌋ = ⌊a/2⌋ + ⌊b/2⌋ + 1 where both are odd: the row types of a triple are linked where a group holds odd
     numbers of both. With fewer than two links a triple says no more than its parts do.
     """
-    size = len(present)
-    place = np.full(len(counts), -1, np.int64)
-    for p in range(size):
-        place[present[p]] = p
-    alone, link = np.zeros(size), np.zeros((size, size))
+    alone = np.zeros(len(counts))
     for c in range(len(share)):
         for e in range(indptr[c], indptr[c + 1]):
-            alone[place[types[e]]] += share[c] * (copies[e] // 2)
-            for f in range(indptr[c], indptr[c + 1]):
-                if f != e and copies[e] % 2 == 1 and copies[f] % 2 == 1:
-                    link[place[types[e]], place[types[f]]] += share[c]
+            alone[types[e]] += share[c] * (copies[e] // 2)
+    starts, others, strength = _links(indptr, types, copies, share, begins, of_type, copies_of_type)
     found, violation = np.empty((1024, 3), np.int64), np.empty(1024)
     end = 0
-    every = np.zeros(size)  # share of the groups with odd numbers of all three, by the third
-    for p in range(size):
-        i = present[p]
-        room = (size + 1) ** 2  # what one p can add
-        if end + room > len(violation):
-            found = np.concatenate((found, np.empty((room, 3), np.int64)))
-            violation = np.concatenate((violation, np.empty(room)))
-        if alone[p] - counts[i] // 2 > least and counts[i] > 1:
-            found[end, 0], found[end, 1], found[end, 2], violation[end] = i, -1, -1, alone[p] - counts[i] // 2
-            end += 1
-        for q in range(p + 1, size):
-            j = present[q]
-            if link[p, q] <= 0:
+    # links of the first and of the second row type; share of the groups with odd numbers of all three, by the third
+    first, second, every = np.zeros(len(counts)), np.zeros(len(counts)), np.zeros(len(counts))
+    for i in range(len(counts)):
+        if alone[i] - counts[i] // 2 > least and counts[i] > 1:
+            found, violation, end = _kept(found, violation, end, i, -1, -1, alone[i] - counts[i] // 2)
+        for x in range(starts[i], starts[i + 1]):
+            first[others[x]] = strength[x]
+        for x in range(starts[i], starts[i + 1]):
+            j = others[x]
+            if j < i:
                 continue
-            over = alone[p] + alone[q] + link[p, q] - (counts[i] + counts[j]) // 2
+            pair = alone[i] + alone[j] + strength[x]
+            over = pair - (counts[i] + counts[j]) // 2
             if over > least and counts[i] + counts[j] > 2:
-                found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, -1, over
-                end += 1
-            _thirds(i, j, indptr, types, copies, share, begins, of_type, place, every, 1.0)
-            for r in range(p + 1, size):
-                # from the first of its links alone
-                if r == q or (r < q and link[p, r] > 0) or (link[p, r] <= 0 and link[q, r] <= 0):
-                    continue
-                over = alone[p] + alone[q] + alone[r] + link[p, q] + link[p, r] + link[q, r] - 2 * every[r]
-                over -= (counts[i] + counts[j] + counts[present[r]]) // 2
-                if over > least:
-                    found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, present[r], over
-                    end += 1
-            _thirds(i, j, indptr, types, copies, share, begins, of_type, place, every, 0.0)
+                found, violation, end = _kept(found, violation, end, i, j, -1, over)
+            _thirds(i, j, indptr, types, copies, share, begins, of_type, every, 1.0)
+            for y in range(starts[j], starts[j + 1]):
+                second[others[y]] = strength[y]
+            # with a link to i, once, from the first of these; else with one to j
+            for y in range(starts[i], starts[i + 1]):
+                r = others[y]
+                if r > j:
+                    over = pair + alone[r] + strength[y] + second[r] - 2 * every[r]
+                    over -= (counts[i] + counts[j] + counts[r]) // 2
+                    if over > least:
+                        found, violation, end = _kept(found, violation, end, i, j, r, over)
+            for y in range(starts[j], starts[j + 1]):
+                r = others[y]
+                if r > i and first[r] == 0:
+                    over = pair + alone[r] + strength[y] - 2 * every[r] - (counts[i] + counts[j] + counts[r]) // 2
+                    if over > least:
+                        found, violation, end = _kept(found, violation, end, i, j, r, over)
+                second[r] = 0
+            _thirds(i, j, indptr, types, copies, share, begins, of_type, every, 0.0)
+        for x in range(starts[i], starts[i + 1]):
+            first[others[x]] = 0
     return found[:end].copy(), violation[:end].copy()
+
+
+@compiled
+def _kept(found: Ints, violation: Floats, end: int, i: int, j: int, r: int, over: float) -> tuple[Ints, Floats, int]:
+    """Append one set; the arrays grow."""
+    if end == len(violation):
+        found, violation = np.concatenate((found, found)), np.concatenate((violation, violation))
+    found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, r, over
+    return found, violation, end + 1
 
 
 @compiled
@@ -161,7 +202,6 @@ def _thirds(
     share: Floats,
     begins: Ints,
     of_type: Ints,
-    place: Ints,
     every: Floats,
     factor: float,
 ) -> None:
@@ -175,7 +215,7 @@ def _thirds(
         if odd == 2:
             for e in range(indptr[c], indptr[c + 1]):
                 if copies[e] % 2 == 1:
-                    every[place[types[e]]] = factor * (every[place[types[e]]] + share[c])
+                    every[types[e]] = factor * (every[types[e]] + share[c])
 
 
 @compiled
@@ -210,15 +250,16 @@ def _best_addition(
     alone: Floats,
     gain: Floats,
     last: Ints,
+    near: Ints,
     stamp: int,
 ) -> tuple[float, int, int]:
     """The row type that is best to add to the chosen ones, except that at place `without`, with its weight.
 
     Returns (violation less what Σ ⌊sum / d⌋ θ is now, row type, weight); the row type is -1 where there is none that
-    shares a group with them. last: int64 (C,), the last `stamp` with which a group was seen; gain: zeros (t, d).
+    shares a group with them. last: int64 (C,), the last `stamp` with which a group was seen; gain: zeros (t, d); near:
+    room for all row types.
     """
     top, which, by = -np.inf, -1, 0
-    near = np.empty(len(counts), np.int64)
     close = 0
     for x in range(len(chosen)):
         if x == without:
@@ -271,7 +312,7 @@ def _climb(
     """
     found, weights, violation = np.empty((1024, widest), np.int64), np.empty((1024, widest), np.int64), np.empty(1024)
     end, stamp = 0, 0
-    total, last = np.zeros(len(share), np.int64), np.zeros(len(share), np.int64)
+    total, last, near = np.zeros(len(share), np.int64), np.zeros(len(share), np.int64), np.empty(len(counts), np.int64)
     inside, gain, alone = np.zeros(len(counts), np.bool_), np.zeros((len(counts), d)), np.zeros((len(counts), d))
     for i in range(len(counts)):
         for at in range(begins[i], begins[i + 1]):
@@ -311,7 +352,7 @@ def _climb(
             stamp += 1
             top, which, by = _best_addition(
                 chosen[:size], place, d, indptr, types, copies, share, begins, of_type, counts, total, right, inside,
-                alone, gain, last, stamp,
+                alone, gain, last, near, stamp,
             )  # fmt: skip
             if grows:
                 if which < 0:
