@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.columns import RoundLimits, raise_bound, sweep_blocks
+from kanon_milp.columns import RoundLimits, raise_bound, relax_and_cut
 from kanon_milp.infeasibility import explain_infeasible
 from kanon_milp.judgement import Scale, judge
 from kanon_milp.ledger import Ledger
@@ -38,9 +40,11 @@ DEFAULT_SECONDS = 600.0  # where neither a time limit nor an iteration limit is 
 BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
 COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
 SEARCH_SHARE = 0.2  # of the time before it does, at most, for each of two searches
-MASTER_TYPES = 3_000  # row types up to which rank-1 rows are generated over all of them at once; more in blocks
-SWEEP_SHARE = 0.25  # of the time after the bound, for blocks
-SWEEP_SECONDS = 1800.0  # time limit from which on these gain more than more search does (all of Adult, k = 5)
+MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank-1 rows
+RELAX_SHARE = 0.5  # of the time for rank-1 rows, before that, at most
+CUT_SHARE = 0.2  # of the time after the bound, for rank-1 rows on tables that are searched to the end
+CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
+CUT_PASSES = 6_000  # passes of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # what is left after fixing goes to the solver at once up to this size
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 rows at most
 COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
@@ -70,7 +74,8 @@ def close_in(
             first = greedy(instance)
             ledger.better(None if first is None else close_groups(instance, first))
         with clock.step("bound"):
-            left = max(0.0, ends - time.perf_counter())
+            began = time.perf_counter()
+            left = max(0.0, ends - began)
             dual = lagrangian(
                 instance,
                 target=None if ledger.best is None else float(ledger.best.cost),
@@ -80,8 +85,9 @@ def close_in(
                 interrupt=stop,
                 threads=options.threads,
             )
+            pass_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
             ledger.higher(proven_bound(instance, round_dual(dual)))
-        closing = _Closing(run, dual, ledger, pool, stop, ends, iterations)
+        closing = _Closing(run, dual, ledger, pool, stop, ends, iterations, pass_seconds)
         with clock.step("search"):
             closing.search()
         if closing.worth_raising():
@@ -129,7 +135,7 @@ def close_in(
 
 @dataclass(eq=False)
 class _Closing:
-    """The two phases after the bound, and why the second ended."""
+    """The phases after the bound, and why the last one ended. pass_seconds: what a pass of the bound has taken."""
 
     run: Run
     dual: DualPoint
@@ -138,6 +144,7 @@ class _Closing:
     stop: threading.Event
     ends: float
     iterations: int | None
+    pass_seconds: float
 
     @property
     def enough(self) -> int:
@@ -154,13 +161,26 @@ class _Closing:
         timed = self.iterations is None or time.perf_counter() >= self.ends
         return StopReason.TIME_LIMIT if timed else StopReason.ITERATION_LIMIT
 
+    @property
+    def fits(self) -> bool:
+        """Whether what is left is likely to fit into one model."""
+        return self.run.prepared.instance.candidates.pairs <= MODEL_PAIRS
+
+    @property
+    def cuts(self) -> bool:
+        """Whether there is time for rank-1 rows on a table that does not fit, and its groups are small enough for them."""
+        if float(np.median(self.run.prepared.instance.least)) > CUT_ROWS:
+            return False
+        share = CUT_SHARE * (self.ends - time.perf_counter())
+        return self.iterations is not None or share >= CUT_PASSES * self.pass_seconds
+
     def search(self) -> None:
-        """Search until the time is over; where what is left is likely to fit into one model, for a part of it."""
+        """Search until the time is over, but for what the steps after it need."""
         effort = Effort(self.ends, self.iterations, self.stop, self.enough)
-        if self.run.prepared.instance.candidates.pairs <= MODEL_PAIRS:
+        if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
-        elif self.sweeps:
-            effort = effort.part((1 - SWEEP_SHARE) * effort.left)
+        elif self.cuts:
+            effort = effort.part((1 - CUT_SHARE) * effort.left)
         seed, instance = self.run.options.seed, self.run.prepared.instance
         search = Search(instance, self.dual, self.ledger.best, self.pool, effort, seed, self.ledger.better)
         search.run(self.run.adapter, self.run.options)
@@ -169,21 +189,15 @@ class _Closing:
         """Once more, with nothing but what a better table could use."""
         instance, best = self.run.prepared.instance, self.ledger.best
         assert best is not None
-        if self.sweeps or self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
+        if self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
             return
         _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
-        effort = Effort(self.ends, self.iterations, self.stop, self.enough, PATIENCE)
-        effort = effort.part(SEARCH_SHARE * effort.left)
+        effort = Effort(self.ends, self.iterations, self.stop, self.enough)
+        if self.fits:
+            effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
         seed = self.run.options.seed + AGAIN
         search = Search(instance, self.dual, best, self.pool, effort, seed, self.ledger.better, possible)
         search.run(self.run.adapter, self.run.options)
-
-    @property
-    def sweeps(self) -> bool:
-        """Whether blocks of row types are swept: where one master problem for all would be too large, the time is
-        measured, and there is enough of it. With more than one worker, what a sweep gives depends on who is first."""
-        fits = self.run.prepared.instance.types.count <= MASTER_TYPES
-        return not fits and self.iterations is None and self.ends - self.run.clock.began >= SWEEP_SECONDS
 
     def worth_raising(self) -> bool:
         """Whether rank-1 rows are worth their time: what plain multipliers leave is more than a moment's work for the
@@ -191,28 +205,32 @@ class _Closing:
         instance, best = self.run.prepared.instance, self.ledger.best
         if best is None or self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED):
             return False
-        if time.perf_counter() >= self.ends or not (self.sweeps or instance.types.count <= MASTER_TYPES):
+        if time.perf_counter() >= self.ends or not (self.fits or self.cuts):
             return False
         _, pairs = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
         return int(pairs.sum()) > EASY_PAIRS
 
     def raise_bound(self) -> None:
-        """Rounds of rank-1 rows: over all row types for a part of the time, or in blocks until it is over."""
+        """Rounds of rank-1 rows: by the volume algorithm, then by a master problem where there are few row types."""
         instance, best, now = self.run.prepared.instance, self.ledger.best, time.perf_counter()
         assert best is not None
-        share = 1.0 if self.sweeps else RAISE_SHARE
+        left = (RAISE_SHARE if self.fits else 1.0) * (self.ends - now)
+        small = instance.types.count <= MASTER_TYPES
         limits = RoundLimits(
             target=math.ceil(best.cost * (1 - self.run.options.gap)),
-            ends=now + share * (self.ends - now),
+            ends=now + left,
             rounds=None if self.iterations is None else COUNTED_ROUNDS,
             interrupt=self.stop,
         )
-        if self.sweeps:
-            raised = sweep_blocks(instance, self.dual, self.pool, limits, self.run.options.seed, self.ledger.show)
-        else:
-            raised = raise_bound(instance, self.dual, best, limits, self.ledger.show)
-        proven = proven_bound(instance, round_dual(raised))
-        if proven > self.ledger.bound:
+        first = replace(limits, ends=now + RELAX_SHARE * left) if small else limits
+        self._take(relax_and_cut(instance, self.dual, first, self.run.options.threads, self.ledger.show))
+        if small and not limits.reached(self.ledger.bound, 0):
+            self._take(raise_bound(instance, self.dual, best, limits, self.ledger.show))
+
+    def _take(self, raised: DualPoint) -> None:
+        """Go on with this point if it proves more."""
+        proven = proven_bound(self.run.prepared.instance, round_dual(raised))
+        if proven >= self.ledger.bound:
             self.dual = raised
             self.ledger.higher(proven)
 

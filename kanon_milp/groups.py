@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,17 @@ class Groups:
         empty = np.empty(0, np.int64)
         return cls(empty, np.zeros(1, np.int64), empty, empty)
 
+    @classmethod
+    def of_all(cls, lists: Sequence[Groups]) -> Groups:
+        """The groups of some lists, one list after the other; at least one list."""
+        sizes = np.concatenate([np.diff(each.indptr) for each in lists])
+        return cls(
+            np.concatenate([each.candidate for each in lists]),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([each.types for each in lists]),
+            np.concatenate([each.copies for each in lists]),
+        )
+
     @property
     def count(self) -> int:
         """Number of groups."""
@@ -87,24 +99,9 @@ class Groups:
         indptr = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
         return Groups(self.candidate[keep], indptr, self.types[inside], self.copies[inside])
 
-    def holds(self, types: int) -> Flags:
-        """Per group whether it has a row of the first row types, below this number."""
-        return np.bincount(self.of_entry(), weights=self.types < types, minlength=self.count) > 0
-
-    def within(self, types: int) -> Groups:
-        """The same groups without their rows of the row types from this number on."""
-        inside = self.types < types
-        begins = np.concatenate([[0], np.cumsum(inside)]).astype(np.int64)
-        return Groups(self.candidate, begins[self.indptr], self.types[inside], self.copies[inside])
-
     def joined(self, others: Groups) -> Groups:
         """These groups and then the others."""
-        return Groups(
-            np.concatenate([self.candidate, others.candidate]),
-            np.concatenate([self.indptr, others.indptr[1:] + self.indptr[-1]]),
-            np.concatenate([self.types, others.types]),
-            np.concatenate([self.copies, others.copies]),
-        )
+        return Groups.of_all([self, others])
 
     def by_type(self, types: int) -> tuple[Ints, Ints, Ints]:
         """The same by row type: (begins, group, copies) as CSR."""

@@ -26,10 +26,9 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     # these import the compiler
     from kanon_milp.bounds import lagrangian, round_dual
     from kanon_milp.bounds.required import proven_required, required_bound
-    from kanon_milp.columns import RoundLimits, raise_bound, sweep_blocks
+    from kanon_milp.columns import RoundLimits, raise_bound, relax_and_cut
     from kanon_milp.compiled import number_compiled
     from kanon_milp.reductions.fixing import ReducedCosts
-    from kanon_milp.search.pool import InlinePool
 
     began, before = time.perf_counter(), number_compiled()
     cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
@@ -40,8 +39,8 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     result.certificate  # noqa: B018  (computed when it is asked for)
 
     instance = prepare(problem)
-    dual = raise_bound(instance, lagrangian(instance, iterations=100), None, RoundLimits(rounds=2))
-    dual = sweep_blocks(instance, dual, InlinePool(), RoundLimits(rounds=1))
+    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))
+    dual = raise_bound(instance, dual, None, RoundLimits(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
     if not sensitive:

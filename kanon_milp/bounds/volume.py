@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +24,14 @@ from kanon_milp.solvers.base import OnProgress, Progress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Part = TypeVar("Part")
 
 # Values found on samples of Adult and all of it, k from 2 to 25: the first passes go for a fast rise, the others for
 # accuracy.
 FAST_PASSES = 100
 STEP = 0.1  # first fraction of the way to the target
 LONGER, LONGEST = 1.1, 2.0  # a pass that rises in the direction of the last ones makes the step longer
-SHORTER_FAST, SHORTER = 0.66, 0.8  # so many passes without a rise make it shorter
-PATIENCE_FAST, PATIENCE = 5, 10
-WEIGHT_FAST, WEIGHT, LEAST_WEIGHT = 0.4, 0.1, 1e-4  # at most, of the newest point in the averages
+LEAST_WEIGHT = 1e-4  # of the newest point in the averages
 ROUND = 100  # passes between two looks at the progress
 SLOW = 1e-4  # relative rise in a round below which the newest points weigh half as much
 STALLED = 2e-6  # relative rise in a round that is not worth it
@@ -59,6 +60,19 @@ class Limits:
             return True
         late = self.ends is not None and time.perf_counter() > self.ends
         return late or (self.interrupt is not None and self.interrupt.is_set())
+
+
+@dataclass(frozen=True)
+class Pace:
+    """weight: of the newest point in the averages, at most; patience: so many passes without a rise make the step
+    shorter, `shorter` times as long."""
+
+    weight: float
+    patience: int
+    shorter: float
+
+
+FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
 
 
 class Evaluator:
@@ -102,8 +116,12 @@ class Evaluator:
 
     def __call__(self, point: Floats, *, everything: bool = False) -> float:
         """L; leaves φ in `phi` (0 for those surely not negative, unless `everything`), Σ_g x in `taken`."""
+        return self.closed_forms(point, everything) + dot(self.right, point)
+
+    def closed_forms(self, point: Floats, everything: bool) -> float:
+        """Σ min(0, φ) without rank-1 rows; leaves the rest as `__call__` does."""
         types = len(self.rows)
-        _spread(self.counting.indptr, self.counting.nested, point[types:], self.surcharge)
+        _spread(self.counting.indptr, self.counting.nested, point[types : types + self.sets.count], self.surcharge)
         rise = np.float64((point[:types] - self.order).max(initial=0.0))
 
         def part(number: int) -> float:
@@ -117,23 +135,30 @@ class Evaluator:
             )  # fmt: skip
             return float(below)
 
-        each = range(len(self.shares))
-        below = sum(self.pool.map(part, each) if self.pool is not None else map(part, each))
+        below = sum(self.each_part(part))
         self.shares.sum(axis=0, out=self.taken)
-        return below + _dot(self.right, point)
+        return below
+
+    def each_part(self, function: Callable[[int], Part]) -> Iterator[Part]:
+        """What a function says of the number of each part, on all threads."""
+        each = range(len(self.shares))
+        return map(function, each) if self.pool is None else self.pool.map(function, each)
 
     def slope(self, into: Floats) -> None:
         """A subgradient at the last point: rows not yet placed; groups too many."""
         types = len(self.rows)
         np.subtract(self.rows, self.taken, out=into[:types])
         into[types:] = self.right[types:]
-        _count_open(self.counting.indptr, self.counting.nested, self.phi, into[types:])
+        count_open(self.counting.indptr, self.counting.nested, self.phi, into[types:])
+
+    def mixed(self, weight: float) -> None:
+        """Be told which weight the last point has been given in the averages."""
 
 
 class Ascent:
     """Where the algorithm stands: the best point and its value, and the averages of slopes and open candidates."""
 
-    def __init__(self, at: Evaluator, limits: Limits, on_progress: OnProgress | None = None) -> None:
+    def __init__(self, at: Evaluator, limits: Limits, on_progress: OnProgress | None = None, pace: Pace = FAST) -> None:
         self.at, self.limits, self.on_progress, self.began = at, limits, on_progress, time.perf_counter()
         candidates = at.instance.candidates
         # no table costs more than the dearest candidate for every row
@@ -143,7 +168,8 @@ class Ascent:
         self.average = np.empty_like(self.best)
         at.slope(self.average)
         self.share = (at.phi < 0).astype(np.float64)
-        self.passes, self.step, self.idle, self.weight = 1, STEP, 0, WEIGHT_FAST
+        self.passes, self.step, self.idle = 1, STEP, 0
+        self.pace, self.weight = pace, pace.weight
         self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limits.target is None else limits.target
@@ -156,16 +182,15 @@ class Ascent:
             if self.passes % SORT_EVERY == 0:
                 self.at.sort(self.best)
             if self.passes == FAST_PASSES:
-                self.weight = WEIGHT
-            if not self._pass():
+                self.pace, self.weight = ACCURATE, ACCURATE.weight
+            if not self.make_pass():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
                 # tables not always an optimal one; new counting rows do not always violate it
                 fresh = counting and self.add_rows() > 0
-                if not (fresh and self._pass()) and not self._begin_again():
+                if not (fresh and self.make_pass()) and not self._begin_again():
                     break
             if self.passes % ROUND == 0:
-                if self.on_progress is not None:
-                    self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
+                self.show()
                 risen = (self.value - before) / max(abs(self.value), 1.0)
                 if risen < STALLED and self.weight <= 4 * LEAST_WEIGHT:
                     break
@@ -175,7 +200,12 @@ class Ascent:
                 if counting:
                     self.add_rows()
 
-    def _pass(self) -> bool:
+    def show(self) -> None:
+        """Tell how far it is."""
+        if self.on_progress is not None:
+            self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
+
+    def make_pass(self) -> bool:
         """One step along the average, from the best point; False where the average is no direction."""
         if self.limits.target is None and self.value > 0.95 * self.goal:
             self.goal = FIRST_TARGET * self.value
@@ -186,22 +216,22 @@ class Ascent:
         found = self.at(trial)
         self.passes += 1
         self.at.slope(ahead)
-        same_way = _average(self.average, ahead, self.share, self.at.phi, self.weight)
-        fast = self.passes <= FAST_PASSES
+        weight, same_way = _average(self.average, ahead, self.share, self.at.phi, self.weight)
+        self.at.mixed(weight)
         if found > self.value:
             self.best, self.value, self.idle = trial, found, 0
             self.step = min(self.step * LONGER, LONGEST) if same_way else self.step
         else:
             self.idle += 1
-            if self.idle >= (PATIENCE_FAST if fast else PATIENCE):
-                self.step, self.idle = self.step * (SHORTER_FAST if fast else SHORTER), 0
+            if self.idle >= self.pace.patience:
+                self.step, self.idle = self.step * self.pace.shorter, 0
         return True
 
     def _begin_again(self) -> bool:
         """Forget the averages; False if nothing has risen since the last time."""
         if self.value <= self.begun + STALLED * max(abs(self.value), 1.0):
             return False
-        self.begun, self.step, self.idle, self.weight = self.value, STEP, 0, WEIGHT_FAST
+        self.begun, self.step, self.idle, self.weight = self.value, STEP, 0, FAST.weight
         self.at(self.best)
         self.at.slope(self.average)
         return True
@@ -239,7 +269,8 @@ def _cheapest_costs(instance: Instance) -> Floats:
 
 # Compiled instead of numpy's products: these would start threads for vectors of this length, which then wait.
 @compiled
-def _dot(a: Floats, b: Floats) -> float:
+def dot(a: Floats, b: Floats) -> float:
+    """Σ a_i b_i."""
     total = 0.0
     for i in range(len(a)):
         total += a[i] * b[i]
@@ -256,7 +287,7 @@ def _spread(indptr: Ints, nested: NDArray[np.int32], charges: Floats, surcharge:
 
 
 @compiled
-def _count_open(indptr: Ints, nested: NDArray[np.int32], phi: Floats, into: Floats) -> None:
+def count_open(indptr: Ints, nested: NDArray[np.int32], phi: Floats, into: Floats) -> None:
     """Add to each set the number of open candidates that are nested in it."""
     for s in range(len(into)):
         for at in range(indptr[s], indptr[s + 1]):
@@ -292,8 +323,8 @@ def _move(trial: Floats, best: Floats, direction: Floats, rise: float, free: int
 
 
 @compiled
-def _average(average: Floats, ahead: Floats, share: Floats, phi: Floats, weight: float) -> bool:
-    """Mix the new subgradient and open candidates into the averages; whether it points the same way as the average.
+def _average(average: Floats, ahead: Floats, share: Floats, phi: Floats, weight: float) -> tuple[float, bool]:
+    """Mix the new subgradient and open candidates into the averages; its weight, and whether it points the same way.
 
     The weight α makes |α·new + (1-α)·average| least, between a tenth of the weight allowed and the whole.
     """
@@ -311,4 +342,4 @@ def _average(average: Floats, ahead: Floats, share: Floats, phi: Floats, weight:
     for g in range(len(share)):
         opened = 1.0 if phi[g] < 0 else 0.0
         share[g] += alpha * (opened - share[g])
-    return both > 0
+    return alpha, both > 0

@@ -13,9 +13,8 @@ import numpy as np
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
-from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.columns.master import Limits, Master
-from kanon_milp.columns.part import Part, Point
+from kanon_milp.columns.program import GroupProgram
 from kanon_milp.columns.separation import separate
 from kanon_milp.groups import Groups
 from kanon_milp.instance import Instance
@@ -51,37 +50,28 @@ def _silent(_: float) -> None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class Raised:
-    """What rounds on a part have reached: the point, its rank-1 rows, value of the part's linear program before and
-    after, and the number of column generation steps."""
-
-    point: Point
-    rows: RankOneRows
-    before: float
-    after: float
-    iterations: int
-
-
 def tighten(
-    part: Part, groups: Groups, limits: RoundLimits, constant: float = 0.0, on_value: Callable[[float], None] = _silent
-) -> Raised:
-    """Rounds of column generation and rank-1 rows over a part. constant: what is added to its value for the bound."""
-    master = Master(part, groups)
-    before = master.value
+    program: GroupProgram,
+    groups: Groups,
+    limits: RoundLimits,
+    constant: float = 0.0,
+    on_value: Callable[[float], None] = _silent,
+) -> Master:
+    """Rounds of column generation and rank-1 rows. groups: the first columns. constant: what is added to the value of
+    the linear program for the bound."""
+    master = Master(program, groups)
     inner = Limits(limits.ends, interrupt=limits.interrupt)
     solved = master.solve(inner)
     history, mean = [master.value + constant], master.share
-    most = max(FEWEST, math.ceil(ADDED * part.free))
+    most = max(FEWEST, math.ceil(ADDED * program.types))
     while solved and not limits.reached(history[-1], len(history) - 1):
         on_value(history[-1])
         # rows that the last few points violate on average serve longer than those of the newest alone
         mean = np.concatenate([mean, np.zeros(len(master.share) - len(mean))])
         mean = INERTIA * mean + (1 - INERTIA) * master.share
-        groups, counts = master.groups.within(part.free), part.counts[: part.free]
-        rows = separate(groups, mean, counts, most, master.rows)
+        rows = separate(master.groups, mean, program.counts, most, master.rows)
         if not rows.count:
-            rows = separate(groups, master.share, counts, most, master.rows)
+            rows = separate(master.groups, master.share, program.counts, most, master.rows)
         if not rows.count:
             break
         master.add_rows(rows)
@@ -93,7 +83,7 @@ def tighten(
             left = history[-1] - history[0] if limits.target is None else limits.target - 1 - history[-1]
             if history[-1] - history[-1 - LOOK_BACK] < STALLED * left:
                 break
-    return Raised(master.best, master.rows, before, master.value, master.iterations)
+    return master
 
 
 def raise_bound(
@@ -103,7 +93,7 @@ def raise_bound(
     limits: RoundLimits,
     on_progress: OnProgress | None = None,
 ) -> DualPoint:
-    """Rounds of column generation and rank-1 rows over all row types, from the multipliers of `dual`.
+    """Rounds of column generation and rank-1 rows from the multipliers of `dual`.
 
     table: any table, if there is one; its groups are the first columns. Counting rows keep their multipliers. What
     comes back proves no less than `dual` does. Deterministic for a number of rounds.
@@ -114,34 +104,16 @@ def raise_bound(
         if on_progress is not None:
             on_progress(Progress(time.perf_counter() - began, None, value))
 
-    # what the held counting rows cost on the right side; the part knows nothing of it
+    # what the held counting rows cost on the right side; the linear program knows nothing of it
     right = float(CountingRows.of(instance, dual.sets).limits @ dual.charges) if dual.sets.count else 0.0
     groups = Groups.none() if table is None else Groups.of_assignment(table)
-    raised = tighten(_whole(instance, dual), groups, limits, -right, show)
+    master = tighten(GroupProgram.of(instance, dual), groups, limits, -right, show)
     better = replace(
         dual,
-        multipliers=raised.point.multipliers,
-        value=raised.after - right,
-        rank_one=raised.rows,
-        cuts=raised.point.charges,
-        evaluations=dual.evaluations + raised.iterations,
+        multipliers=master.best.multipliers,
+        value=master.value - right,
+        rank_one=master.rows,
+        cuts=master.best.charges,
+        evaluations=dual.evaluations + master.iterations,
     )
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
-
-
-def _whole(instance: Instance, dual: DualPoint) -> Part:
-    """All row types as one part; counting rows are held as surcharges."""
-    candidates = instance.candidates
-    surcharge = CountingRows.of(instance, dual.sets).surcharge(dual.charges, candidates.count)
-    return Part(
-        candidates.indptr,
-        candidates.members,
-        candidates.cost.astype(np.float64),
-        instance.least.astype(np.float64),
-        surcharge.astype(np.float64),
-        instance.types.counts,
-        dual.multipliers,
-        instance.types.count,
-        own=dual.rank_one,
-        own_charges=dual.cuts,
-    )

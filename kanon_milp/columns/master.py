@@ -1,10 +1,12 @@
 """The master problem: the linear program over the groups found so far, with rank-1 rows; columns and rows come and go.
 
-    min Σ_c cost_c θ_c   subject to   Σ_c a_ic θ_c = n_i for free row types i,   Σ_c ⌊p_R·a_c / d_R⌋ θ_c ≤ ⌊p_R·n / d_R⌋
+This is the program of `kanon_milp.columns.program` over these groups c alone:
 
-Its value is an upper bound on what the part's multipliers can prove; where no group is left that has a negative
-reduced cost, it is what they prove (Dantzig, Wolfe 1960). Prices are taken between the best point so far and the newest
-(Wentges 1997): those of the master alone jump about.
+    min Σ_c cost_c θ_c   subject to   Σ_c a_ic θ_c = n_i for all row types i,   Σ_c ⌊p_R·a_c / d_R⌋ θ_c ≤ ⌊p_R·n / d_R⌋
+
+Its multipliers are λ_i of the rows of row types and -ν_R of the rank-1 rows. Where no group is left that has a negative
+reduced cost at these, its value is L(λ, ν), what they prove (Dantzig, Wolfe 1960). Prices are taken between the best
+point so far and the newest (Wentges 1997): those of the master alone jump about.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
-from kanon_milp.columns.part import Part, Point, Pricing, coefficients
+from kanon_milp.columns.program import GroupProgram, Point, Pricing, coefficients
 from kanon_milp.groups import Groups
 
 Ints = NDArray[np.int64]
@@ -49,25 +51,25 @@ class Limits:
 
 
 class Master:
-    """A part's linear program, its best point and what this proves."""
+    """The linear program over the groups found so far, the best point and what this proves."""
 
-    def __init__(self, part: Part, groups: Groups) -> None:
+    def __init__(self, program: GroupProgram, groups: Groups) -> None:
         """groups: the first columns; those of a table, for example.
 
-        Before them stand two artificial columns for each free row type, one with 1 and one with -1 in its row: their
+        Before them stand two artificial columns for each row type, one with 1 and one with -1 in its row: their
         costs keep λ near the best point (boxstep method, Marsten, Hogan, Blankenship 1975); their upper bounds, n_i,
         let it go farther where there is no dual point near (du Merle, Villeneuve, Desrosiers, Hansen 1999).
         """
-        self.part, self.pricing = part, Pricing(part)
-        self.best = Point(part.multipliers[: part.free].copy(), part.own_charges)
+        self.program, self.pricing = program, Pricing(program)
+        self.best = program.start
         self.rows, self.idle = NO_ROWS, np.zeros(0, np.int64)
-        self.groups, self.cost = Groups.none(), np.zeros(0)
+        self.groups = Groups.none()
         self.known: set[bytes] = set()
         self.highs: Any = cast(Any, highspy).Highs()
         self.highs.setOptionValue("output_flag", False)
         # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
         self.highs.setOptionValue("presolve", "off")
-        right, count = part.counts[: part.free].astype(np.float64), part.free
+        right, count = program.counts.astype(np.float64), program.types
         none = np.zeros(0, np.int32)
         self.highs.addRows(count, right, right, 0, np.zeros(count, np.int32), none, np.zeros(0))
         each = np.arange(count, dtype=np.int32)
@@ -76,9 +78,9 @@ class Master:
                 count, np.zeros(count), np.zeros(count), right, count, each, each,
                 np.full(count, sign),
             )  # fmt: skip
-        self.reach = REACH * max(float(part.cost.max()), 1.0)
+        self.reach = REACH * max(float(program.cost.max()), 1.0)
         self.share = np.zeros(0)
-        self._append_rows(part.own)
+        self._append_rows(program.rank_one)
         self.add_groups(groups)
         self.value, found = self.pricing(self.best, below=NEAR_ENOUGH)
         self.add_groups(found)
@@ -86,8 +88,7 @@ class Master:
         self.iterations = 0
 
     def add_groups(self, groups: Groups) -> int:
-        """Add those that are new and hold a free row; how many."""
-        groups = groups.subset(groups.holds(self.part.free))
+        """Add those that are new; how many."""
         keys = groups.keys()
         new = np.zeros(groups.count, dtype=bool)
         for c, key in enumerate(keys):
@@ -97,42 +98,40 @@ class Master:
         groups = groups.subset(new)
         if not groups.count:
             return 0
-        cost = self.pricing.costs(groups)
+        cost = self.program.costs(groups)
         starts, indices, values = self._columns(groups)
         count = groups.count
         self.highs.addCols(
             count, cost, np.zeros(count), np.full(count, highspy.kHighsInf), len(indices), starts, indices, values
         )
-        self.groups, self.cost = self.groups.joined(groups), np.concatenate([self.cost, cost])
+        self.groups = self.groups.joined(groups)
         return count
 
     def _columns(self, groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-        """Matrix columns of groups: rows of free row types, then rank-1 rows."""
-        entry = groups.of_entry()
-        free = groups.types < self.part.free
-        row, column, times = coefficients(groups, self.rows, len(self.part.counts))
-        of_column = np.concatenate([entry[free], column])
-        indices = np.concatenate([groups.types[free], row + self.part.free])
-        values = np.concatenate([groups.copies[free], times]).astype(np.float64)
+        """Matrix columns of groups: rows of row types, then rank-1 rows."""
+        row, column, times = coefficients(groups, self.rows, self.program.types)
+        of_column = np.concatenate([groups.of_entry(), column])
+        indices = np.concatenate([groups.types, row + self.program.types])
+        values = np.concatenate([groups.copies, times]).astype(np.float64)
         order = np.argsort(of_column, kind="stable")
         starts = np.searchsorted(of_column[order], np.arange(groups.count))
         return starts.astype(np.int32), indices[order].astype(np.int32), values[order]
 
     def add_rows(self, rows: RankOneRows) -> None:
-        """Add rank-1 rows of free row types."""
+        """Add rank-1 rows; they charge nothing at the best point."""
         self._append_rows(rows)
         self.best = Point(self.best.multipliers, np.concatenate([self.best.charges, np.zeros(rows.count)]))
 
     def _append_rows(self, rows: RankOneRows) -> None:
         if not rows.count:
             return
-        row, column, times = coefficients(self.groups, rows, len(self.part.counts))
+        row, column, times = coefficients(self.groups, rows, self.program.types)
         order = np.argsort(row, kind="stable")
         starts = np.searchsorted(row[order], np.arange(rows.count)).astype(np.int32)
-        limits = rows.limits(self.part.counts).astype(np.float64)
+        limits = rows.limits(self.program.counts).astype(np.float64)
         self.highs.addRows(
             rows.count, np.full(rows.count, -highspy.kHighsInf), limits, len(row), starts,
-            (column[order] + 2 * self.part.free).astype(np.int32), times[order].astype(np.float64),
+            (column[order] + 2 * self.program.types).astype(np.int32), times[order].astype(np.float64),
         )  # fmt: skip
         self.rows = self.rows.joined(rows)
         self.idle = np.concatenate([self.idle, np.zeros(rows.count, np.int64)])
@@ -145,7 +144,7 @@ class Master:
         slack = self.idle >= PATIENCE
         gone = np.flatnonzero(slack)
         if len(gone):
-            self.highs.deleteRows(len(gone), (gone + self.part.free).astype(np.int32))
+            self.highs.deleteRows(len(gone), (gone + self.program.types).astype(np.int32))
             self.rows, self.idle = self.rows.subset(~slack), self.idle[~slack]
             self.pricing.set_rows(self.rows)
             self.best = Point(self.best.multipliers, self.best.charges[~slack])
@@ -155,12 +154,16 @@ class Master:
         """Generate columns until value and upper bound are near each other, or the time is over.
 
         False if the linear program was not solved to its end, for want of time or by HiGHS's fault: then `newest`,
-        `share` and `upper` are of an earlier one, and nothing more is to be had from this master.
+        `share` and `upper` are of an earlier one, and nothing more is to be had from this master. False as well if
+        there is no table.
         """
-        farthest = FARTHEST * max(float(self.part.cost.max()), 1.0)
+        dearest = float(self.program.cost.max())
+        farthest = FARTHEST * max(dearest, 1.0)
+        # no table costs more than all rows with the dearest candidate and each surcharge once
+        most = dearest * float(self.program.counts.sum()) + float(self.program.surcharge.sum())
         while True:
             before = self.value
-            if not self._solve_near(limits):
+            if not self._solve_near(limits) or self.value > most + 1e-3:
                 return False
             if limits.over or self.artificial < 1e-6 or self.reach > farthest:
                 return True
@@ -169,10 +172,10 @@ class Master:
 
     def _solve_near(self, limits: Limits) -> bool:
         """The same, with multipliers no farther from the best ones than `reach`."""
-        free, smooth = self.part.free, SMOOTH
+        artificial, smooth = 2 * self.program.types, SMOOTH
         self.highs.changeColsCost(
-            2 * free,
-            np.arange(2 * free, dtype=np.int32),
+            artificial,
+            np.arange(artificial, dtype=np.int32),
             np.concatenate([self.best.multipliers + self.reach, self.reach - self.best.multipliers]),
         )
         self.upper = float("inf")
@@ -199,16 +202,11 @@ class Master:
 
     def _negative(self, groups: Groups) -> int:
         """How many of the groups have a negative reduced cost at the newest point."""
-        entry = groups.of_entry()
-        free = groups.types < self.part.free
-        worth = np.bincount(
-            entry[free],
-            weights=self.newest.multipliers[groups.types[free]] * groups.copies[free],
-            minlength=groups.count,
-        )
-        row, column, times = coefficients(groups, self.rows, len(self.part.counts))
+        paid = self.newest.multipliers[groups.types] * groups.copies
+        worth = np.bincount(groups.of_entry(), weights=paid, minlength=groups.count)
+        row, column, times = coefficients(groups, self.rows, self.program.types)
         charge = np.bincount(column, weights=self.newest.charges[row] * times, minlength=groups.count)
-        return int((self.pricing.costs(groups) - worth + charge < NEGATIVE).sum())
+        return int((self.program.costs(groups) - worth + charge < NEGATIVE).sum())
 
     def _run(self, limits: Limits) -> bool:
         """Solve the linear program over the groups at hand; False if that does not succeed."""
@@ -225,8 +223,8 @@ class Master:
             return False
         solution = self.highs.getSolution()
         dual = np.array(solution.row_dual)
-        self.newest = Point(dual[: self.part.free], np.maximum(-dual[self.part.free :], 0.0))
-        level = np.array(solution.col_value)
-        self.artificial, self.share = float(level[: 2 * self.part.free].sum()), level[2 * self.part.free :]
+        types, level = self.program.types, np.array(solution.col_value)
+        self.newest = Point(dual[:types], np.maximum(-dual[types:], 0.0))
+        self.artificial, self.share = float(level[: 2 * types].sum()), level[2 * types :]
         self.upper = float(self.highs.getInfo().objective_function_value)
         return True
