@@ -168,7 +168,7 @@ class _Closing:
 
     @property
     def cuts(self) -> bool:
-        """Whether there is time for rank-1 rows on a table that does not fit, and its groups are small enough for them."""
+        """Whether a table that does not fit has groups small enough for rank-1 rows, and there is time for these."""
         if float(np.median(self.run.prepared.instance.least)) > CUT_ROWS:
             return False
         share = CUT_SHARE * (self.ends - time.perf_counter())

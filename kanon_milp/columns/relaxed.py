@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # Values found on all of Adult, k = 5.
-PACE = Pace(0.03, 5, 0.8)
+PACE = Pace(0.02, 5, 0.8)
 STEEP = 3.0  # times more than those of row types do multipliers of rank-1 rows move in a pass
 FIRST_PASSES, FIRST_WEIGHT, FIRST_STEP = 60, 0.1, 0.1  # before new rows, for averages near the best point
 STEP = 0.01  # first fraction of the way to the target
@@ -160,7 +160,7 @@ class CutAscent(Ascent):
                 self._begin_averages()
             if not self.add_rows() or self.value - before < STALLED * (self.goal - self.value):
                 break
-            self.step, self.idle, before = STEP, 0, self.value
+            self.step, self.idle, self.weight, before = STEP, 0, self.pace.weight, self.value
             self._passes(MOST_PASSES)
             done += 1
 
