@@ -186,15 +186,15 @@ class _Closing:
         search.run(self.run.adapter, self.run.options)
 
     def search_again(self) -> None:
-        """Once more, with nothing but what a better table could use."""
+        """Once more: where what is left fits, with nothing but what a better table could use."""
         instance, best = self.run.prepared.instance, self.ledger.best
         assert best is not None
         if self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
             return
-        _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
-        effort = Effort(self.ends, self.iterations, self.stop, self.enough)
+        effort, possible = Effort(self.ends, self.iterations, self.stop, self.enough), None
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
+            _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
         seed = self.run.options.seed + AGAIN
         search = Search(instance, self.dual, best, self.pool, effort, seed, self.ledger.better, possible)
         search.run(self.run.adapter, self.run.options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from pathlib import Path
 from typing import Any
@@ -247,3 +248,25 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
     assert possible_pairs(*arrays, np.array([7]), 0).all()
     assert possible_pairs(*arrays, np.array([7]), 100).all()
     assert not possible_pairs(*arrays, np.array([6]), 100).any()
+
+
+def test_what_does_not_fit_into_a_model_is_raised_after_the_search(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = adult(data_folder, 200, 5)
+    for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
+        monkeypatch.setattr(closing, name, value)
+    monkeypatch.setattr(closing.Remainder, "solve", lambda _: ((0, 0), None, ""))
+    result = km.solve(problem, method="search", iteration_limit=1)
+    assert result.exact_bound is not None
+    assert 655 <= result.exact_bound <= 657  # 653 without rank-1 rows
+    report = check_certificate(problem, result.certificate)
+    assert report.valid
+    assert report.bound == result.exact_bound
+    # larger groups, or no time: left out
+    for name, limit in (("CUT_ROWS", 4.0), ("CUT_PASSES", math.inf)):
+        with monkeypatch.context() as patch:
+            patch.setattr(closing, name, limit)
+            plain = km.solve(problem, method="search", time_limit=1.5)
+            assert plain.exact_bound is not None
+            assert plain.exact_bound <= 653
