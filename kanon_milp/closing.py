@@ -166,20 +166,18 @@ class _Closing:
         """Whether what is left is likely to fit into one model."""
         return self.run.prepared.instance.candidates.pairs <= MODEL_PAIRS
 
-    @property
-    def cuts(self) -> bool:
-        """Whether a table that does not fit has groups small enough for rank-1 rows, and there is time for these."""
+    def cuts(self, seconds: float) -> bool:
+        """Whether a table that does not fit has groups small enough for rank-1 rows, and so many seconds are enough."""
         if float(np.median(self.run.prepared.instance.least)) > CUT_ROWS:
             return False
-        share = CUT_SHARE * (self.ends - time.perf_counter())
-        return self.iterations is not None or share >= CUT_PASSES * self.pass_seconds
+        return self.iterations is not None or seconds >= CUT_PASSES * self.pass_seconds
 
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
         effort = Effort(self.ends, self.iterations, self.stop, self.enough)
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
-        elif self.cuts:
+        elif self.cuts(CUT_SHARE * effort.left):
             effort = effort.part((1 - CUT_SHARE) * effort.left)
         seed, instance = self.run.options.seed, self.run.prepared.instance
         search = Search(instance, self.dual, self.ledger.best, self.pool, effort, seed, self.ledger.better)
@@ -205,7 +203,8 @@ class _Closing:
         instance, best = self.run.prepared.instance, self.ledger.best
         if best is None or self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED):
             return False
-        if time.perf_counter() >= self.ends or not (self.fits or self.cuts):
+        left = self.ends - time.perf_counter()
+        if left <= 0 or not (self.fits or self.cuts(2 * left)):  # the search may have taken a little more than its part
             return False
         _, pairs = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
         return int(pairs.sum()) > EASY_PAIRS

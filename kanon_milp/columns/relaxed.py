@@ -12,6 +12,7 @@ L is computed for the whole table in each pass, so every point proves what its v
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -39,9 +40,7 @@ FIRST_PASSES, FIRST_WEIGHT, FIRST_STEP = 60, 0.1, 0.1  # before new rows, for av
 STEP = 0.01  # first fraction of the way to the target
 LEAST_WEIGHT = 0.004
 FEWEST_PASSES, MOST_PASSES = 300, 3000  # in a round
-SEPARATION = (
-    500  # passes that take as long as finding rows: it ends a round that rises slower than all of it on average
-)
+SEPARATION = 500  # passes that finding rows takes as long as: a round ends that rises slower than all of it on average
 NODES = 3000  # of the search for one group
 ADDED = 0.6  # rank-1 rows a round, for each row type
 LEAST_SHARE, LEAST_KEPT = 1e-3, 1e-4  # of a group: for rows to be looked for, and to stay in the average
@@ -154,12 +153,17 @@ class CutAscent(Ascent):
 
     def climb(self, *, counting: bool = False, rounds: float = math.inf) -> None:
         """Until nothing is violated, it hardly rises, or there were so many rounds."""
-        done, before = 0, -math.inf
+        self._begin_averages()
+        done, before, separation = 0, -math.inf, 0.0
         while done < rounds and not self.limits.reached(self.value, self.passes):
-            if not done:
-                self._begin_averages()
-            if not self.add_rows() or self.value - before < STALLED * (self.goal - self.value):
+            began = time.perf_counter()
+            if self.value - before < STALLED * (self.goal - self.value):
                 break
+            if self.limits.ends is not None and began + 2 * separation > self.limits.ends:
+                break
+            if not self.add_rows():
+                break
+            separation = time.perf_counter() - began
             self.step, self.idle, self.weight, before = STEP, 0, self.pace.weight, self.value
             self._passes(MOST_PASSES)
             done += 1
@@ -172,7 +176,6 @@ class CutAscent(Ascent):
         self.at.mixed(1.0)
         self.step, self.idle, self.weight = FIRST_STEP, 0, FIRST_WEIGHT
         self._passes(FIRST_PASSES)
-        self.weight = self.pace.weight
 
     def _passes(self, most: int) -> None:
         """So many passes, or until others, after new rows, would rise faster."""
