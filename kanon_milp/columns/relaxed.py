@@ -38,14 +38,14 @@ PACE = Pace(0.02, 5, 0.8)
 STEEP = 3.0  # times more than those of row types do multipliers of rank-1 rows move in a pass
 FIRST_PASSES, FIRST_WEIGHT, FIRST_STEP = 60, 0.1, 0.1  # before new rows, for averages near the best point
 STEP = 0.01  # first fraction of the way to the target
-LEAST_WEIGHT = 0.004
-FEWEST_PASSES, MOST_PASSES = 300, 3000  # in a round
+LEAST_WEIGHT, LEAST_STEP = 0.005, 1e-5
+MOST_PASSES = 3000  # in a round
 SEPARATION = 500  # passes that finding rows takes as long as: a round ends that rises slower than all of it on average
 NODES = 3000  # of the search for one group
 ADDED = 0.6  # rank-1 rows a round, for each row type
 LEAST_SHARE, LEAST_KEPT = 1e-3, 1e-4  # of a group: for rows to be looked for, and to stay in the average
 ENTRIES = 5_000_000  # of new groups before they are merged into the average
-STALLED = 0.02  # share of the gap that a round must close to go on
+STALLED = 0.01  # share of the gap that a round must close to go on
 
 
 class CutEvaluator(Evaluator):
@@ -190,14 +190,13 @@ class CutAscent(Ascent):
             if done % ROUND == 0:
                 self.show()
                 rise = self.value - last
-                if done >= FEWEST_PASSES and rise / ROUND < (self.value - begin) / (done + SEPARATION):
-                    return
-                if rise <= 0 and self.weight <= LEAST_WEIGHT:
+                slow = rise / ROUND < (self.value - begin) / (done + SEPARATION)
+                if self.weight <= LEAST_WEIGHT and (slow or rise <= 0):
                     return
                 if rise <= fastest / 2:
                     # averages over more points are nearer to a direction in which all of them rise
                     self.weight = max(self.weight / 2, LEAST_WEIGHT)
-                if rise <= 0:
+                if self.step < LEAST_STEP:  # too short to see more than one side of a kink
                     self.step, self.idle = STEP, 0
                 fastest, last = max(fastest, rise), self.value
 
