@@ -154,19 +154,24 @@ class CutAscent(Ascent):
     def climb(self, *, counting: bool = False, rounds: float = math.inf) -> None:
         """Until nothing is violated, it hardly rises, or there were so many rounds."""
         self._begin_averages()
-        done, before, separation = 0, -math.inf, 0.0
+        done, separation, fresh = 0, 0.0, True
         while done < rounds and not self.limits.reached(self.value, self.passes):
-            began = time.perf_counter()
-            if self.value - before < STALLED * (self.goal - self.value):
-                break
+            began, before = time.perf_counter(), self.value
             if self.limits.ends is not None and began + 2 * separation > self.limits.ends:
                 break
             if not self.add_rows():
                 break
             separation = time.perf_counter() - began
-            self.step, self.idle, self.weight, before = STEP, 0, self.pace.weight, self.value
+            self.step, self.idle, self.weight = STEP, 0, self.pace.weight
             self._passes(MOST_PASSES)
             done += 1
+            if self.value - before >= STALLED * (self.goal - self.value):
+                fresh = False
+            elif fresh:
+                break
+            else:  # the averages may hold too much of points that are far away by now
+                self._begin_averages()
+                fresh = True
 
     def _begin_averages(self) -> None:
         """Averages over points near the best one, without those it came from."""
