@@ -227,7 +227,7 @@ class _Closing:
             self._take(raise_bound(instance, self.dual, best, limits, self.ledger.show))
 
     def _take(self, raised: DualPoint) -> None:
-        """Go on with this point if it proves more."""
+        """Go on with this point if it proves no less."""
         proven = proven_bound(self.run.prepared.instance, round_dual(raised))
         if proven >= self.ledger.bound:
             self.dual = raised

@@ -1,7 +1,6 @@
-"""Column generation over groups: the bound of the set-partitioning formulation with rank-1 rows."""
+"""The bound of the set-partitioning formulation with rank-1 rows: relax and cut, and column generation over groups."""
 
 from kanon_milp.columns.ascent import RoundLimits, raise_bound
 from kanon_milp.columns.relaxed import relax_and_cut
-from kanon_milp.groups import Groups
 
-__all__ = ["Groups", "RoundLimits", "raise_bound", "relax_and_cut"]
+__all__ = ["RoundLimits", "raise_bound", "relax_and_cut"]
