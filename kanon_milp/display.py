@@ -17,7 +17,6 @@ from rich.text import Text
 from kanon_milp.exact import in_words
 from kanon_milp.output import as_polars
 from kanon_milp.result import Result
-from kanon_milp.rowtypes import unused_name
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
@@ -154,9 +153,9 @@ def show_groups(result: Result) -> None:
     """Print the released rows, one line a group, largest first."""
     names = list(result.problem.table.quasi_identifiers)
     symbol = result.problem.table.symbol
-    frame = as_polars(result.table).select(names)
-    rows = unused_name(names)
-    groups = frame.group_by(names, maintain_order=True).len(rows).sort(rows, descending=True, maintain_order=True)
+    frame, by = as_polars(result.table)[names], [f"c{j}" for j in range(len(names))]
+    frame.columns = by  # a name such as * would be read as a pattern of names
+    groups = frame.group_by(by, maintain_order=True).len("rows").sort("rows", descending=True, maintain_order=True)
     grid = Grid(title="released rows", title_justify="left")
     grid.add_column("rows", justify="right", style="cyan")
     for name in names:

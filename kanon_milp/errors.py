@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 import json
+import numbers
 
 
 class KanonError(Exception):
@@ -29,8 +30,10 @@ def kind_of(value: object) -> str:
         return "missing"
     if isinstance(value, bool):
         return "true/false"
-    if isinstance(value, int | float):
+    if isinstance(value, numbers.Number):
         return "number"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     if isinstance(value, str):
         if not value:
             return "empty text"

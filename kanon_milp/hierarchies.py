@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.arguments import listed, text, wrong
+from kanon_milp.errors import InputError, kind_of
 from kanon_milp.table import SYMBOL, CsvFormat, read_frame
 
 Label = str | None
@@ -25,29 +26,54 @@ class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
     paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
-    (`*`).
-    source: what error messages call it.
+    (`*`), all of the same length.
+    source: what error messages call it, such as its file.
+    Raises InputError that names the entry (or row of a file) and the kind of fault: a path that does not begin with its
+    value, paths of different lengths, no common top, levels that are not nested, and a label that stands for
+    different values at two levels, so that a released table could not be read.
     """
 
     paths: Mapping[Label, tuple[Label, ...]]
     source: str = "hierarchy"
 
+    def __post_init__(self) -> None:
+        text(self.source, "source of a hierarchy")
+        if not isinstance(self.paths, Mapping):
+            raise wrong(
+                self.source, "a mapping from values to their labels, such as {'31': ('31', '30-39', '*')},", self.paths
+            )
+        if not self.paths:
+            raise InputError(f"{self.source}: the hierarchy has no rows")
+        paths: dict[Label, tuple[Label, ...]] = {}
+        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+        height = -1
+        for number, (value, labels) in enumerate(self.paths.items(), 1):
+            where = f"{self.source}: row {number}"
+            path = _labels(labels, where)
+            _label(value, where)
+            if path and path[0] != value:
+                raise InputError(f"{where}: the labels of a value begin with the value itself (level0), these do not")
+            height = len(path) if height < 0 else height
+            _check_path(path, height, parent, where)
+            paths[value] = path
+            for level in range(1, len(path) - 1):
+                parent.setdefault((level, path[level]), (path[level + 1], number))
+        _refuse_ambiguous(paths, self.source)
+        object.__setattr__(self, "paths", paths)
+
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Label]], source: str = "hierarchy") -> Hierarchy:
         """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header."""
         paths: dict[Label, tuple[Label, ...]] = {}
-        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
-        height = -1
-        for number, row in enumerate(rows, 1):
-            path = tuple(row)
-            height = len(path) if height < 0 else height
-            _check_path(path, height, paths, parent, number, source)
+        for number, row in enumerate(listed(rows, source, "a list of rows (value, label, ..., '*')"), 1):
+            path = _labels(row, f"{source}: row {number}")
+            if not path:
+                raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
+            if path[0] in paths:
+                raise InputError(
+                    f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique'
+                )
             paths[path[0]] = path
-            for level in range(1, len(path) - 1):
-                parent.setdefault((level, path[level]), (path[level + 1], number))
-        if not paths:
-            raise InputError(f"{source}: the hierarchy has no rows")
-        _refuse_ambiguous(paths, source)
         return cls(paths, source)
 
     @classmethod
@@ -75,30 +101,35 @@ class Hierarchy:
         return len(next(iter(self.paths.values()))) - 1
 
 
+def _labels(labels: object, where: str) -> tuple[Label, ...]:
+    """The labels of one value."""
+    path = listed(labels, where, "a list of labels from the value itself to '*'")
+    for label in path:
+        _label(label, where)
+    return path
+
+
+def _label(label: object, where: str) -> None:
+    if not isinstance(label, str | None):
+        raise InputError(f"{where}: a label is a {kind_of(label)}; values are compared as text, so write it as text")
+
+
 def _check_path(
-    path: tuple[Label, ...],
-    height: int,
-    paths: Mapping[Label, tuple[Label, ...]],
-    parent: Mapping[tuple[int, Label], tuple[Label, int]],
-    number: int,
-    source: str,
+    path: tuple[Label, ...], height: int, parent: Mapping[tuple[int, Label], tuple[Label, int]], where: str
 ) -> None:
+    """Check one path against those before it. height: levels that it should have."""
     if len(path) < 2 or len(path) != height:
-        raise InputError(f"{source}: row {number} has {len(path)} levels, expected {max(height, 2)}")
-    if path[0] in paths:
-        raise InputError(f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique')
+        raise InputError(f"{where} has {len(path)} levels, expected {max(height, 2)}")
     if path[-1] != SYMBOL:
-        raise InputError(f'{source}: row {number}: the last level of value "{path[0]}" must be "{SYMBOL}"')
+        raise InputError(f'{where}: the last level of value "{path[0]}" must be "{SYMBOL}"')
     for level, label in enumerate(path[:-1]):
         if label == SYMBOL:
-            raise InputError(
-                f'{source}: row {number}: "{SYMBOL}" may stand in the last level only, found in level{level}'
-            )
+            raise InputError(f'{where}: "{SYMBOL}" may stand in the last level only, found in level{level}')
         if level and label is None:
-            raise InputError(f'{source}: row {number}: level{level} of value "{path[0]}" is empty')
+            raise InputError(f'{where}: level{level} of value "{path[0]}" is empty')
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
             raise InputError(
-                f'{source}: row {number}: levels are not nested: "{label}" of level{level} lies in "{path[level + 1]}" '
+                f'{where}: levels are not nested: "{label}" of level{level} lies in "{path[level + 1]}" '
                 f'here and in "{parent[level, label][0]}" in row {parent[level, label][1]}'
             )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.arguments import one_of, text, whole_number, wrong
+from kanon_milp.errors import InputError, kind_of
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.privacy import Requirement
 from kanon_milp.recoding import Recoding, Suppression
@@ -45,6 +47,14 @@ class Problem:
     requirements: tuple[Requirement, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.table, Table):
+            raise InputError(
+                f"a Problem is about a Table, found {kind_of(self.table)}; make one with read_table(file, "
+                "quasi_identifiers=[...]) or Table.from_frame(data_frame, quasi_identifiers=[...])"
+            )
+        if not isinstance(self.recoding, Recoding):
+            raise wrong("recoding", "Suppression(), PatternMask(...) or Hierarchies(...)", self.recoding)
+        text(self.name, "name of the problem")
         asked = _listed(self.privacy)
         object.__setattr__(self, "privacy", asked)
         bound = tuple(each for requirement in asked for each in requirement.bind(self.table))
@@ -53,15 +63,15 @@ class Problem:
             ("objective", self.objective, OBJECTIVES),
             ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
         ):
-            if value not in known:
-                raise InputError(f"{what} must be one of {', '.join(known)}{nearest(str(value), list(known))}")
+            one_of(value, known, what)
         for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
-            if limit is None:
-                continue
-            if isinstance(limit, bool) or not isinstance(limit, int):
-                raise InputError(f"{what} must be a whole number, found {kind_of(limit)}")
-            if limit < 1:
-                raise InputError(f"{what} must be at least 1, found {limit}")
+            if limit is not None:
+                object.__setattr__(self, what, whole_number(limit, what))
+        if self.min_groups is not None and self.min_groups > self.table.n:
+            raise InputError(
+                f"min_groups = {self.min_groups} is larger than the number of rows of {self.table.source} "
+                f"({self.table.n})"
+            )
         if self.min_groups is not None and self.max_groups is not None and self.min_groups > self.max_groups:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
@@ -95,6 +105,21 @@ class Problem:
         return all(r.integral for r in self.requirements) and len(cells) <= 1
 
 
+def expect_problem(value: object, caller: str) -> Problem:
+    """Check the argument of a function that takes a problem, and say how to get from something near to one."""
+    if isinstance(value, Problem):
+        return value
+    if isinstance(value, Table):
+        way_out = "write Problem(table, KAnonymity(5))"
+    elif isinstance(value, str | Path):
+        way_out = "write read_model(path).problem"
+    elif isinstance(getattr(value, "problem", None), Problem):  # a model file, a result
+        way_out = "give its field problem"
+    else:
+        way_out = "write Problem(Table.from_frame(data_frame, quasi_identifiers=[...]), KAnonymity(5))"
+    raise InputError(f"{caller} takes a Problem, found {kind_of(value)}; {way_out}")
+
+
 def _listed(privacy: Any) -> tuple[Requirement, ...]:
     """One requirement or several as a tuple. Raises InputError where there is none, or something else among them."""
     alone = isinstance(privacy, Requirement | str) or not isinstance(privacy, Iterable)
@@ -103,6 +128,5 @@ def _listed(privacy: Any) -> tuple[Requirement, ...]:
         raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
     for each in found:
         if not isinstance(each, Requirement):
-            what = f"the class {each.__name__}" if isinstance(each, type) else kind_of(each)
-            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {what}")
+            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {kind_of(each)}")
     return found

@@ -9,15 +9,28 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import (
+    by_column,
+    column_names,
+    exists,
+    file_path,
+    instance_of,
+    listed,
+    text,
+    whole_number,
+    wrong,
+)
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
@@ -29,6 +42,7 @@ MAX_LEVEL_VECTORS = 1 << 20
 
 KEEP = ("keep", "□")
 SUPPRESS = ("*", "⋆")
+CELLS = "a list of cells, each keep, * or a level number,"
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,9 @@ class Suppression:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
     kind = "suppression"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
 
 
 @dataclass(frozen=True)
@@ -61,12 +78,23 @@ class PatternMask:
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
     kind = "pattern_mask"
 
+    def __post_init__(self) -> None:
+        text(self.source, "source of a pattern mask")
+        each = [
+            pattern if isinstance(pattern, Mapping) else listed(pattern, f"{self.source}: pattern {number}", CELLS)
+            for number, pattern in enumerate(listed(self.patterns, self.source, "a list of patterns"), 1)
+        ]
+        named = None if self.columns is None else column_names(self.columns, f"{self.source}: columns")
+        object.__setattr__(self, "patterns", tuple(each))
+        object.__setattr__(self, "columns", named)
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+
     @classmethod
     def read(
         cls, path: str | Path, weights: Mapping[str, Number] | None = None, fmt: CsvFormat | None = None
     ) -> PatternMask:
         """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells."""
-        frame = read_frame(Path(path), fmt)
+        frame = read_frame(file_path(path, "file of a pattern mask"), fmt)
         rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
         return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
 
@@ -75,13 +103,16 @@ class PatternMask:
         cls, columns: Sequence[str], count: int, seed: int = 0, weights: Mapping[str, Number] | None = None
     ) -> PatternMask:
         """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
-        everything: list[tuple[Cell, ...]] = list(itertools.product(("keep", "*"), repeat=len(columns)))
-        if not 1 <= count <= len(everything):
-            raise InputError(
-                f"a random mask over {len(columns)} columns has 1 to {len(everything)} patterns, not {count}"
-            )
-        drawn = random.Random(seed).sample(everything[:-1], count - 1)
-        return cls([*drawn, everything[-1]], dict(weights or {}), tuple(columns))
+        names = column_names(columns, "columns")
+        whole_number(count, "the number of random patterns")
+        most = min(1 << len(names), MAX_LEVEL_VECTORS)
+        if not names or count > most or len(names) >= sys.maxsize.bit_length():
+            raise InputError(f"a random mask over {len(names)} columns has 1 to {most} patterns, not {count}")
+        # pattern number i suppresses the columns that have a 1 among its binary digits, the first one first
+        last = (1 << len(names)) - 1
+        drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
+        patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
+        return cls(patterns, weights or {}, names)
 
     @property
     def mask(self) -> PatternMask:
@@ -93,15 +124,22 @@ class PatternMask:
 class Hierarchies:
     """Cells may be generalized along hierarchies; columns without one can be kept or suppressed.
 
-    hierarchies: column → Hierarchy. mask: allowed level vectors (default: all combinations of levels).
+    hierarchies: column → Hierarchy, or its paths as a plain dict, of which the Hierarchy is made.
+    mask: allowed level vectors (default: all combinations of levels).
     level_costs: column → unit cost of each level, starting at 0 (default level/height). weights multiply them.
     """
 
-    hierarchies: Mapping[str, Hierarchy]
+    hierarchies: Mapping[str, Any]
     weights: Mapping[str, Number] = field(default_factory=dict)
     level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict)
     mask: PatternMask | None = None
     kind = "hierarchies"
+
+    def __post_init__(self) -> None:
+        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", _level_costs)):
+            object.__setattr__(self, what, by_column(getattr(self, what), what, read))
+        if self.mask is not None:
+            instance_of(self.mask, PatternMask, "mask", "PatternMask(patterns)")
 
     @classmethod
     def read(
@@ -115,14 +153,33 @@ class Hierarchies:
         fmt: CsvFormat | None = None,
     ) -> Hierarchies:
         """Read COLUMN.csv for each of the columns that has such a file in the folder."""
-        folder = Path(folder)
-        if not folder.is_dir():
+        folder = file_path(folder, "folder with hierarchies")
+        if not exists(folder, Path.is_dir):
             raise InputError(f"{folder}: no such folder with hierarchies")
-        found = {name: folder / f"{name}.csv" for name in columns if (folder / f"{name}.csv").is_file()}
+        columns = column_names(columns, "columns")
+        files = {name: folder / f"{name}.csv" for name in columns}
+        found = {name: path for name, path in files.items() if exists(path, Path.is_file)}
         if not found:
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
         read = {name: Hierarchy.read(path, fmt) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
+
+
+def _weight(value: Number, what: str) -> Number:
+    exact_number(value, what)
+    return value
+
+
+def _level_costs(value: Sequence[Number], what: str) -> tuple[Number, ...]:
+    return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
+
+
+def _hierarchy(value: Any, what: str) -> Hierarchy:
+    if isinstance(value, Hierarchy):
+        return value
+    if not isinstance(value, Mapping):
+        raise wrong(what, "a Hierarchy, or a mapping from values to their labels,", value)
+    return Hierarchy(value, what)
 
 
 Recoding = Suppression | PatternMask | Hierarchies
@@ -237,7 +294,9 @@ def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     count = math.prod(c.height + 1 for c in columns)
     if count > MAX_LEVEL_VECTORS:
-        raise InputError(f"{count} level vectors are possible; name the allowed ones in a pattern mask")
+        raise InputError(
+            f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible; name the allowed ones in a pattern mask"
+        )
     return np.array(list(itertools.product(*(range(c.height + 1) for c in columns))), dtype=np.int16)
 
 

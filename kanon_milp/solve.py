@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,14 +14,15 @@ import pyomo.environ as pyo
 
 from kanon_milp import solvers
 from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
 from kanon_milp.conflict import find_conflict
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.memory import too_large
 from kanon_milp.monolithic import solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
-from kanon_milp.problem import Problem
+from kanon_milp.problem import Problem, expect_problem
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.relaxation import LARGE, network_relaxation
 from kanon_milp.result import Proof, Result
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
+LONGEST = 1e9  # seconds; a longer limit is none
+LARGEST_COUNT = 2**31 - 1  # of threads, nodes, ... and the seed, as solvers hold them
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 
 
@@ -68,11 +72,14 @@ def solve(
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
+    expect_problem(problem, "solve")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options, node_limit)
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}{nearest(method, list(METHODS))}")
-    if iteration_limit is not None and iteration_limit < 1:
-        raise InputError("the iteration limit must be at least 1")
+    _check_callbacks(on_progress, on_stage, interrupt)
+    one_of(method, METHODS, "method")
+    if iteration_limit is not None:
+        iteration_limit = _counted(iteration_limit, "iteration_limit")
+    if dask is not None:
+        text(dask, "dask, the address of a scheduler")
     if method == "milp" and not (iteration_limit is None and dask is None):
         what = "an iteration limit is" if dask is None else "a Dask cluster is"
         raise InputError(f"{what} for the search, and the method milp does none; use search, auto or a node limit")
@@ -187,6 +194,7 @@ def _known_bound(
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
     """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README)."""
+    expect_problem(problem, "build_model")
     prepared = prepare_for(problem, get_formulation(formulation), Clock())
     return prepared.formulation.build(prepared.instance)
 
@@ -213,7 +221,10 @@ def solve_model(
     components `assign` and `open` over the candidates of `build_model(problem, formulation)`; formulation: the one that
     it was built with; other parameters as in `solve`.
     """
+    expect_problem(problem, "solve_model")
+    instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
+    _check_callbacks(on_progress, on_stage, interrupt)
     clock = Clock(on_stage)
     prepared = prepare_for(problem, get_formulation(formulation), clock)
     candidates = prepared.instance.candidates
@@ -238,20 +249,47 @@ def _options(
     extra: dict[str, object] | None,
     node_limit: int | None = None,
 ) -> SolverOptions:
-    if time_limit is not None and not time_limit > 0:
+    seconds = None if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
+    if seconds is not None and not seconds > 0:
         raise InputError("the time limit must be a positive number of seconds")
-    if threads < 1:
-        raise InputError("threads must be at least 1")
+    if seconds is not None and seconds > LONGEST:
+        seconds = None  # also an infinite one
+    gap = real_number(gap, "gap", "a number such as 0.01")
     if not 0 <= gap < 1:
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
-    if seed < 0:
-        raise InputError("the seed must not be negative")
     return SolverOptions(
-        time_limit, threads, seed, gap, 0.0, None if log_file is None else Path(log_file), dict(extra or {}), node_limit
+        seconds,
+        _counted(threads, "threads"),
+        _counted(seed, "seed", least=0),
+        gap,
+        0.0,
+        None if log_file is None else file_path(log_file, "log_file"),
+        {} if extra is None else dict(instance_of(extra, Mapping, "solver_options", "a mapping from names to values")),
+        None if node_limit is None else _counted(node_limit, "node_limit"),
     )
 
 
+def _counted(value: object, what: str, least: int = 1) -> int:
+    """An integer that solvers can hold, too."""
+    number = whole_number(value, what, least)
+    if number > LARGEST_COUNT:
+        raise InputError(f"{what} must be at most {LARGEST_COUNT}")
+    return number
+
+
+def _check_callbacks(
+    on_progress: OnProgress | None, on_stage: OnStage | None, interrupt: threading.Event | None
+) -> None:
+    for what, given in (("on_progress", on_progress), ("on_stage", on_stage)):
+        if given is not None and not callable(given):
+            raise wrong(what, "a function", given)
+    if interrupt is not None:
+        instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
+
+
 def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
+    if not isinstance(solver, str | SolverAdapter):
+        raise wrong("solver", 'a name, such as "highs", or an adapter', solver)
     adapter = solvers.get(solver) if isinstance(solver, str) else solver
     availability = adapter.availability()
     if not availability:

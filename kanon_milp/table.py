@@ -8,18 +8,31 @@ import gzip
 import io
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
+from kanon_milp.arguments import (
+    column_names,
+    exists,
+    file_path,
+    instance_of,
+    one_of,
+    text,
+    whole_number,
+)
 from kanon_milp.errors import InputError, kind_of, nearest
 
 Missing = Literal["value", "error"]
 SYMBOL = "*"
+SHOWN_COLUMNS = 50
+SHOWN_NAME = 60  # characters of a name that is no column, encoding or file
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -34,12 +47,13 @@ class CsvFormat:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        if len(self.delimiter.encode()) != 1:
+        if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
             raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
         try:
-            "".encode(self.encoding)
-        except LookupError:
-            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
+            "".encode(text(self.encoding, "encoding"))
+        except (LookupError, ValueError):
+            shown = self.encoding[:SHOWN_NAME]
+            raise InputError(f'unknown encoding "{shown}"; try utf-8, latin-1 or cp1252') from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +64,7 @@ class Table:
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
+    own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
     """
 
     frame: nw.DataFrame[Any]
@@ -60,6 +75,10 @@ class Table:
     symbol: str = SYMBOL
     csv: CsvFormat = CsvFormat()
     read_seconds: float = 0.0
+    own_names: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
 
     @classmethod
     def from_frame(
@@ -81,18 +100,21 @@ class Table:
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
-        eager = _open_frame(frame, source)
+        text(source, "source")
+        text(symbol, "symbol")
+        if not symbol:
+            raise InputError("symbol: the suppression symbol must not be empty")
+        if csv is not None:
+            instance_of(csv, CsvFormat, "csv", "a CsvFormat")
+        eager, own_names = open_frame(frame, source)
         qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
-        if missing not in ("value", "error"):
-            raise InputError(
-                f'missing must be "value" or "error", not "{missing}"{nearest(str(missing), ["value", "error"])}'
-            )
+        one_of(missing, ("value", "error"), "missing")
         keys = _as_text(eager, (*qi, *sa), source)
         if missing == "error":
             _refuse_missing(keys, source)
-        table = cls(eager, qi, sa, keys, source, symbol, csv or CsvFormat())
+        table = cls(eager, qi, sa, keys, source, symbol, csv or CsvFormat(), own_names=own_names)
         table._refuse_symbol()
         return table
 
@@ -116,7 +138,10 @@ class Table:
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
             replace = [nw.maybe_set_index(series, index=index) for series in replace]
-        return self.frame.with_columns(*replace).to_native()
+        released = self.frame.with_columns(*replace)
+        if not self.own_names:
+            return released.to_native()
+        return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
 
     def _refuse_symbol(self) -> None:
         for name in self.quasi_identifiers:
@@ -144,12 +169,14 @@ def read_table(
     delimiter: default "," and, for .tsv, a tab. rows: only the first so many. Other parameters: `Table.from_frame`.
     Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
     """
-    path = Path(path)
+    path = file_path(path, "path of a table")
+    if rows is not None:
+        rows = whole_number(rows, "rows")
     began = time.perf_counter()
-    fmt = CsvFormat(delimiter or default_delimiter(path), encoding)
+    fmt = CsvFormat(default_delimiter(path) if delimiter is None else delimiter, encoding)
     frame = read_frame(path, fmt)
     if rows is not None:
-        frame = frame.head(rows)
+        frame = frame.head(min(rows, frame.height))
     table = Table.from_frame(
         frame, quasi_identifiers, sensitive, missing=missing, symbol=symbol, source=str(path), csv=fmt
     )
@@ -198,19 +225,21 @@ def roles(
     source: str,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Check the roles of columns and return (quasi-identifiers, sensitive attributes)."""
-    qi = (quasi_identifiers,) if isinstance(quasi_identifiers, str) else tuple(quasi_identifiers)
-    sa = () if sensitive is None else (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    qi = column_names(quasi_identifiers, f"{source}: quasi_identifiers")
+    sa = () if sensitive is None else column_names(sensitive, f"{source}: sensitive")
     if not qi:
         raise InputError(f"{source}: name at least one quasi-identifier")
+    known = set(columns)
     for role, names in (("quasi-identifier", qi), ("sensitive attribute", sa)):
-        for name in names:
-            if name not in columns:
-                known = [str(c) for c in columns]
+        for name, times in Counter(names).items():
+            if name not in known:
+                shown = [*columns[:SHOWN_COLUMNS], *(["..."] if len(columns) > SHOWN_COLUMNS else [])]
+                named = name[:SHOWN_NAME]
                 raise InputError(
-                    f'{source}: there is no column "{name}" ({role}){nearest(str(name), known)}; '
-                    f"columns: {', '.join(known)}"
+                    f'{source}: there is no column "{named}" ({role}){nearest(named, columns)}; '
+                    f"columns: {', '.join(each[:SHOWN_NAME] for each in shown)}"
                 )
-            if names.count(name) > 1:
+            if times > 1:
                 raise InputError(f'{source}: column "{name}" is named twice as {role}')
     for name in qi:
         if name in sa:
@@ -224,7 +253,7 @@ def default_delimiter(path: Path) -> str:
 
 
 def _kind(path: Path) -> str:
-    if not path.exists():
+    if not exists(path):
         raise InputError(f"{path}: no such file")
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
@@ -252,14 +281,16 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
     try:
         with _open_text(path, encoding) as file:
             names = next(csv.reader(file, delimiter=fmt.delimiter), None)
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _wrong_encoding(path, fmt) from None
+    except csv.Error as error:
+        raise InputError(f"{path}: the header is no line of CSV: {error}") from None
     if not names:
         what = "the file is empty" if names is None else "the first line is blank"
         raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f'{path}: the header names column "{name}" {times} times')
     return names
 
 
@@ -275,7 +306,7 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
             raw.decode("utf-8")  # the CSV reader would pass some faults on
         else:
             raw = raw.decode(fmt.encoding).encode("utf-8")
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _wrong_encoding(path, fmt) from None
     rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
@@ -319,7 +350,8 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[
             raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
 
 
-def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
+def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:
+    """A data frame of any kind with text as names of its columns, and the integers that it has instead."""
     try:
         wrapped = nw.from_native(frame)
         eager: nw.DataFrame[Any] = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
@@ -329,9 +361,16 @@ def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
         raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{source}: column names must be text")
-    return eager
+    own_names = {str(name): name for name in names if not isinstance(name, str)}
+    if not own_names:
+        return eager, {}
+    if any(isinstance(name, bool) or not isinstance(name, int | np.integer) for name in own_names.values()):
+        raise InputError(f"{source}: column names must be text, or integers")
+    named = [str(name) for name in names]
+    if len(set(named)) < len(named):
+        raise InputError(f"{source}: a column name occurs twice, as text and as a number; rename one of the columns")
+    renamed: nw.DataFrame[Any] = nw.from_native(eager.to_native().set_axis(named, axis=1), eager_only=True)
+    return renamed, own_names
 
 
 def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:

@@ -197,7 +197,8 @@ def test_matrix_distance_takes_any_metric() -> None:
         ("ab", [[0, "2/3"], ["2/3", 0]], "it is 2/3; divide all entries by 2/3"),
         ("ab", [[0, 0], [0, 0]], "largest distance must be 1, it is 0"),
         ("", [], "largest distance must be 1, it is 0"),
-        ("ab", [[0, 0.1], [1, 0]], 'row 1 for "b": a float is not exact'),
+        ("ab", [[0, 1 / 3], [1, 0]], 'row 1 for "b": a float of more than 12 digits'),
+        ("ab", [[0, 0.1], [1, 0]], "differs from that of the reverse pair: 1/10 and 1"),
         ("ab", [[0, 1], ["x", 0]], 'row 2 for "a": an exact number'),
         ([1, 2], [[0, 1], [1, 0]], "entry 1 is a number; .* write them as text"),
     ],
@@ -262,7 +263,7 @@ def test_a_value_has_one_rank() -> None:
 
 
 def test_an_order_is_a_list_of_texts() -> None:
-    with pytest.raises(km.InputError, match="found one text"):
+    with pytest.raises(km.InputError, match="a list of values is expected, found text of 8 characters"):
         OrderedDistance("low,high")
     with pytest.raises(km.InputError, match=r"entry 1 is a number; .* write them as text"):
         OrderedDistance([1, 2])  # type: ignore[list-item]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -117,19 +119,71 @@ def test_a_missing_value_needs_a_place_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("recoding", "message"),
     [
-        (km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
-        (km.Suppression({"age": -1}), "must not be negative"),
-        (km.Suppression({"age": float("nan")}), "non-negative number"),
-        (km.Suppression({"age": "much"}), "non-negative number"),
-        (km.Suppression({"age": "1e-40"}), "too fine"),
-        (km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
-        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
-        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
+        (lambda: km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
+        (lambda: km.Suppression({"age": -1}), 'weights of column "age": must not be negative'),
+        (lambda: km.Suppression({"age": float("nan")}), "has no exact value"),
+        (
+            lambda: km.Suppression({"age": 0.1 + 0.2}),
+            'has no exact value; round it, or write it as text, such as "0.15"',
+        ),
+        (lambda: km.Suppression({"age": "much"}), "an exact number .* is expected, found text of 4 characters"),
+        (lambda: km.Suppression({"age": "1e-40"}), "too fine"),
+        (lambda: km.Suppression({"age": "1e99999999"}), "an exact number"),
+        (lambda: km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
+        (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
+        (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
     ],
 )
 def test_bad_weights_and_costs_are_refused(recoding: Any, message: str) -> None:
     with pytest.raises(km.InputError, match=message):
-        levels(recoding)
+        levels(recoding())
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        ({"31": ("31", "38", "*"), "38": ("38", "38", "*")}, '"38" names different values in level1 and level0'),
+        ({"31": ("30-39", "*")}, "row 1: the labels of a value begin with the value itself"),
+        ({"31": ("31", "30-39"), "38": ("38", "30-39")}, 'row 1: the last level of value "31" must be "\\*"'),
+        (
+            {"31": ("31", "30s", "young", "*"), "38": ("38", "30s", "old", "*")},
+            'row 2: levels are not nested: "30s" of level1 lies in "old" here and in "young" in row 1',
+        ),
+        ({"31": ("31", "30s", "*"), "38": ("38", "*")}, "row 2 has 2 levels, expected 3"),
+        ({"31": ("31",)}, "row 1 has 1 levels, expected 2"),
+        ({"31": ()}, "row 1 has 0 levels, expected 2"),
+        ({"31": ("31", None, "*")}, 'level1 of value "31" is empty'),
+        ({31: (31, "30s", "*")}, "row 1: a label is a number; values are compared as text, so write it as text"),
+        ({31: ("31", "30s", "*")}, "row 1: a label is a number"),
+        ({"31": "*"}, "row 1: a list of labels"),
+        ({"31": 5}, "row 1: a list of labels"),
+        ({}, "no rows"),
+    ],
+)
+def test_a_hierarchy_given_as_a_dict_is_checked_like_rows(paths: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=f"ages: .*{message}"):
+        km.Hierarchy(paths, "ages")
+    with pytest.raises(km.InputError, match=f'hierarchies of column "age": .*{message}'):
+        km.Hierarchies({"age": paths})
+
+
+def test_a_plain_dict_is_a_hierarchy() -> None:
+    paths = {row[0]: list(row) for row in AGE}
+    recoding = km.Hierarchies({"age": paths})
+    assert costs(recoding) == costs(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}))
+    paths["31"][1] = "60-69"  # what is changed afterwards does not change what was checked
+    assert recoding.hierarchies["age"].paths["31"] == ("31", "30-39", "*")
+
+
+def test_the_same_random_patterns_are_drawn_as_from_a_list_of_all() -> None:
+    """Known optima of the model library belong to them."""
+    everything = list(itertools.product(("keep", "*"), repeat=4))
+    drawn = [*random.Random(3).sample(everything[:-1], 5), everything[-1]]
+    assert [tuple(pattern) for pattern in km.PatternMask.random(list("abcd"), 6, seed=3).patterns] == drawn
+    assert len(km.PatternMask.random([f"q{j}" for j in range(40)], 5).patterns) == 5
+    for count in (0, -3, 17):
+        with pytest.raises(km.InputError, match="patterns"):
+            km.PatternMask.random(list("abcd"), count)
 
 
 def test_hierarchy_files_are_checked(tmp_path: Path) -> None:

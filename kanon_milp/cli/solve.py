@@ -11,6 +11,7 @@ from kanon_milp import display, modelfile, output, solvers
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
 from kanon_milp.problem import Objective, Problem
+from kanon_milp.result import UNVERIFIED
 from kanon_milp.run import MethodName
 from kanon_milp.solve import solve as solve_problem
 from kanon_milp.table import read_table
@@ -91,6 +92,7 @@ def solve(
     of optimality; 5 no table within the limit; 6 verification failed.
     """
     chosen: dict[str, Any] = {}
+    read: modelfile.ModelFile | None = None
     if model is not None:
         own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         if any(value is not None for value in own):
@@ -162,4 +164,8 @@ def solve(
         display.show_result(result, title, out, certificate)
         if show and result.table is not None:
             display.show_groups(result)
-    raise typer.Exit(result.exit_code)
+    wrong = "" if read is None else read.contradiction(result)
+    if wrong:
+        typer.echo(f"error: {wrong}", err=True)
+    refuted = wrong and (result.is_optimal or result.proof == "infeasible")
+    raise typer.Exit(UNVERIFIED if refuted else result.exit_code)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from kanon_milp.arguments import instance_of
 from kanon_milp.distances.base import GroundDistance, Space, Tree, missing_place
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy, Label
@@ -27,6 +28,7 @@ class HierarchicalDistance(GroundDistance):
     name: ClassVar[str] = "hierarchical"
 
     def __post_init__(self) -> None:
+        instance_of(self.hierarchy, Hierarchy, "hierarchical distance", "a Hierarchy, such as Hierarchy.read(file),")
         if len(self.hierarchy.paths) < 2:
             raise InputError(f"{self.hierarchy.source}: a distance needs at least two values")
         if len({path[-2] for path in self.hierarchy.paths.values()}) < 2:

@@ -11,10 +11,12 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import whole_number
+from kanon_milp.distances.base import distinct_labels
 from kanon_milp.errors import InputError
-from kanon_milp.exact import both, exact_parameter
+from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.expressions import weighted_sum
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, sensitive_names, whole_number
+from kanon_milp.privacy.base import Group, Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.privacy.cells import Rows
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 
@@ -32,7 +34,7 @@ class AlphaKAnonymity(Requirement):
     l = 1/α. Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
     """
 
-    alpha: int | str | Fraction
+    alpha: Number
     k: int = 1
     sensitive: str | None = None
     values: Sequence[str | None] | None = None
@@ -40,6 +42,9 @@ class AlphaKAnonymity(Requirement):
 
     def __post_init__(self) -> None:
         whole_number(self.k, "k")
+        name_attribute(self)
+        if self.values is not None:
+            object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
         if not 0 < self.exact <= 1:
             raise InputError(f"alpha must be above 0 and at most 1, found {self.exact}")
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import whole_number
 from kanon_milp.errors import InputError
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, bind_each, whole_number
+from kanon_milp.privacy.base import Group, Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.presence import declare_presence
 
@@ -34,6 +35,7 @@ class PSensitivity(Requirement):
 
     def __post_init__(self) -> None:
         whole_number(self.p, "p")
+        name_attribute(self)
 
     def bind(self, table: Table) -> tuple[PSensitivity, ...]:
         """Refuse p above the number of values."""

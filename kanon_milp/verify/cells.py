@@ -151,7 +151,7 @@ def _rule(table: Table, recoding: Recoding, name: str) -> ColumnRule:
         # the top label of a hierarchy stands for the table's symbol
         paths = {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
         height = len(next(iter(paths.values()))) - 1
-        number, distinct = classes(table.keys.select(name))
+        number, distinct = classes(table.keys[[name]])
         for position, value in enumerate(distinct[name]):
             if value not in paths:
                 row = list_rows(np.flatnonzero(number == position)[:1])

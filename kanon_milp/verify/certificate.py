@@ -227,7 +227,7 @@ class _Demand:
 def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     """Compare, recompute and judge."""
     problems = demand.differences(claim)
-    types = distinct(demand.table.keys.select(demand.table.quasi_identifiers))
+    types = distinct(demand.table.keys[list(demand.table.quasi_identifiers)])
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)

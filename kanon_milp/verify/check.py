@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import by_column, instance_of, listed
 from kanon_milp.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.exact import Number
 from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
-from kanon_milp.problem import Problem, SuppressedRows
+from kanon_milp.problem import Problem, SuppressedRows, expect_problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
 from kanon_milp.verify.cells import Rules, check_cells
@@ -43,6 +44,7 @@ def verify(
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length). A released table that is wrong gives violations.
     """
+    expect_problem(problem, "verify")
     demands = Demands(
         problem.table,
         problem.recoding,
@@ -51,7 +53,7 @@ def verify(
         problem.exact_cost_bound,
         problem.min_groups,
         problem.max_groups,
-        distances or {},
+        by_column({} if distances is None else distances, "distances", _distance),
     )
     return examine(demands, anonymized, partition)
 
@@ -142,7 +144,7 @@ def examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None =
     suppressed = per_row == table.m
     of_row, _ = classes(released)
     sensitive = Sensitive(
-        text_columns(frame, table.sensitive), table.keys.select(table.sensitive), _distances(demands), table.source
+        text_columns(frame, table.sensitive), table.keys[list(table.sensitive)], _distances(demands), table.source
     )
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
     unmet = [text for requirement in requirements for text in _check(requirement, groups, released, symbols, exempt)]
@@ -185,6 +187,10 @@ def examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None =
     )
 
 
+def _distance(value: Any, what: str) -> GroundDistance:
+    return instance_of(value, GroundDistance, what, "a ground distance of kanon_milp.distances")
+
+
 def _is_subset(requirement: Requirement) -> bool:
     return isinstance(requirement, KAnonymity) and requirement.quasi_identifiers is not None
 
@@ -199,8 +205,8 @@ def _check(
     if not isinstance(requirement, KAnonymity) or requirement.quasi_identifiers is None:
         return groups.check(requirement, exempt=exempt)
     columns = list(requirement.quasi_identifiers)
-    of_row, _ = classes(released.select(columns))
-    suppressed = symbols.select(pl.all_horizontal(columns)).to_series().to_numpy()
+    of_row, _ = classes(released[columns])
+    suppressed = symbols[columns].select(pl.all_horizontal(pl.all())).to_series().to_numpy()
     title = f"groups of rows released alike in {', '.join(columns)}"
     return Grouping.build(of_row, suppressed, groups.sensitive, title).check(requirement, exempt=exempt)
 
@@ -216,6 +222,7 @@ def _distances(demands: Demands) -> dict[str, list[GroundDistance]]:
 
 
 def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
+    partition = listed(partition, "partition", "a group for each row")
     if len(partition) != rows:
         raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
     try:

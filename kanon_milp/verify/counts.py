@@ -149,7 +149,7 @@ def coded(sensitive: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[La
     """Joint values in the order of their text, missing last, and int64 (n,), the position of each row's there."""
     if not names:
         return ((),), np.zeros(sensitive.height, dtype=np.int64)
-    of_row, distinct = classes(sensitive.select(names))
+    of_row, distinct = classes(sensitive[list(names)])
     rows = distinct.rows()
     order = sorted(range(len(rows)), key=lambda i: [(value is None, value or "") for value in rows[i]])
     position = np.empty(len(rows), dtype=np.int64)

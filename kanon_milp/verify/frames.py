@@ -11,22 +11,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.table import Table
+from kanon_milp.table import Table, open_frame
 
 SHOWN = 5
 
 
 def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
     """Take a released data frame of any kind that narwhals knows; every column with a role must be there."""
-    try:
-        wrapped = nw.from_native(anonymized)
-        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
-        names = [str(name) for name in eager.columns]
-    except TypeError:
-        kind = type(anonymized).__name__
-        raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
-    except nw.exceptions.DuplicateError:
-        raise InputError("anonymized table: a column name occurs twice") from None
+    eager, _ = open_frame(anonymized, "anonymized table")
+    names = list(eager.columns)
     for role, columns in (
         ("quasi-identifier", table.quasi_identifiers),
         ("sensitive attribute", table.sensitive),
