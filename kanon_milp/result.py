@@ -210,6 +210,7 @@ class Result:
             "verified": None if report is None else True if report.ok else list(report.violations),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
+            "warnings": list(self.problem.table.warnings),
         }
 
 
@@ -228,6 +229,10 @@ def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, 
         "requirements": described,
         "quasi_identifiers": list(table.quasi_identifiers),
         "sensitive": list(table.sensitive),
+        "roles": {
+            **{role: list(names) for role, names in table.roles.items()},
+            "unclassified": table.roles.unclassified(table.frame.columns),
+        },
         "recoding": problem.recoding.kind,
         "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
         "suppressed_rows": problem.suppressed_rows,

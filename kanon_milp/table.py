@@ -8,6 +8,7 @@ import gzip
 import io
 import itertools
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, RoleWarning, kind_of, nearest, printable
+from kanon_milp.roles import Names, Roles, another_delimiter, warning
 
 Missing = Literal["value", "error"]
 SYMBOL = "*"
@@ -42,32 +44,35 @@ class CsvFormat:
             raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Microdata with roles: which columns are quasi-identifiers, which are sensitive; all others pass through
-    untouched.
+    """Microdata with roles: which columns are quasi-identifiers, which are sensitive, which are dropped; all others
+    pass through untouched.
 
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
+    warnings: what to say about columns without a role.
     """
 
     frame: nw.DataFrame[Any]
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...]
+    roles: Roles
     keys: pl.DataFrame
     source: str = "table"
     symbol: str = SYMBOL
     csv: CsvFormat = CsvFormat()
     read_seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_frame(
         cls,
         frame: Any,
         quasi_identifiers: Sequence[str] | str,
-        sensitive: Sequence[str] | str | None = None,
+        sensitive: Names = None,
         *,
+        identifying: Names = None,
+        keep: Names = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -77,24 +82,63 @@ class Table:
 
         The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
-        missing: "value" makes missing values one value of their own, "error" refuses them.
+        identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
+        are kept too, with a RoleWarning. missing: "value" makes missing values one value of their own, "error" refuses
+        them.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+        table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
+        table._warn()
+        return table
+
+    @classmethod
+    def _checked(
+        cls, frame: Any, roles: Roles, missing: Missing, symbol: str, source: str, csv_format: CsvFormat
+    ) -> Table:
         eager = _open_frame(frame, source)
-        qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
+        roles.check(eager.columns, source)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         if missing not in ("value", "error"):
             raise InputError(
                 f'missing must be "value" or "error", not "{missing}"{nearest(str(missing), ["value", "error"])}'
             )
-        keys = _as_text(eager, (*qi, *sa), source)
+        keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
         if missing == "error":
             _refuse_missing(keys, source)
-        table = cls(eager, qi, sa, keys, source, symbol, csv or CsvFormat())
+        rest = roles.unclassified(eager.columns)
+        said = (warning(rest, eager, source),) if rest else ()
+        table = cls(eager, roles, keys, source, symbol, csv_format, warnings=said)
         table._refuse_symbol()
         return table
+
+    def _warn(self) -> None:
+        """Say once, to whoever calls this module, which columns have no role."""
+        for text in self.warnings:
+            warnings.warn(text, RoleWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        named = "; ".join(f"{role.replace('_', '-')} {', '.join(names)}" for role, names in self.roles.items() if names)
+        width = len(self.frame.columns)
+        return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns to generalize."""
+        return self.roles.quasi_identifiers
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive attributes."""
+        return self.roles.sensitive
+
+    @property
+    def released_columns(self) -> list[str]:
+        """All columns but the identifying ones, in their order."""
+        return [name for name in self.frame.columns if name not in self.roles.identifying]
 
     @property
     def n(self) -> int:
@@ -107,8 +151,8 @@ class Table:
         return len(self.quasi_identifiers)
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
-        """Return the user's own kind of data frame with these columns (text) in place of the old ones; row order
-        kept."""
+        """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
+        identifying ones; row order kept."""
         replace = [
             nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
             for name, series in columns.items()
@@ -116,7 +160,7 @@ class Table:
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
             replace = [nw.maybe_set_index(series, index=index) for series in replace]
-        return self.frame.with_columns(*replace).to_native()
+        return self.frame.with_columns(*replace).select(self.released_columns).to_native()
 
     def _refuse_symbol(self) -> None:
         for name in self.quasi_identifiers:
@@ -131,8 +175,10 @@ class Table:
 def read_table(
     path: str | Path,
     quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None = None,
+    sensitive: Names = None,
     *,
+    identifying: Names = None,
+    keep: Names = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
@@ -150,9 +196,9 @@ def read_table(
     frame = read_frame(path, fmt)
     if rows is not None:
         frame = frame.head(rows)
-    table = Table.from_frame(
-        frame, quasi_identifiers, sensitive, missing=missing, symbol=symbol, source=str(path), csv=fmt
-    )
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+    table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
+    table._warn()
     return replace(table, read_seconds=time.perf_counter() - began)
 
 
@@ -184,38 +230,11 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     names = _header(path, fmt)
     try:
         with _open_text(path, "utf-8", newline="\n") as file:
-            rows = _rows_before_blank_end(file, len(names), path, fmt)
+            rows = _rows_before_blank_end(file, names, path, fmt)
     except UnicodeDecodeError:
         raise _wrong_encoding(path, fmt) from None
     frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
     return frame if rows is None else frame.head(rows)
-
-
-def roles(
-    columns: list[str],
-    quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None,
-    source: str,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Check the roles of columns and return (quasi-identifiers, sensitive attributes)."""
-    qi = (quasi_identifiers,) if isinstance(quasi_identifiers, str) else tuple(quasi_identifiers)
-    sa = () if sensitive is None else (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-    if not qi:
-        raise InputError(f"{source}: name at least one quasi-identifier")
-    for role, names in (("quasi-identifier", qi), ("sensitive attribute", sa)):
-        for name in names:
-            if name not in columns:
-                known = [str(c) for c in columns]
-                raise InputError(
-                    f'{source}: there is no column "{name}" ({role}){nearest(str(name), known)}; '
-                    f"columns: {', '.join(known)}"
-                )
-            if names.count(name) > 1:
-                raise InputError(f'{source}: column "{name}" is named twice as {role}')
-    for name in qi:
-        if name in sa:
-            raise InputError(f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once')
-    return qi, sa
 
 
 def default_delimiter(path: Path) -> str:
@@ -257,9 +276,13 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
     if not names:
         what = "the file is empty" if names is None else "the first line is blank"
         raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
+    first: dict[str, int] = {}
+    for position, name in enumerate(names, 1):
+        if first.setdefault(name, position) != position:  # unnamed: without a header row, the name would be a cell
+            raise InputError(
+                f"{path}: columns {first[name]} and {position} of the header have the same name; rename one of them, "
+                "or add a header row if the file has none"
+            )
     return names
 
 
@@ -277,30 +300,28 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
             raw = raw.decode(fmt.encoding).encode("utf-8")
     except UnicodeDecodeError:
         raise _wrong_encoding(path, fmt) from None
-    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
+    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), names, path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
     frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
     return frame if rows is None else frame.head(rows)
 
 
-def _rows_before_blank_end(lines: Iterator[str], width: int, path: Path, fmt: CsvFormat) -> int | None:
+def _rows_before_blank_end(lines: Iterator[str], names: list[str], path: Path, fmt: CsvFormat) -> int | None:
     """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
 
     Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
     missing values. Only in a file of one column a blank line is a row, with a missing value.
     """
-    blank = None
+    blank, width = None, len(names)
     for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
         if fields == 0 and width > 1:
             blank = blank or (row, line)
         elif blank is not None:
             raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
         elif fields != width and fields > 0:
-            raise InputError(
-                f"{path}: row {row} has {fields} fields, the header has {width}; is the delimiter "
-                f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
-            )
+            doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
+            raise InputError(f"{path}: row {row} has {fields} fields, the header has {width}{doubt}")
     return None if blank is None else blank[0] - 1
 
 
@@ -310,13 +331,25 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[
         if '"' not in line:  # counting delimiters is exact, and fast
             yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
             continue
-        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
+        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter, strict=True)
+        last = number - 1  # line at which the row before ends
         try:
             for row in reader:
                 blank = not row or (len(row) == 1 and not row[0].strip())
-                yield 0 if blank else len(row), number - 1 + reader.line_num
+                last = number - 1 + reader.line_num
+                yield 0 if blank else len(row), last
         except csv.Error as error:
-            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
+            raise InputError(f"{path}: the row that begins in line {last + 1} is no CSV: {_fault(error)}") from None
+
+
+def _fault(error: csv.Error) -> str:
+    """What is wrong with a row, in words."""
+    kinds = {
+        "unexpected end of data": "a quotation mark is opened and never closed",
+        "expected after": "text follows a closing quotation mark; a quotation mark within a value is written twice",
+        "field limit": "a value is longer than 131,072 characters",
+    }
+    return next((said for mark, said in kinds.items() if mark in str(error)), "it cannot be divided into fields")
 
 
 def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:

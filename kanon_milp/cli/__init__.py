@@ -5,18 +5,20 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, TextIO
 
+import click
 import typer
 
 from kanon_milp import __version__
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor, export
 from kanon_milp.cli.verify import verify
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.errors import InputError, KanonWarning, SolverError, printable
 from kanon_milp.result import NO_TABLE
 
 BAD_INPUT = 2
@@ -40,13 +42,43 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """While the block runs, each warning of the package is one line on standard error, once; none with --quiet."""
+    seen: set[str] = set()
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, KanonWarning):
+            usual(message, category, filename, lineno, file, line)
+            return
+        context = click.get_current_context(silent=True)
+        if str(message) not in seen and not (context is not None and context.params.get("quiet")):
+            seen.add(str(message))
+            typer.echo(f"warning: {printable(message)}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", KanonWarning)
+        warnings.showwarning = show
+        yield
+
+
 @app.callback()
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Provably optimal anonymization of tables."""
+    context.with_resource(_warnings_as_lines())
 
 
 @contextmanager

@@ -20,6 +20,13 @@ ModelPath = Annotated[
 Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
 Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
+Identifying = Annotated[
+    list[str] | None, typer.Option("--identifying", metavar="E,F", help="Columns that must not be released: dropped.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
+]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
 P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
 L = Annotated[

@@ -21,6 +21,8 @@ def solve(
     data: options.Data = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -92,7 +94,7 @@ def solve(
     """
     chosen: dict[str, Any] = {}
     if model is not None:
-        own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         if any(value is not None for value in own):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
         read = modelfile.read_model(model)
@@ -105,6 +107,8 @@ def solve(
             data,
             options.names(qi, "--qi"),
             options.names(sensitive, "--sensitive", required=False),
+            identifying=options.names(identifying, "--identifying", required=False),
+            keep=options.names(keep, "--keep", required=False),
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
@@ -106,9 +107,10 @@ def check_certificate_files(
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
     fmt = CsvFormat(delimiter or default_delimiter(Path(original)), encoding)
-    table = read_table(
-        original, names, others, delimiter=fmt.delimiter, encoding=encoding, missing=missing, symbol=symbol
-    )
+    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+        table = read_table(
+            original, names, others, delimiter=fmt.delimiter, encoding=encoding, missing=missing, symbol=symbol
+        )
     patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
     recoding: Recoding
     if hierarchies is not None and (not _any_file(hierarchies, others) or _any_file(hierarchies, names)):

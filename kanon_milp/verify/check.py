@@ -62,6 +62,8 @@ def verify_files(
     quasi_identifiers: Sequence[str] | str,
     sensitive: Sequence[str] | str | None = None,
     *,
+    identifying: Sequence[str] | str | None = None,
+    keep: Sequence[str] | str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
@@ -75,6 +77,8 @@ def verify_files(
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
+    identifying: columns that must not be in the released table; all others must be there, and unchanged but for the
+    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
@@ -85,6 +89,8 @@ def verify_files(
         original,
         quasi_identifiers,
         sensitive,
+        identifying=identifying,
+        keep=keep,
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
