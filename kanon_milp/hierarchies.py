@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.table import SYMBOL, CsvFormat, read_frame
 
 Label = str | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
@@ -68,6 +68,10 @@ class Hierarchy:
         """Read a CSV file with the header level0,level1,...; an empty level0 stands for missing values."""
         path = Path(path)
         return cls.from_frame(read_frame(path, fmt), str(path))
+
+    def __repr__(self) -> str:
+        """Shape and name, and no label: those of level 0 are values of the table."""
+        return printable(f"<Hierarchy {self.source}: {len(self.paths)} values, levels 0 to {self.height}>")
 
     @property
     def height(self) -> int:
@@ -119,7 +123,7 @@ def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> 
                 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnLevels:
     """One column's hierarchy over the values that occur in the table.
 

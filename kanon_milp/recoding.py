@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, kind_of, nearest, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.table import CsvFormat, Table, read_frame
@@ -43,7 +43,7 @@ class Suppression:
     kind = "suppression"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PatternMask:
     """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
 
@@ -82,6 +82,11 @@ class PatternMask:
             )
         drawn = random.Random(seed).sample(everything[:-1], count - 1)
         return cls([*drawn, everything[-1]], dict(weights or {}), tuple(columns))
+
+    def __repr__(self) -> str:
+        """Shape and names."""
+        columns = "" if self.columns is None else f" of {', '.join(map(str, self.columns))}"
+        return printable(f"<PatternMask {self.source}: {len(self.patterns)} patterns{columns}>")
 
     @property
     def mask(self) -> PatternMask:

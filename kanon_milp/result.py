@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import NotProvenError
+from kanon_milp.errors import NotProvenError, printable
 from kanon_milp.exact import in_words, plain
 from kanon_milp.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
@@ -145,6 +145,9 @@ class Result:
 
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
+        return printable(self._summary())
+
+    def _summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
             return f"verification failed: {self.report.violations[0]}"

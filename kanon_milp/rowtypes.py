@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.errors import printable
 from kanon_milp.hierarchies import Label
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowTypes:
     """Row types of a table (Homogeneity paper, section 2), ordered by their codes, so independent of the row order.
 
@@ -37,6 +38,13 @@ class RowTypes:
     star_codes: Codes
     star_counts: Ints
     split: bool = False
+
+    def __repr__(self) -> str:
+        """Numbers and names, and no value of a domain."""
+        return printable(
+            f"<RowTypes: {self.n} rows, {self.count} row types of {', '.join(self.names)}; {self.star_count} with the "
+            f"sensitive {', '.join(self.sensitive) or 'attributes (none)'}>"
+        )
 
     @property
     def count(self) -> int:

@@ -152,14 +152,16 @@ def solve(
     if out is not None:
         output.write_result(result, out)
     if certificate is not None and result.proof == "infeasible":
-        typer.echo("no certificate: there is no table whose loss could be bounded", err=True)
+        display.say("no certificate: there is no table whose loss could be bounded", err=True)
         certificate = None
     elif certificate is not None:
         result.certificate.write(certificate)
     searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
     if searching and result.solver.method == "milp" and not quiet:
         options_named = " and ".join(searching)
-        typer.echo(f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True)
+        display.say(
+            f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+        )
     if json:
         typer.echo(output.json_text(result.as_dict()), nl=False)
     elif not quiet:

@@ -33,7 +33,7 @@ def export(
     linear = compile_model(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
-        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
 
 
 def compress(

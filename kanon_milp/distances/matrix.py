@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from kanon_milp.distances.base import GroundDistance, Space, distinct_labels, missing_place, named
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.exact import exact_parameter
 from kanon_milp.hierarchies import Label
 from kanon_milp.table import CsvFormat, read_frame
@@ -21,7 +21,7 @@ from kanon_milp.table import CsvFormat, read_frame
 SAFE = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MatrixDistance(GroundDistance):
     """Distances written out (Liang, Yuan 2013, section 2.1): zero diagonal, symmetric, triangle inequality, maximum 1.
 
@@ -55,6 +55,10 @@ class MatrixDistance(GroundDistance):
         self._check_pairs()
         self._check_triples()
         self._check_maximum()
+
+    def __repr__(self) -> str:
+        """How many values there are, and none of them."""
+        return printable(f"<MatrixDistance {self.source}: {len(self.values)} values>")
 
     @classmethod
     def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> MatrixDistance:

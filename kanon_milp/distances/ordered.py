@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from kanon_milp.distances.base import GroundDistance, Space, all_numbers, distinct_labels, missing_place, path_space
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.hierarchies import Label
 from kanon_milp.table import CsvFormat, read_frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OrderedDistance(GroundDistance):
     """|rank - rank| / (V - 1) over V ranked values (Li, Li, Venkatasubramanian 2007, for numerical attributes).
 
@@ -30,6 +30,11 @@ class OrderedDistance(GroundDistance):
     def __post_init__(self) -> None:
         if self.order is not None:
             object.__setattr__(self, "order", distinct_labels(self.order, self.source))
+
+    def __repr__(self) -> str:
+        """How many values are ranked, and none of them."""
+        ranked = "by size" if self.order is None else f"{self.source}: {len(self.order)} values"
+        return printable(f"<OrderedDistance {ranked}>")
 
     @classmethod
     def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> OrderedDistance:

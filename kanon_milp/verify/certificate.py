@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, RoleWarning
+from kanon_milp.errors import InputError, RoleWarning, printable
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
@@ -65,7 +65,7 @@ class CertificateReport:
         """A few lines for a person."""
         lines = [f"certificate: {'valid' if self.valid else 'NOT VALID'}", f"  {self.statement}"]
         lines += [f"  quasi-identifiers: {', '.join(self.quasi_identifiers)}"]
-        return "\n".join([*lines, *(f"  problem: {text}" for text in self.problems)])
+        return "\n".join(map(printable, [*lines, *(f"  problem: {text}" for text in self.problems)]))
 
 
 def check_certificate(problem: Problem, certificate: HasDict | Mapping[str, Any] | str | Path) -> CertificateReport:
