@@ -284,7 +284,7 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
             if taken.default is dataclasses.MISSING and key not in arguments:
                 raise InputError(f"{where}: {kind.name} needs {key}")
         if "distance" in arguments:
-            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv)
+            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv.encoding)
         found.append(kind(**arguments))
     if not found:
         raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
@@ -301,7 +301,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
     mask = None
     if kind == "mask":
-        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv)
+        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv.encoding)
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
@@ -315,6 +315,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             weights=weights,
             level_costs=entries.get("level_costs", {}),
             mask=mask,
+            encoding=table.csv.encoding,
         )
     if "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")

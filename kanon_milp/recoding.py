@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, kind_of, nearest, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
-from kanon_milp.table import CsvFormat, Table, read_frame
+from kanon_milp.sidefiles import read_side_frame
+from kanon_milp.table import Table
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
@@ -63,10 +64,13 @@ class PatternMask:
 
     @classmethod
     def read(
-        cls, path: str | Path, weights: Mapping[str, Number] | None = None, fmt: CsvFormat | None = None
+        cls, path: str | Path, weights: Mapping[str, Number] | None = None, encoding: str = "utf-8"
     ) -> PatternMask:
-        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells."""
-        frame = read_frame(Path(path), fmt)
+        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |.
+        """
+        frame = read_side_frame(Path(path), encoding, _are_patterns)
         rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
         return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
 
@@ -117,7 +121,7 @@ class Hierarchies:
         weights: Mapping[str, Number] | None = None,
         level_costs: Mapping[str, Sequence[Number]] | None = None,
         mask: PatternMask | None = None,
-        fmt: CsvFormat | None = None,
+        encoding: str = "utf-8",
     ) -> Hierarchies:
         """Read COLUMN.csv for each of the columns that has such a file in the folder."""
         folder = Path(folder)
@@ -126,7 +130,7 @@ class Hierarchies:
         found = {name: folder / f"{name}.csv" for name in columns if (folder / f"{name}.csv").is_file()}
         if not found:
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
-        read = {name: Hierarchy.read(path, fmt) for name, path in found.items()}
+        read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
 
 
@@ -236,7 +240,12 @@ def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
         return height
     if text.isascii() and text.isdigit() and int(text) <= height:
         return int(text)
-    raise InputError(f'{where}: "{text}" is neither keep nor * nor a level from 0 to {height}')
+    raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
+
+
+def _are_patterns(rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a mask file, the header first."""
+    return all(cell in (*KEEP, *SUPPRESS) or cell.isdigit() for row in rows[1:] for cell in row)
 
 
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:

@@ -204,7 +204,7 @@ def read_table(
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
         if kind == "parquet":
@@ -219,7 +219,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
@@ -242,7 +242,8 @@ def default_delimiter(path: Path) -> str:
     return "\t" if ".tsv" in path.suffixes else ","
 
 
-def _kind(path: Path) -> str:
+def file_kind(path: Path) -> str:
+    """CSV, parquet or arrow, by the ending of the file's name. Raises InputError where there is no such file."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if path.is_dir():
@@ -362,6 +363,8 @@ def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
         raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
+    except Exception as error:  # of a lazy frame: whatever its rows are made by, and its own message may quote cells
+        raise InputError(f"{source}: the data frame cannot be read ({type(error).__name__})") from None
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"{source}: column names must be text")
     return eager

@@ -114,7 +114,7 @@ def solve(
             missing=missing,
             symbol=symbol,
         )
-        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
+        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
         problem = Problem(
             table,
             options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),

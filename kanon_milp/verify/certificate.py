@@ -24,7 +24,7 @@ from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_table
+from kanon_milp.table import SYMBOL, Missing, Table, read_table
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.claim import WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
@@ -106,16 +106,15 @@ def check_certificate_files(
     claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
-    fmt = CsvFormat(delimiter or default_delimiter(Path(original)), encoding)
     with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
         table = read_table(
-            original, names, others, delimiter=fmt.delimiter, encoding=encoding, missing=missing, symbol=symbol
+            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
         )
-    patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
     recoding: Recoding
     if hierarchies is not None and (not _any_file(hierarchies, others) or _any_file(hierarchies, names)):
         recoding = Hierarchies.read(
-            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, fmt=fmt
+            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, encoding=encoding
         )
     else:
         recoding = patterns or Suppression(dict(weights or {}))
