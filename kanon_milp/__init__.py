@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from kanon_milp.errors import InputError, KanonError, NotProvenError, SolverError
+from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
 from kanon_milp.hierarchies import Hierarchy
 from kanon_milp.instances import datasets
 from kanon_milp.modelfile import ModelFile, read_model
@@ -33,6 +33,7 @@ __all__ = [
     "InputError",
     "KAnonymity",
     "KanonError",
+    "KanonWarning",
     "LDiversity",
     "ModelFile",
     "NotProvenError",
@@ -42,6 +43,7 @@ __all__ = [
     "Report",
     "Requirement",
     "Result",
+    "RoleWarning",
     "RowTypes",
     "SolverError",
     "Suppression",

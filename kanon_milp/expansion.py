@@ -13,7 +13,7 @@ from kanon_milp.instance import Instance
 from kanon_milp.rowtypes import rows_by_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """columns: per quasi-identifier its released values as text, in row order.
 

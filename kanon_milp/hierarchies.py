@@ -15,13 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.arguments import listed, text, wrong
-from kanon_milp.errors import InputError, kind_of
-from kanon_milp.table import SYMBOL, CsvFormat, read_frame
+from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.sidefiles import read_hierarchy_rows
+from kanon_milp.table import SYMBOL
 
 Label = str | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
@@ -70,9 +71,7 @@ class Hierarchy:
             if not path:
                 raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
             if path[0] in paths:
-                raise InputError(
-                    f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique'
-                )
+                raise InputError(f"{source}: row {number}: the value of level0 occurs twice; leaves must be unique")
             paths[path[0]] = path
         return cls(paths, source)
 
@@ -83,17 +82,24 @@ class Hierarchy:
         names = list(wrapped.columns)
         expected = [f"level{i}" for i in range(len(names))]
         if names != expected or len(names) < 2:
-            raise InputError(
-                f'{source}: the header must be level0,level1,... (at least two levels), found "{",".join(names)}"'
-            )
+            wrong = [number for number, pair in enumerate(zip(names, expected, strict=True)) if pair[0] != pair[1]]
+            found = f"column {wrong[0] + 1} is not level{wrong[0]}" if wrong else "there is one column"
+            raise InputError(f"{source}: the columns must be level0, level1, ... (at least two): {found}")
         columns = [wrapped[name].to_polars().cast(pl.String) for name in names]
         return cls.from_rows(zip(*columns, strict=True), source)
 
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> Hierarchy:
-        """Read a CSV file with the header level0,level1,...; an empty level0 stands for missing values."""
-        path = Path(path)
-        return cls.from_frame(read_frame(path, fmt), str(path))
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> Hierarchy:
+        """Read a CSV file with the header level0,level1,..., or one of ARX, without it; an empty level0 stands for
+        missing values.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |. Without a header, rows end in one common label.
+        """
+        return cls.from_rows(read_hierarchy_rows(Path(path), encoding), str(path))
+
+    def __repr__(self) -> str:
+        """Shape and name, and no label: those of level 0 are values of the table."""
+        return printable(f"<Hierarchy {self.source}: {len(self.paths)} values, levels 0 to {self.height}>")
 
     @property
     def height(self) -> int:
@@ -121,36 +127,36 @@ def _check_path(
     if len(path) < 2 or len(path) != height:
         raise InputError(f"{where} has {len(path)} levels, expected {max(height, 2)}")
     if path[-1] != SYMBOL:
-        raise InputError(f'{where}: the last level of value "{path[0]}" must be "{SYMBOL}"')
+        raise InputError(f'{where}: the last level must be "{SYMBOL}"')
     for level, label in enumerate(path[:-1]):
         if label == SYMBOL:
             raise InputError(f'{where}: "{SYMBOL}" may stand in the last level only, found in level{level}')
         if level and label is None:
-            raise InputError(f'{where}: level{level} of value "{path[0]}" is empty')
+            raise InputError(f"{where}: level{level} is empty")
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
             raise InputError(
-                f'{where}: levels are not nested: "{label}" of level{level} lies in "{path[level + 1]}" '
-                f'here and in "{parent[level, label][0]}" in row {parent[level, label][1]}'
+                f"{where}: levels are not nested: the label of level{level} lies in another label of "
+                f"level{level + 1} than in row {parent[level, label][1]}"
             )
 
 
 def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> None:
     """A label used at two levels must name the same values in both, or a released table could not be read."""
-    named: dict[Label, dict[int, set[Label]]] = {}
-    for leaf, path in paths.items():
+    named: dict[Label, dict[int, list[int]]] = {}
+    for number, path in enumerate(paths.values(), 1):
         for level, label in enumerate(path):
-            named.setdefault(label, {}).setdefault(level, set()).add(leaf)
-    for label, by_level in named.items():
-        sets = list(by_level.items())
-        for level, leaves in sets[1:]:
-            if leaves != sets[0][1]:
+            named.setdefault(label, {}).setdefault(level, []).append(number)
+    for by_level in named.values():
+        (first, rows), *others = by_level.items()
+        for level, same in others:
+            if same != rows:
                 raise InputError(
-                    f'{source}: "{label}" names different values in level{sets[0][0]} and level{level}; '
-                    "rename one of them"
+                    f"{source}: the label of level{first} in row {rows[0]} names different values than the same label "
+                    f"of level{level} in row {same[0]}; rename one of them"
                 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnLevels:
     """One column's hierarchy over the values that occur in the table.
 

@@ -20,6 +20,7 @@ from kanon_milp.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.result import Result
+from kanon_milp.roles import Roles
 from kanon_milp.run import METHODS
 from kanon_milp.table import CsvFormat, Table, read_table
 
@@ -53,6 +54,8 @@ SCHEMA: dict[str, dict[str, Key]] = {
             LIST, "columns to generalize; required, except for a generator (default: all of its columns)"
         ),
         "sensitive": Key((str, list), "sensitive attribute, or a list of them"),
+        "identifying": Key((str, list), "columns that must not be released: they are dropped"),
+        "keep": Key((str, list), "insensitive columns; those that are named nowhere are kept with a warning"),
         "delimiter": Key(TEXT, "of a CSV file; default , (a tab for .tsv)"),
         "encoding": Key(TEXT, "of a CSV file; default utf-8"),
         "missing": Key(TEXT, "missing values are a value of their own (default), or refused", ("value", "error")),
@@ -282,7 +285,7 @@ def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Pat
 
 def _table(data: Mapping[str, Any], path: Path) -> Table:
     origin = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
-    options = {key: data[key] for key in ("missing", "symbol") if key in data}
+    options = {key: data[key] for key in ("identifying", "keep", "missing", "symbol") if key in data}
     qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
     if qi is None and origin != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
@@ -299,7 +302,8 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
             raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
     if "rows" in data:
         frame = frame.head(min(data["rows"], frame.height))
-    columns = qi if qi is not None else [name for name in frame.columns if name != sensitive]
+    others = Roles.of((), sensitive, data.get("identifying"), data.get("keep"))
+    columns = qi if qi is not None else others.unclassified(frame.columns)
     return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat(), **options)
 
 
@@ -320,7 +324,7 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
             if taken.default is dataclasses.MISSING and key not in arguments:
                 raise InputError(f"{where}: {kind.name} needs {key}")
         if "distance" in arguments:
-            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv)
+            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv.encoding)
         found.append(kind(**arguments))
     if not found:
         raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
@@ -341,7 +345,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
     mask = None
     if kind == "mask":
-        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv)
+        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv.encoding)
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
@@ -355,6 +359,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             weights=weights,
             level_costs=entries.get("level_costs", {}),
             mask=mask,
+            encoding=table.csv.encoding,
         )
     if "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,9 @@ import polars as pl
 
 from kanon_milp.errors import InputError
 from kanon_milp.result import Result
+
+# C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
+UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 FILES = ("anonymized.csv", "groups.csv", "result.json")
 
@@ -77,8 +81,12 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def json_text(value: Any) -> str:
-    """JSON of plain numbers, texts and lists; a value that JSON has no word for is a defect and raises."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """JSON of plain numbers, texts and lists; a value that JSON has no word for is a defect and raises.
+
+    What could steer a terminal, or is no character of its own, is written as JSON's \\u001b.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def _write_bytes(path: Path, data: bytes) -> None:

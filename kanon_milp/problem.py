@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kanon_milp.arguments import one_of, text, whole_number, wrong
-from kanon_milp.errors import InputError, kind_of
+from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.privacy import Requirement
 from kanon_milp.recoding import Recoding, Suppression
@@ -21,7 +21,7 @@ OBJECTIVES = ("loss", "min_groups", "max_groups")
 SUPPRESSED_ROWS = ("strict", "exempt")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """What to solve. A group is what one released row type stands for.
 
@@ -76,6 +76,11 @@ class Problem:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
             exact_number(self.cost_bound, "cost_bound")
+
+    def __repr__(self) -> str:
+        """Names and the shape of the table, and no cell."""
+        asked = ", ".join(requirement.name for requirement in self.requirements)
+        return printable(f"<Problem {self.name}: {asked}; {self.recoding.kind}; {self.objective}; {self.table!r}>")
 
     @property
     def exact_cost_bound(self) -> Fraction | None:

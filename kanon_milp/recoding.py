@@ -31,10 +31,11 @@ from kanon_milp.arguments import (
     whole_number,
     wrong,
 )
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, kind_of, nearest, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
-from kanon_milp.table import CsvFormat, Table, read_frame
+from kanon_milp.sidefiles import read_side_frame
+from kanon_milp.table import Table
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
@@ -60,7 +61,7 @@ class Suppression:
         object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PatternMask:
     """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
 
@@ -91,10 +92,13 @@ class PatternMask:
 
     @classmethod
     def read(
-        cls, path: str | Path, weights: Mapping[str, Number] | None = None, fmt: CsvFormat | None = None
+        cls, path: str | Path, weights: Mapping[str, Number] | None = None, encoding: str = "utf-8"
     ) -> PatternMask:
-        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells."""
-        frame = read_frame(file_path(path, "file of a pattern mask"), fmt)
+        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |.
+        """
+        frame = read_side_frame(file_path(path, "file of a pattern mask"), encoding, _are_patterns)
         rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
         return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
 
@@ -113,6 +117,11 @@ class PatternMask:
         drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
         patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
         return cls(patterns, weights or {}, names)
+
+    def __repr__(self) -> str:
+        """Shape and names."""
+        columns = "" if self.columns is None else f" of {', '.join(map(str, self.columns))}"
+        return printable(f"<PatternMask {self.source}: {len(self.patterns)} patterns{columns}>")
 
     @property
     def mask(self) -> PatternMask:
@@ -150,7 +159,7 @@ class Hierarchies:
         weights: Mapping[str, Number] | None = None,
         level_costs: Mapping[str, Sequence[Number]] | None = None,
         mask: PatternMask | None = None,
-        fmt: CsvFormat | None = None,
+        encoding: str = "utf-8",
     ) -> Hierarchies:
         """Read COLUMN.csv for each of the columns that has such a file in the folder."""
         folder = file_path(folder, "folder with hierarchies")
@@ -161,7 +170,7 @@ class Hierarchies:
         found = {name: path for name, path in files.items() if exists(path, Path.is_file)}
         if not found:
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
-        read = {name: Hierarchy.read(path, fmt) for name, path in found.items()}
+        read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
 
 
@@ -288,7 +297,12 @@ def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
         return height
     if text.isascii() and text.isdigit() and int(text) <= height:
         return int(text)
-    raise InputError(f'{where}: "{text}" is neither keep nor * nor a level from 0 to {height}')
+    raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
+
+
+def _are_patterns(rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a mask file, the header first."""
+    return all(cell in (*KEEP, *SUPPRESS) or cell.isdigit() for row in rows[1:] for cell in row)
 
 
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:

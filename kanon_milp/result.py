@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import NotProvenError
+from kanon_milp.errors import NotProvenError, printable
 from kanon_milp.exact import in_words, plain
 from kanon_milp.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
@@ -145,6 +145,9 @@ class Result:
 
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
+        return printable(self._summary())
+
+    def _summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
             return f"verification failed: {self.report.violations[0]}"
@@ -210,6 +213,7 @@ class Result:
             "verified": None if report is None else True if report.ok else list(report.violations),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
+            "warnings": list(self.problem.table.warnings),
         }
 
 
@@ -228,6 +232,10 @@ def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, 
         "requirements": described,
         "quasi_identifiers": list(table.quasi_identifiers),
         "sensitive": list(table.sensitive),
+        "roles": {
+            **{role: list(names) for role, names in table.roles.items()},
+            "unclassified": table.roles.unclassified(table.frame.columns),
+        },
         "recoding": problem.recoding.kind,
         "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
         "suppressed_rows": problem.suppressed_rows,

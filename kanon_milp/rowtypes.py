@@ -12,14 +12,15 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from kanon_milp.arguments import wrong
+from kanon_milp.errors import printable
 from kanon_milp.hierarchies import Label
-from kanon_milp.table import roles
+from kanon_milp.roles import Roles
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowTypes:
     """Row types of a table (Homogeneity paper, section 2), ordered by their codes, so independent of the row order.
 
@@ -40,6 +41,13 @@ class RowTypes:
     star_codes: Codes
     star_counts: Ints
     split: bool = False
+
+    def __repr__(self) -> str:
+        """Numbers and names, and no value of a domain."""
+        return printable(
+            f"<RowTypes: {self.n} rows, {self.count} row types of {', '.join(self.names)}; {self.star_count} with the "
+            f"sensitive {', '.join(self.sensitive) or 'attributes (none)'}>"
+        )
 
     @property
     def count(self) -> int:
@@ -128,7 +136,9 @@ def compress(
     """Count the distinct rows of a table; a lazy frame may be larger than memory."""
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)
-    quasi_identifiers, sensitive = roles(frame.collect_schema().names(), quasi_identifiers, sensitive, "compress")
+    roles = Roles.of(quasi_identifiers, sensitive)
+    roles.check(frame.collect_schema().names(), "compress")
+    quasi_identifiers, sensitive = roles.quasi_identifiers, roles.sensitive
     names = [*quasi_identifiers, *sensitive]
     by = [f"c{j}" for j in range(len(names))]
     chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))

@@ -24,7 +24,7 @@ METHODS = ("auto", "milp", "search")
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Released:
     """An assignment as a table, in the user's own kind of data frame, with the group of each row and what the verifier
     says."""

@@ -8,7 +8,7 @@ import gzip
 import io
 import itertools
 import time
-from collections import Counter
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.arguments import (
-    column_names,
     exists,
     file_path,
     instance_of,
@@ -27,11 +26,11 @@ from kanon_milp.arguments import (
     text,
     whole_number,
 )
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
+from kanon_milp.roles import Names, Roles, another_delimiter, warning
 
 Missing = Literal["value", "error"]
 SYMBOL = "*"
-SHOWN_COLUMNS = 50
 SHOWN_NAME = 60  # characters of a name that is no column, encoding or file
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -56,26 +55,27 @@ class CsvFormat:
             raise InputError(f'unknown encoding "{shown}"; try utf-8, latin-1 or cp1252') from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Microdata with roles: which columns are quasi-identifiers, which are sensitive; all others pass through
-    untouched.
+    """Microdata with roles: which columns are quasi-identifiers, which are sensitive, which are dropped; all others
+    pass through untouched.
 
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
+    warnings: what to say about columns without a role.
     """
 
     frame: nw.DataFrame[Any]
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...]
+    roles: Roles
     keys: pl.DataFrame
     source: str = "table"
     symbol: str = SYMBOL
     csv: CsvFormat = CsvFormat()
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -85,8 +85,10 @@ class Table:
         cls,
         frame: Any,
         quasi_identifiers: Sequence[str] | str,
-        sensitive: Sequence[str] | str | None = None,
+        sensitive: Names = None,
         *,
+        identifying: Names = None,
+        keep: Names = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -96,27 +98,66 @@ class Table:
 
         The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
-        missing: "value" makes missing values one value of their own, "error" refuses them.
+        identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
+        are kept too, with a RoleWarning. missing: "value" makes missing values one value of their own, "error" refuses
+        them.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
         text(source, "source")
+        if csv is not None:
+            instance_of(csv, CsvFormat, "csv", "a CsvFormat")
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+        table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
+        table._warn()
+        return table
+
+    @classmethod
+    def _checked(
+        cls, frame: Any, roles: Roles, missing: Missing, symbol: str, source: str, csv_format: CsvFormat
+    ) -> Table:
         text(symbol, "symbol")
         if not symbol:
             raise InputError("symbol: the suppression symbol must not be empty")
-        if csv is not None:
-            instance_of(csv, CsvFormat, "csv", "a CsvFormat")
         eager, own_names = open_frame(frame, source)
-        qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
+        roles.check(eager.columns, source)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         one_of(missing, ("value", "error"), "missing")
-        keys = _as_text(eager, (*qi, *sa), source)
+        keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
         if missing == "error":
             _refuse_missing(keys, source)
-        table = cls(eager, qi, sa, keys, source, symbol, csv or CsvFormat(), own_names=own_names)
+        rest = roles.unclassified(eager.columns)
+        said = (warning(rest, eager, source),) if rest else ()
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=said)
         table._refuse_symbol()
         return table
+
+    def _warn(self) -> None:
+        """Say once, to whoever calls this module, which columns have no role."""
+        for said in self.warnings:
+            warnings.warn(said, RoleWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        named = "; ".join(f"{role.replace('_', '-')} {', '.join(names)}" for role, names in self.roles.items() if names)
+        width = len(self.frame.columns)
+        return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns to generalize."""
+        return self.roles.quasi_identifiers
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive attributes."""
+        return self.roles.sensitive
+
+    @property
+    def released_columns(self) -> list[str]:
+        """All columns but the identifying ones, in their order."""
+        return [name for name in self.frame.columns if name not in self.roles.identifying]
 
     @property
     def n(self) -> int:
@@ -129,8 +170,8 @@ class Table:
         return len(self.quasi_identifiers)
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
-        """Return the user's own kind of data frame with these columns (text) in place of the old ones; row order
-        kept."""
+        """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
+        identifying ones; row order kept."""
         replace = [
             nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
             for name, series in columns.items()
@@ -138,7 +179,7 @@ class Table:
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
             replace = [nw.maybe_set_index(series, index=index) for series in replace]
-        released = self.frame.with_columns(*replace)
+        released = self.frame.with_columns(*replace).select(self.released_columns)
         if not self.own_names:
             return released.to_native()
         return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
@@ -156,8 +197,10 @@ class Table:
 def read_table(
     path: str | Path,
     quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None = None,
+    sensitive: Names = None,
     *,
+    identifying: Names = None,
+    keep: Names = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
@@ -177,15 +220,15 @@ def read_table(
     frame = read_frame(path, fmt)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
-    table = Table.from_frame(
-        frame, quasi_identifiers, sensitive, missing=missing, symbol=symbol, source=str(path), csv=fmt
-    )
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+    table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
+    table._warn()
     return replace(table, read_seconds=time.perf_counter() - began)
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
         if kind == "parquet":
@@ -200,7 +243,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
@@ -211,40 +254,11 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     names = _header(path, fmt)
     try:
         with _open_text(path, "utf-8", newline="\n") as file:
-            rows = _rows_before_blank_end(file, len(names), path, fmt)
+            rows = _rows_before_blank_end(file, names, path, fmt)
     except UnicodeDecodeError:
         raise _wrong_encoding(path, fmt) from None
     frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
     return frame if rows is None else frame.head(rows)
-
-
-def roles(
-    columns: list[str],
-    quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None,
-    source: str,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Check the roles of columns and return (quasi-identifiers, sensitive attributes)."""
-    qi = column_names(quasi_identifiers, f"{source}: quasi_identifiers")
-    sa = () if sensitive is None else column_names(sensitive, f"{source}: sensitive")
-    if not qi:
-        raise InputError(f"{source}: name at least one quasi-identifier")
-    known = set(columns)
-    for role, names in (("quasi-identifier", qi), ("sensitive attribute", sa)):
-        for name, times in Counter(names).items():
-            if name not in known:
-                shown = [*columns[:SHOWN_COLUMNS], *(["..."] if len(columns) > SHOWN_COLUMNS else [])]
-                named = name[:SHOWN_NAME]
-                raise InputError(
-                    f'{source}: there is no column "{named}" ({role}){nearest(named, columns)}; '
-                    f"columns: {', '.join(each[:SHOWN_NAME] for each in shown)}"
-                )
-            if times > 1:
-                raise InputError(f'{source}: column "{name}" is named twice as {role}')
-    for name in qi:
-        if name in sa:
-            raise InputError(f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once')
-    return qi, sa
 
 
 def default_delimiter(path: Path) -> str:
@@ -252,7 +266,8 @@ def default_delimiter(path: Path) -> str:
     return "\t" if ".tsv" in path.suffixes else ","
 
 
-def _kind(path: Path) -> str:
+def file_kind(path: Path) -> str:
+    """CSV, parquet or arrow, by the ending of the file's name. Raises InputError where there is no such file."""
     if not exists(path):
         raise InputError(f"{path}: no such file")
     if path.is_dir():
@@ -288,9 +303,13 @@ def _header(path: Path, fmt: CsvFormat) -> list[str]:
     if not names:
         what = "the file is empty" if names is None else "the first line is blank"
         raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise InputError(f'{path}: the header names column "{name}" {times} times')
+    first: dict[str, int] = {}
+    for position, name in enumerate(names, 1):
+        if first.setdefault(name, position) != position:  # unnamed: without a header row, the name would be a cell
+            raise InputError(
+                f"{path}: columns {first[name]} and {position} of the header have the same name; rename one of them, "
+                "or add a header row if the file has none"
+            )
     return names
 
 
@@ -308,30 +327,28 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
             raw = raw.decode(fmt.encoding).encode("utf-8")
     except UnicodeError:
         raise _wrong_encoding(path, fmt) from None
-    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
+    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), names, path, fmt)
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
     frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
     return frame if rows is None else frame.head(rows)
 
 
-def _rows_before_blank_end(lines: Iterator[str], width: int, path: Path, fmt: CsvFormat) -> int | None:
+def _rows_before_blank_end(lines: Iterator[str], names: list[str], path: Path, fmt: CsvFormat) -> int | None:
     """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
 
     Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
     missing values. Only in a file of one column a blank line is a row, with a missing value.
     """
-    blank = None
+    blank, width = None, len(names)
     for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
         if fields == 0 and width > 1:
             blank = blank or (row, line)
         elif blank is not None:
             raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
         elif fields != width and fields > 0:
-            raise InputError(
-                f"{path}: row {row} has {fields} fields, the header has {width}; is the delimiter "
-                f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
-            )
+            doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
+            raise InputError(f"{path}: row {row} has {fields} fields, the header has {width}{doubt}")
     return None if blank is None else blank[0] - 1
 
 
@@ -341,13 +358,25 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[
         if '"' not in line:  # counting delimiters is exact, and fast
             yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
             continue
-        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
+        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter, strict=True)
+        last = number - 1  # line at which the row before ends
         try:
             for row in reader:
                 blank = not row or (len(row) == 1 and not row[0].strip())
-                yield 0 if blank else len(row), number - 1 + reader.line_num
+                last = number - 1 + reader.line_num
+                yield 0 if blank else len(row), last
         except csv.Error as error:
-            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
+            raise InputError(f"{path}: the row that begins in line {last + 1} is no CSV: {_fault(error)}") from None
+
+
+def _fault(error: csv.Error) -> str:
+    """What is wrong with a row, in words."""
+    kinds = {
+        "unexpected end of data": "a quotation mark is opened and never closed",
+        "expected after": "text follows a closing quotation mark; a quotation mark within a value is written twice",
+        "field limit": "a value is longer than 131,072 characters",
+    }
+    return next((said for mark, said in kinds.items() if mark in str(error)), "it cannot be divided into fields")
 
 
 def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:
@@ -361,6 +390,8 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
         raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
+    except Exception as error:  # of a lazy frame: whatever its rows are made by, and its own message may quote cells
+        raise InputError(f"{source}: the data frame cannot be read ({type(error).__name__})") from None
     own_names = {str(name): name for name in names if not isinstance(name, str)}
     if not own_names:
         return eager, {}

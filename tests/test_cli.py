@@ -83,7 +83,9 @@ def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -
 
 
 def test_json_is_all_that_goes_to_standard_output(people: Path) -> None:
-    done = run_process("solve", "--data", people, "--qi", "zip", "--qi", "age", "--k", 2, "--json")
+    done = run_process(
+        "solve", "--data", people, "--qi", "zip", "--qi", "age", "--identifying", "name", "--k", 2, "--json"
+    )
     assert json.loads(done.stdout)["objective"] == 4
     assert done.stderr == ""
 

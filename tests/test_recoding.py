@@ -66,7 +66,7 @@ def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ([("keep", "*")], ["age", "sx"], 'column "sx" is no quasi-identifier.*did you mean "sex"'),
         ([("keep",)], ["age"], '"sex" occurs 0 times'),
         ([("keep", "*", "*")], ["age", "sex", "sex"], '"sex" occurs 2 times'),
-        ([("keep", "hide")], None, 'pattern 1, column "sex": "hide" is neither keep nor'),
+        ([("keep", "hide")], None, 'pattern 1, column "sex": text of 4 characters is neither keep nor'),
         ([("keep", "2")], None, "a level from 0 to 1"),
         ([("keep", "*"), (0, 1)], None, "pattern 2 repeats pattern 1"),
         ([("keep",)], None, "has 1 cells, expected 2"),
@@ -82,15 +82,18 @@ def test_bad_masks_are_refused(patterns: Any, columns: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("31", "30s", "*"), ("31", "30s", "*")], '"31" occurs twice'),
+        ([("31", "30s", "*"), ("31", "30s", "*")], "row 2: the value of level0 occurs twice"),
         ([("31", "30s", "*"), ("38", "30s", "x", "*")], "row 2 has 4 levels, expected 3"),
         ([("31", "30s", "*"), ("38", "30s", "top")], "last level"),
         (
             [("a", "x", "u", "*"), ("b", "x", "v", "*")],
-            'not nested: "x" of level1 lies in "v" here and in "u" in row 1',
+            "row 2: levels are not nested: the label of level1 lies in another label of level2 than in row 1",
         ),
-        ([("a", "b", "*"), ("b", "b", "*")], '"b" names different values in level'),
-        ([("a", None, "*")], "level1 .* is empty"),
+        (
+            [("a", "b", "*"), ("b", "b", "*")],
+            "the label of level1 in row 1 names different values than the same label of level0 in row 2",
+        ),
+        ([("a", None, "*")], "row 1: level1 is empty"),
         ([("a", "*", "*")], "last level only"),
         ([], "no rows"),
     ],
@@ -142,17 +145,20 @@ def test_bad_weights_and_costs_are_refused(recoding: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        ({"31": ("31", "38", "*"), "38": ("38", "38", "*")}, '"38" names different values in level1 and level0'),
+        (
+            {"31": ("31", "38", "*"), "38": ("38", "38", "*")},
+            "row 1 names different values than the same label of level0 in row 2",
+        ),
         ({"31": ("30-39", "*")}, "row 1: the labels of a value begin with the value itself"),
-        ({"31": ("31", "30-39"), "38": ("38", "30-39")}, 'row 1: the last level of value "31" must be "\\*"'),
+        ({"31": ("31", "30-39"), "38": ("38", "30-39")}, 'row 1: the last level must be "\\*"'),
         (
             {"31": ("31", "30s", "young", "*"), "38": ("38", "30s", "old", "*")},
-            'row 2: levels are not nested: "30s" of level1 lies in "old" here and in "young" in row 1',
+            "row 2: levels are not nested: the label of level1 lies in another label of level2 than in row 1",
         ),
         ({"31": ("31", "30s", "*"), "38": ("38", "*")}, "row 2 has 2 levels, expected 3"),
         ({"31": ("31",)}, "row 1 has 1 levels, expected 2"),
         ({"31": ()}, "row 1 has 0 levels, expected 2"),
-        ({"31": ("31", None, "*")}, 'level1 of value "31" is empty'),
+        ({"31": ("31", None, "*")}, "level1 is empty"),
         ({31: (31, "30s", "*")}, "row 1: a label is a number; values are compared as text, so write it as text"),
         ({31: ("31", "30s", "*")}, "row 1: a label is a number"),
         ({"31": "*"}, "row 1: a list of labels"),
@@ -188,7 +194,7 @@ def test_the_same_random_patterns_are_drawn_as_from_a_list_of_all() -> None:
 
 def test_hierarchy_files_are_checked(tmp_path: Path) -> None:
     (tmp_path / "age.csv").write_text("value,group\n31,30s\n")
-    with pytest.raises(km.InputError, match="header must be level0,level1"):
+    with pytest.raises(km.InputError, match="the first line is not the header level0,level1"):
         km.Hierarchies.read(tmp_path, ["age"])
     with pytest.raises(km.InputError, match="no hierarchy of any"):
         km.Hierarchies.read(tmp_path, ["sex"])

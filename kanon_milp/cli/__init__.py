@@ -5,18 +5,21 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, TextIO
 
+import click
 import typer
 
 from kanon_milp import __version__
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor, export
 from kanon_milp.cli.verify import verify
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.display import say
+from kanon_milp.errors import InputError, KanonWarning, SolverError
 from kanon_milp.result import NO_TABLE
 
 BAD_INPUT = 2
@@ -70,10 +73,44 @@ def _terminated_like_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Each warning of the package that comes in the block is one line on standard error at its end, once.
+
+    None with --quiet, and none where the block ends in an error, of which there is one line already.
+    """
+    lines: list[str] = []
+    usual = warnings.showwarning
+
+    def keep(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        context = click.get_current_context(silent=True)
+        if not issubclass(category, KanonWarning):
+            usual(message, category, filename, lineno, file, line)
+        elif not (context is not None and context.params.get("quiet")):
+            lines.append(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", KanonWarning)
+        warnings.showwarning = keep
+        try:
+            yield
+        except SystemExit:  # how a command ends
+            for each in dict.fromkeys(lines):
+                say(each, err=True)
+            raise
+
+
 def main() -> None:
     """Entry point: one clear line for an error, and the exit code that says what happened."""
     try:
-        with _terminated_like_ctrl_c():
+        with _terminated_like_ctrl_c(), _warnings_as_lines():
             app()
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")

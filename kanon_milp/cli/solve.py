@@ -22,6 +22,8 @@ def solve(
     data: options.Data = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -94,7 +96,7 @@ def solve(
     chosen: dict[str, Any] = {}
     read: modelfile.ModelFile | None = None
     if model is not None:
-        own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         if any(value is not None for value in own):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
         read = modelfile.read_model(model)
@@ -107,12 +109,14 @@ def solve(
             data,
             options.names(qi, "--qi"),
             options.names(sensitive, "--sensitive", required=False),
+            identifying=options.names(identifying, "--identifying", required=False),
+            keep=options.names(keep, "--keep", required=False),
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,
             symbol=symbol,
         )
-        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
+        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
         problem = Problem(
             table,
             options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
@@ -150,14 +154,16 @@ def solve(
     if out is not None:
         output.write_result(result, out)
     if certificate is not None and result.proof == "infeasible":
-        typer.echo("no certificate: there is no table whose loss could be bounded", err=True)
+        display.say("no certificate: there is no table whose loss could be bounded", err=True)
         certificate = None
     elif certificate is not None:
         result.certificate.write(certificate)
     searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
     if searching and result.solver.method == "milp" and not quiet:
         options_named = " and ".join(searching)
-        typer.echo(f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True)
+        display.say(
+            f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+        )
     if json:
         typer.echo(output.json_text(result.as_dict()), nl=False)
     elif not quiet:

@@ -11,11 +11,12 @@ from kanon_milp import display, modelfile, output
 from kanon_milp.cli import options
 from kanon_milp.compilation import compile_model
 from kanon_milp.result import NO_TABLE, OPTIMAL
+from kanon_milp.roles import Roles
 from kanon_milp.rowtypes import compress as compress_rows
 from kanon_milp.solve import build_model
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import write_model
-from kanon_milp.table import CsvFormat, default_delimiter, roles, scan_frame
+from kanon_milp.table import CsvFormat, default_delimiter, scan_frame
 from kanon_milp.warmup import warm_up
 
 
@@ -32,7 +33,7 @@ def export(
     linear = compile_model(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
-        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
 
 
 def compress(
@@ -45,11 +46,9 @@ def compress(
 ) -> None:
     """Count the row types of a table, also of one that is larger than memory."""
     frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
-    names = options.names(qi, "--qi")
-    quasi, private = roles(
-        frame.collect_schema().names(), names, options.names(sensitive, "--sensitive", required=False), str(file)
-    )
-    types = compress_rows(frame, quasi, private)
+    roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
+    roles.check(frame.collect_schema().names(), str(file))
+    types = compress_rows(frame, roles.quasi_identifiers, roles.sensitive)
     if json:
         typer.echo(output.json_text(types.summary()), nl=False)
     else:

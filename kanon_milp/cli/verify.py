@@ -22,6 +22,8 @@ def verify(
     ] = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -80,6 +82,8 @@ def verify(
             anonymized,
             options.names(qi, "--qi"),
             others,
+            identifying=options.names(identifying, "--identifying", required=False),
+            keep=options.names(keep, "--keep", required=False),
             suppressed_rows=suppressed_rows or "strict",
             **common,
         )

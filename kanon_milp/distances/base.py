@@ -33,7 +33,7 @@ class Tree:
     order: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """The metric space of a table's sensitive values (Liang, Yuan 2013, section 2.1).
 

@@ -12,7 +12,6 @@ from kanon_milp.arguments import instance_of
 from kanon_milp.distances.base import GroundDistance, Space, Tree, missing_place
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy, Label
-from kanon_milp.table import CsvFormat
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,9 @@ class HierarchicalDistance(GroundDistance):
             )
 
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> HierarchicalDistance:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> HierarchicalDistance:
         """Read a hierarchy file (`Hierarchy.read`); an empty level0 stands for missing."""
-        return cls(Hierarchy.read(path, fmt))
+        return cls(Hierarchy.read(path, encoding))
 
     def space(self, values: Sequence[Label], where: str) -> Space:
         """The part of the hierarchy above the values, as a tree of their depth."""

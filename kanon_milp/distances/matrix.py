@@ -14,15 +14,15 @@ import numpy as np
 
 from kanon_milp.arguments import listed
 from kanon_milp.distances.base import GroundDistance, Space, distinct_labels, missing_place, named
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.exact import Number, exact_parameter
 from kanon_milp.hierarchies import Label
-from kanon_milp.table import CsvFormat, read_frame
+from kanon_milp.sidefiles import read_side_frame
 
 SAFE = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MatrixDistance(GroundDistance):
     """Distances written out (Liang, Yuan 2013, section 2.1): zero diagonal, symmetric, triangle inequality, maximum 1.
 
@@ -62,13 +62,17 @@ class MatrixDistance(GroundDistance):
         self._check_triples()
         self._check_maximum()
 
+    def __repr__(self) -> str:
+        """How many values there are, and none of them."""
+        return printable(f"<MatrixDistance {self.source}: {len(self.values)} values>")
+
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> MatrixDistance:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> MatrixDistance:
         """Read a CSV file: the header names the values from the second cell on, the first column names them again.
 
         An empty cell in both stands for missing values; the first cell of the header must then not be empty, too.
         """
-        frame = read_frame(Path(path), fmt)
+        frame = read_side_frame(Path(path), encoding, _is_square)
         header, first = (
             [name or None for name in names] for names in (frame.columns[1:], frame.to_series(0).to_list())
         )
@@ -130,6 +134,11 @@ class MatrixDistance(GroundDistance):
             raise InputError(
                 f"{self.source}: the largest distance must be 1, it is {largest}; divide all entries by {largest}"
             )
+
+
+def _is_square(rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a matrix file: the first column names the same values as the header."""
+    return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
 
 
 def _entry(whole: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:

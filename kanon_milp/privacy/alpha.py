@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,7 +37,7 @@ class AlphaKAnonymity(Requirement):
     alpha: Number
     k: int = 1
     sensitive: str | None = None
-    values: Sequence[str | None] | None = None
+    values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
 
     def __post_init__(self) -> None:

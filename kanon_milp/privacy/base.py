@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kanon_milp.table import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Group:
     """The rows that a released row type stands for, as counts.
 

@@ -25,7 +25,7 @@ Value = str | None
 Levels = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ColumnRule:
     """What a cell of one column may become.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, RoleWarning, printable
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_table
+from kanon_milp.table import SYMBOL, Missing, Table, read_table
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.claim import WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
@@ -64,7 +65,7 @@ class CertificateReport:
         """A few lines for a person."""
         lines = [f"certificate: {'valid' if self.valid else 'NOT VALID'}", f"  {self.statement}"]
         lines += [f"  quasi-identifiers: {', '.join(self.quasi_identifiers)}"]
-        return "\n".join([*lines, *(f"  problem: {text}" for text in self.problems)])
+        return "\n".join(map(printable, [*lines, *(f"  problem: {text}" for text in self.problems)]))
 
 
 def check_certificate(problem: Problem, certificate: HasDict | Mapping[str, Any] | str | Path) -> CertificateReport:
@@ -105,15 +106,15 @@ def check_certificate_files(
     claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
-    fmt = CsvFormat(delimiter or default_delimiter(Path(original)), encoding)
-    table = read_table(
-        original, names, others, delimiter=fmt.delimiter, encoding=encoding, missing=missing, symbol=symbol
-    )
-    patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
+    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+        table = read_table(
+            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
+        )
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
     recoding: Recoding
     if hierarchies is not None and (not _any_file(hierarchies, others) or _any_file(hierarchies, names)):
         recoding = Hierarchies.read(
-            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, fmt=fmt
+            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, encoding=encoding
         )
     else:
         recoding = patterns or Suppression(dict(weights or {}))

@@ -17,7 +17,7 @@ from kanon_milp.verify.ratios import Ratios
 Label = str | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """How often each joint value of some attributes occurs in each group.
 

@@ -39,9 +39,12 @@ def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame
 
 def compare_shape(table: Table, released: nw.DataFrame[Any]) -> list[str]:
     """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
-    before, after = list(table.frame.columns), list(released.columns)
+    before, after = table.released_columns, list(released.columns)
+    identifying = set(table.roles.identifying)
     found = [f'column "{name}" is missing' for name in before if name not in after]
-    found += [f'column "{name}" is not in the original' for name in after if name not in before]
+    found += [f'column "{name}" is identifying and must not be released' for name in after if name in identifying]
+    unknown = (name for name in after if name not in before and name not in identifying)
+    found += [f'column "{name}" is not in the original' for name in unknown]
     if len(released) != table.n:
         found.append(f"there are {len(released)} rows, the original has {table.n}")
         return found

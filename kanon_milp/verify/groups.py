@@ -20,7 +20,7 @@ from kanon_milp.verify.pairwise import pairwise_diversity
 from kanon_milp.verify.ratios import Ratios
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitive:
     """The sensitive attributes of a released table, row by row, and those of its original.
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.exact import plain
 from kanon_milp.verify.details import group_frame
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
@@ -134,7 +134,7 @@ class Report:
             lines.append(f"all together: l = {self.released.l_pairwise} (rows that pairwise differ in each attribute)")
         if self.minimal is not None:
             lines.append("minimal generalization: " + ("yes" if self.minimal else f"no, {self.not_minimal}"))
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def _summary(name: str, facts: SensitiveFacts) -> list[str]:
