@@ -91,6 +91,7 @@ def test_a_table_that_is_taken_for_another_file_is_not_quoted(tmp_path: Path) ->
         lambda: MatrixDistance.read(path),
         lambda: km.Hierarchy.from_frame(pl.DataFrame({SECRET: ["1"], "b": ["*"]})),
         lambda: solve_with(km.PatternMask([[SECRET]])),
+        lambda: solve_with(km.PatternMask.read(path)),
     ]
     for read in readers:
         with pytest.raises(km.InputError) as caught:
