@@ -27,6 +27,8 @@ def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
         raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
     except nw.exceptions.DuplicateError:
         raise InputError("anonymized table: a column name occurs twice") from None
+    except Exception as error:  # of a lazy frame: its own message may quote cells
+        raise InputError(f"anonymized table: it cannot be read ({type(error).__name__})") from None
     for role, columns in (
         ("quasi-identifier", table.quasi_identifiers),
         ("sensitive attribute", table.sensitive),
