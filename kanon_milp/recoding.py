@@ -259,9 +259,11 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
 def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
     """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
     header = list(mask.columns if mask.columns is not None else names)
-    for name in header:
-        if name not in names:
-            raise InputError(f'{mask.source}: column "{name}" is no quasi-identifier{nearest(name, list(names))}')
+    for number, name in enumerate(header, 1):
+        if name not in names:  # by its number: of a file without a header, the first row is no name
+            raise InputError(
+                f"{mask.source}: column {number} of the header is no quasi-identifier{nearest(name, list(names))}"
+            )
     for name in names:
         if header.count(name) != 1:
             raise InputError(

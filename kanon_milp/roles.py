@@ -126,8 +126,10 @@ def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str],
 def _distinct_share(frame: nw.DataFrame[Any], name: str) -> float:
     """Distinct values per value that is not missing; 0 where there are fewer than two, or they cannot be compared."""
     try:
-        present = frame[name].drop_nulls()
-        return present.n_unique() / len(present) if len(present) > 1 else 0.0
+        column = frame.get_column(name)
+        missing = column.null_count()
+        present = len(column) - missing
+        return (column.n_unique() - (missing > 0)) / present if present > 1 else 0.0
     except Exception:  # whatever backend: values of several kinds, or lists, which are no identifiers
         return 0.0
 

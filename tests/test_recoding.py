@@ -63,7 +63,7 @@ def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "columns", "message"),
     [
-        ([("keep", "*")], ["age", "sx"], 'column "sx" is no quasi-identifier.*did you mean "sex"'),
+        ([("keep", "*")], ["age", "sx"], 'column 2 of the header is no quasi-identifier.*did you mean "sex"'),
         ([("keep",)], ["age"], '"sex" occurs 0 times'),
         ([("keep", "*", "*")], ["age", "sex", "sex"], '"sex" occurs 2 times'),
         ([("keep", "hide")], None, 'pattern 1, column "sex": text of 4 characters is neither keep nor'),
