@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.exact import both, exact_parameter
 from kanon_milp.privacy import pairwise
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, sensitive_names
+from kanon_milp.privacy.base import Requirement, Shortfall, sensitive_names
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.p_sensitivity import refuse_too_many
 from kanon_milp.privacy.presence import declare_presence
 from kanon_milp.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label

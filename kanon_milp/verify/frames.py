@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.table import Table
+from kanon_milp.verify.plain import Roles, Rows
 
 SHOWN = 5
 
 
-def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
+def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
     """Take a released data frame of any kind that narwhals knows; every column with a role must be there."""
     try:
         wrapped = nw.from_native(anonymized)
@@ -40,17 +40,17 @@ def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
 
 
 def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame:
-    """These columns as text, null where a value is missing; a value reads as in `Table.keys`."""
+    """These columns as text, null where a value is missing; a value reads as in `Original.keys`."""
     return pl.DataFrame({name: _as_text(_to_polars(frame[name])) for name in names})
 
 
-def compare_shape(table: Table, released: nw.DataFrame[Any]) -> list[str]:
+def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
     """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
     before, after = list(table.frame.columns), list(released.columns)
     found = [f'column "{name}" is missing' for name in before if name not in after]
     found += [f'column "{name}" is not in the original' for name in after if name not in before]
-    if len(released) != table.n:
-        found.append(f"there are {len(released)} rows, the original has {table.n}")
+    if len(released) != len(table.frame):
+        found.append(f"there are {len(released)} rows, the original has {len(table.frame)}")
         return found
     for name in before:
         if name in table.quasi_identifiers or name not in after:
