@@ -6,13 +6,17 @@ definitions of its own, from the parameters that the user gave; of the package o
 imported. Files are read by `kanon_milp.verification`, which hands over plain data.
 """
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from kanon_milp.verify.certificate import CertificateReport, check_certificate, check_certificate_files
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
+
+if TYPE_CHECKING:
+    from kanon_milp.verification import verify_files
+    from kanon_milp.verify.certificate import CertificateReport, check_certificate, check_certificate_files
 
 __all__ = [
     "CertificateReport",
@@ -28,10 +32,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What reads files is reached from here too, and loaded when it is asked for."""
-    if name == "verify_files":
-        from kanon_milp import verification
+# what reads files, or is about certificates, is loaded when it is asked for: the verifier needs neither
+LATER = {
+    "CertificateReport": "kanon_milp.verify.certificate",
+    "check_certificate": "kanon_milp.verify.certificate",
+    "check_certificate_files": "kanon_milp.verify.certificate",
+    "verify_files": "kanon_milp.verification",
+}
 
-        return verification.verify_files
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(LATER[name]), name)
