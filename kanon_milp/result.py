@@ -211,6 +211,7 @@ class Result:
             if report is None
             else {"count": report.groups, "mean": float(report.mean_group), "max": report.largest_group},
             "verified": None if report is None else True if report.ok else list(report.violations),
+            "judged_by_their_own_code": [] if report is None else list(report.own),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
             "warnings": list(self.problem.table.warnings),

@@ -38,6 +38,10 @@ BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from mu
 LONGEST = 1e9  # seconds; a longer limit is none
 LARGEST_COUNT = 2**31 - 1  # of threads, nodes, ... and the seed, as solvers hold them
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
+EXTENDED_INFEASIBLE = (
+    "proven: the model as it was given, with everything that was added to it, has no solution; whether the problem has "
+    "one without the additions is not known from this: solve(problem) finds out"
+)
 
 
 def solve(
@@ -237,7 +241,9 @@ def solve_model(
                 f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
             )
     run = Run(prepared, _adapter(solver), options, clock)
-    return solve_whole(run, model, on_progress, interrupt, own=False)
+    # what was added may be to blame, so neither mask nor requirements are
+    why = prepared.obstacle or EXTENDED_INFEASIBLE
+    return solve_whole(run, model, on_progress, interrupt, own=False, explain=lambda: why)
 
 
 def _options(

@@ -155,6 +155,11 @@ class Table:
         return self.roles.sensitive
 
     @property
+    def identifying(self) -> tuple[str, ...]:
+        """Columns that are never released."""
+        return self.roles.identifying
+
+    @property
     def released_columns(self) -> list[str]:
         """All columns but the identifying ones, in their order."""
         return [name for name in self.frame.columns if name not in self.roles.identifying]

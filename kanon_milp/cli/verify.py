@@ -12,7 +12,8 @@ from kanon_milp import output
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
 from kanon_milp.result import OPTIMAL, UNVERIFIED
-from kanon_milp.verify import CertificateReport, Report, check_certificate_files, verify_files
+from kanon_milp.verification import verify_files
+from kanon_milp.verify import CertificateReport, Report, check_certificate_files
 
 
 def verify(

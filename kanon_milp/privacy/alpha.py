@@ -16,9 +16,10 @@ from kanon_milp.distances.base import distinct_labels
 from kanon_milp.errors import InputError
 from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.expressions import weighted_sum
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.privacy.cells import Rows
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.exact import Number, both, exact_parameter
-from kanon_milp.privacy.base import Group, Requirement, bind_each, name_attribute
+from kanon_milp.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label

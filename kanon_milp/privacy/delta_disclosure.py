@@ -16,9 +16,10 @@ from kanon_milp.errors import InputError
 from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.expressions import weighted_sum
 from kanon_milp.powers import BASES, Base, below_power, largest_below, smallest_above
-from kanon_milp.privacy.base import Group, Requirement, bind_each, name_attribute
+from kanon_milp.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.privacy.cells import Rows, distinct_values
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label

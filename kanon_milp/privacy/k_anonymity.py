@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from kanon_milp.arguments import column_names, whole_number
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.expressions import weighted_sum
-from kanon_milp.privacy.base import Group, Requirement
+from kanon_milp.privacy.base import Requirement
 from kanon_milp.privacy.cells import Rows, projections
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.instance import Instance

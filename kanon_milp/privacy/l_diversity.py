@@ -15,11 +15,12 @@ from kanon_milp.arguments import column_names, one_of
 from kanon_milp.errors import InputError
 from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.privacy import pairwise
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.p_sensitivity import refuse_too_many
 from kanon_milp.privacy.presence import declare_presence
 from kanon_milp.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from kanon_milp.arguments import whole_number
 from kanon_milp.errors import InputError
-from kanon_milp.privacy.base import Group, Requirement, Shortfall, bind_each, name_attribute
+from kanon_milp.privacy.base import Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.presence import declare_presence
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.instance import Instance

@@ -11,12 +11,13 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.arguments import one_of
-from kanon_milp.distances import GroundDistance, Space, ground_distance
+from kanon_milp.distances import SIMPLE, GroundDistance, Space, ground_distance
 from kanon_milp.emd import emd
 from kanon_milp.errors import InputError
 from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.privacy import transport
-from kanon_milp.privacy.base import Group, Requirement, name_attribute, sensitive_names
+from kanon_milp.privacy.base import Requirement, name_attribute, sensitive_names
+from kanon_milp.records import Group
 
 if TYPE_CHECKING:
     from kanon_milp.hierarchies import Label
@@ -51,7 +52,10 @@ class TCloseness(Requirement):
             raise InputError(f"t must lie between 0 and 1, found {self.exact}")
         name_attribute(self)
         one_of(self.form, FORMS, "the form of t-closeness")
-        ground_distance(self.distance)
+        distance = ground_distance(self.distance)
+        if self.distance not in SIMPLE:
+            # a file is read once, so what is solved and what is verified is the same
+            object.__setattr__(self, "distance", distance)
 
     @property
     def exact(self) -> Fraction:

@@ -1,14 +1,22 @@
-"""The exact verifier: it reads a finished table and its original and computes in whole numbers and fractions.
+"""The exact verifier: it reads a finished table and its original and computes in integers and fractions.
 
-Nothing here is shared with the steps that build and solve a model, and no solver is asked: what the verifier
-says holds whoever made the table.
+Nothing here is shared with the steps that build and solve a model, and no solver is asked: what the verifier says holds
+whoever made the table. Requirements, ground distances, hierarchies, masks and numbers are read and judged by
+definitions of its own, from the parameters that the user gave; of the package only errors and plain records are
+imported. Files are read by `kanon_milp.verification`, which hands over plain data.
 """
 
-from kanon_milp.verify.certificate import CertificateReport, check_certificate, check_certificate_files
-from kanon_milp.verify.check import verify, verify_files
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kanon_milp.verify.check import verify
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
+
+if TYPE_CHECKING:
+    from kanon_milp.verification import verify_files
+    from kanon_milp.verify.certificate import CertificateReport, check_certificate, check_certificate_files
 
 __all__ = [
     "CertificateReport",
@@ -22,3 +30,18 @@ __all__ = [
     "verify",
     "verify_files",
 ]
+
+
+# what reads files, or is about certificates, is loaded when it is asked for: the verifier needs neither
+LATER = {
+    "CertificateReport": "kanon_milp.verify.certificate",
+    "check_certificate": "kanon_milp.verify.certificate",
+    "check_certificate_files": "kanon_milp.verify.certificate",
+    "verify_files": "kanon_milp.verification",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(LATER[name]), name)

@@ -10,16 +10,17 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.exact import Number
-from kanon_milp.recoding import Recoding
-from kanon_milp.table import Table
 from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.paths import check_paths
+from kanon_milp.verify.plain import HierarchyData, KeyedTable, RecodingData
 
 Value = str | None
 Levels = tuple[int, ...]
@@ -63,7 +64,7 @@ class Rules:
     allowed: frozenset[Levels] | None
 
     @classmethod
-    def of(cls, table: Table, recoding: Recoding) -> Rules:
+    def of(cls, table: KeyedTable, recoding: RecodingData) -> Rules:
         """Check a recoding against a table; raises InputError."""
         rules = tuple(_rule(table, recoding, name) for name in table.quasi_identifiers)
         return cls(rules, _allowed_vectors(recoding, rules))
@@ -85,7 +86,7 @@ class Readings:
     kinds: tuple[tuple[Levels, ...], ...]
 
 
-def check_cells(table: Table, rules: Rules, released: pl.DataFrame) -> tuple[Fraction | None, list[str], Readings]:
+def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tuple[Fraction | None, list[str], Readings]:
     """Check each released cell and each row's level vector.
 
     released: the quasi-identifiers as text, row by row as in the table.
@@ -143,46 +144,44 @@ def _cheapest(reading: Sequence[Levels], rules: Rules) -> tuple[Fraction | None,
     return min((cost(vector) for vector in matching or vectors), default=None), bool(matching)
 
 
-def _rule(table: Table, recoding: Recoding, name: str) -> ColumnRule:
+def _rule(table: KeyedTable, recoding: RecodingData, name: str) -> ColumnRule:
     hierarchy = recoding.hierarchies.get(name)
     paths: dict[Value, tuple[Value, ...]] | None = None
     height = 1
     if hierarchy is not None:
-        # the top label of a hierarchy stands for the table's symbol
-        paths = {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
+        paths = _paths(table, hierarchy, name)
         height = len(next(iter(paths.values()))) - 1
-        number, distinct = classes(table.keys[[name]])
-        for position, value in enumerate(distinct[name]):
-            if value not in paths:
-                row = list_rows(np.flatnonzero(number == position)[:1])
-                raise InputError(
-                    f'{table.source}: column "{name}", {row}: the value is not covered by {hierarchy.source}'
-                )
     given = recoding.level_costs.get(name)
     costs = (
         [Fraction(level, height) for level in range(height + 1)]
         if given is None
-        else [_exact(cost, f'level cost of column "{name}"') for cost in given]
+        else [exact(cost, f'level cost of column "{name}"') for cost in given]
     )
     if len(costs) != height + 1:
         raise InputError(
             f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
         )
-    weight = _exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
+    weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
     return ColumnRule(name, table.symbol, paths, tuple(weight * cost for cost in costs))
 
 
-def _exact(number: Number, what: str) -> Fraction:
-    """A float stands for its shortest decimal form."""
-    try:
-        return Fraction(str(number))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what}: a number is expected") from None
+def _paths(table: KeyedTable, hierarchy: HierarchyData, name: str) -> dict[Value, tuple[Value, ...]]:
+    """The paths of a hierarchy, which must be one and cover the table; its top stands for the table's symbol."""
+    check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
+    number, distinct = classes(table.keys[[name]])
+    for position, value in enumerate(distinct[name]):
+        path = hierarchy.paths.get(value, ())
+        if not path or table.symbol in path[:-1]:
+            row = list_rows(np.flatnonzero(number == position)[:1])
+            what = "has the symbol below the top in" if path else "is not covered by"
+            raise InputError(f'{table.source}: column "{name}", {row}: the value {what} {hierarchy.source}')
+    return {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
 
 
-def _allowed_vectors(recoding: Recoding, rules: Sequence[ColumnRule]) -> frozenset[Levels] | None:
+def _allowed_vectors(recoding: RecodingData, rules: Sequence[ColumnRule]) -> frozenset[Levels] | None:
     """The level vectors of the mask in the order of the quasi-identifiers; None if all are allowed."""
-    mask = recoding.mask
+    # a pattern mask is a mask itself
+    mask: Any = recoding if hasattr(recoding, "patterns") else getattr(recoding, "mask", None)
     if mask is None:
         return None
     header = [rule.name for rule in rules] if mask.columns is None else list(mask.columns)

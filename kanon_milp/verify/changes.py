@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.privacy import Group, Requirement
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.groups import Grouping
+from kanon_milp.verify.rules import ValueRule
 
 Indices = NDArray[np.int64]
+Inside = dict[int, int]  # code of a joint value → rows
 
 
 def number(*arrays: Indices) -> tuple[Indices, Indices, Indices]:
@@ -97,29 +98,26 @@ class SizeTest:
 class ValueTest:
     """A requirement about sensitive values; it holds in all groups as they are."""
 
-    requirement: Requirement
+    rule: ValueRule
     counts: Counts
-    whole: Group
     _known: dict[tuple[str, int, int], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, requirement: Requirement, groups: Grouping) -> ValueTest:
-        """The requirement and the attributes that it looks at."""
-        names = groups.sensitive.meant(requirement)
-        counts = Counts.build(groups.of_row, groups.sensitive.released, names)
-        return cls(requirement, counts, groups.sensitive.whole(names))
+    def of(cls, rule: ValueRule, groups: Grouping) -> ValueTest:
+        """The rule and the attributes that it looks at."""
+        return cls(rule, groups.counts_of(groups.sensitive.coding(rule.attributes)))
 
     def keeps_for_rows(self, groups: Indices, targets: Indices, rows: Indices) -> NDArray[np.bool_]:
         """Whether it holds after a row leaves its group for another one (-1: to stand alone)."""
-        values = self.counts.of_row[rows]
+        values = self.counts.coding.of_row[rows]
         keeps = np.ones(len(groups), dtype=bool)
-        for what, decide, first, second, changes in (
+        for what, change, first, second, changes in (
             ("alone", self._alone, values, values, targets < 0),
             ("without", self._without, groups, values, self.counts.size[groups] > 1),
             ("with", self._with, targets, values, targets >= 0),
         ):
             concerned = np.flatnonzero(changes & keeps)
-            keeps[concerned] = self._decide(what, decide, first[concerned], second[concerned])
+            keeps[concerned] = self._decide(what, change, first[concerned], second[concerned])
         return keeps
 
     def keeps_for_groups(self, groups: Indices, targets: Indices) -> NDArray[np.bool_]:
@@ -130,39 +128,36 @@ class ValueTest:
         return keeps
 
     def _decide(
-        self, what: str, decide: Callable[[int, int], bool], first: Indices, second: Indices
+        self, what: str, change: Callable[[int, int], Inside], first: Indices, second: Indices
     ) -> NDArray[np.bool_]:
+        """Whether it holds in the groups that a change makes of these pairs; each pair is asked about once."""
         if not len(first):
             return np.ones(0, dtype=bool)
         of, positions, _ = number(first, second)
-        answers = np.empty(len(positions), dtype=bool)
-        for place, (a, b) in enumerate(zip(first[positions].tolist(), second[positions].tolist(), strict=True)):
-            key = (what, a, b)
-            if key not in self._known:
-                self._known[key] = decide(a, b)
-            answers[place] = self._known[key]
-        return answers[of]
+        keys = [(what, a, b) for a, b in zip(first[positions].tolist(), second[positions].tolist(), strict=True)]
+        new = [key for key in keys if key not in self._known]
+        if new:
+            changed = self.counts.of_groups([change(a, b) for _, a, b in new])
+            self._known.update(zip(new, self.rule.holds(changed).tolist(), strict=True))
+        return np.array([self._known[key] for key in keys], dtype=bool)[of]
 
-    def _alone(self, value: int, _value: int) -> bool:
-        return self._holds({value: 1})
+    def _alone(self, value: int, _value: int) -> Inside:
+        return {value: 1}
 
-    def _without(self, group: int, value: int) -> bool:
+    def _without(self, group: int, value: int) -> Inside:
         inside = self.counts.of_group(group)
         inside[value] -= 1
         if not inside[value]:
             del inside[value]
-        return self._holds(inside)
+        return inside
 
-    def _with(self, group: int, value: int) -> bool:
+    def _with(self, group: int, value: int) -> Inside:
         inside = self.counts.of_group(group)
         inside[value] = inside.get(value, 0) + 1
-        return self._holds(inside)
+        return inside
 
-    def _union(self, left: int, right: int) -> bool:
+    def _union(self, left: int, right: int) -> Inside:
         inside = self.counts.of_group(left)
         for value, rows in self.counts.of_group(right).items():
             inside[value] = inside.get(value, 0) + rows
-        return self._holds(inside)
-
-    def _holds(self, inside: dict[int, int]) -> bool:
-        return self.requirement.holds(self.counts.as_group(inside, self.whole))
+        return inside

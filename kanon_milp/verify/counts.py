@@ -2,60 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.privacy import Group
+from kanon_milp.records import Group, Label
 from kanon_milp.verify.frames import classes
 from kanon_milp.verify.ratios import Ratios
 
-Label = str | None
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """The joint values of some attributes as numbers.
+
+    names: the attributes. labels: the joint values of the reference by code, in the order of the text, missing last.
+    of_row: int64 (n,), the code of each row. known: bool (n,), false where the reference lacks the value (code 0 then).
+    total: int64 (len(labels),), rows of the reference with each code.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[Label, ...], ...]
+    of_row: NDArray[np.int64]
+    known: NDArray[np.bool_]
+    total: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, names: Sequence[str], held: pl.DataFrame, reference: pl.DataFrame, rows: tuple[int, int]) -> Coding:
+        """held, reference: as text, row by row. rows: numbers of both, which frames of no columns do not know."""
+        labels, reference_of_row = coded(reference, names, rows[1])
+        total = np.bincount(reference_of_row, minlength=len(labels))
+        if held is reference:
+            return cls(tuple(names), labels, reference_of_row, np.ones(rows[0], dtype=bool), total)
+        distinct, of_row = coded(held, names, rows[0])
+        position = {label: code for code, label in enumerate(labels)}
+        code = np.array([position.get(label, -1) for label in distinct], dtype=np.int64)[of_row]
+        return cls(tuple(names), labels, np.maximum(code, 0), code >= 0, total)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """How often each joint value of some attributes occurs in each group.
 
-    names: the attributes. labels: their joint values by code, in the order of the text, missing last.
-    of_row: int64 (n,), the code of each row. starts: int64 (groups + 1,); the entries of group g are those from
-    starts[g] to starts[g + 1]. value, count: int64 (entries,), codes that occur and how often. size: int64 (groups,).
-    total: int64 (len(labels),), rows of the table with each code.
+    starts: int64 (groups + 1,); the entries of group g are those from starts[g] to starts[g + 1]. value, count: int64
+    (entries,), codes that occur, in rising order, and how often. size: int64 (groups,).
     """
 
-    names: tuple[str, ...]
-    labels: tuple[tuple[Label, ...], ...]
-    of_row: NDArray[np.int64]
+    coding: Coding
     starts: NDArray[np.int64]
     value: NDArray[np.int64]
     count: NDArray[np.int64]
     size: NDArray[np.int64]
-    total: NDArray[np.int64]
 
     @classmethod
-    def build(cls, group_of_row: NDArray[np.int64], sensitive: pl.DataFrame, names: Sequence[str]) -> Counts:
-        """Count the joint values of `names` in the groups."""
-        labels, of_row = coded(sensitive, names)
-        pairs, count = np.unique(group_of_row * len(labels) + of_row, return_counts=True)
-        group, value = pairs // len(labels), pairs % len(labels)
+    def build(cls, group_of_row: NDArray[np.int64], coding: Coding) -> Counts:
+        """Count the joint values in the groups."""
+        codes = len(coding.labels)
+        pairs, count = np.unique(group_of_row * codes + coding.of_row, return_counts=True)
+        group, value = pairs // codes, pairs % codes
         size = np.bincount(group_of_row)
         starts = np.searchsorted(group, np.arange(len(size) + 1))
-        total = np.bincount(of_row, minlength=len(labels))
-        return cls(tuple(names), labels, of_row, starts, value, count.astype(np.int64), size, total)
+        return cls(coding, starts, value, count.astype(np.int64), size)
+
+    def of_groups(self, insides: Sequence[Mapping[int, int]]) -> Counts:
+        """The same of other groups, each given as code → rows."""
+        entries = [sorted(inside.items()) for inside in insides]
+        flat = np.array([pair for inside in entries for pair in inside], dtype=np.int64).reshape(-1, 2)
+        starts = np.cumsum([0, *map(len, entries)])
+        size = np.add.reduceat(flat[:, 1], starts[:-1])
+        return replace(self, starts=starts, value=flat[:, 0], count=flat[:, 1], size=size)
+
+    @property
+    def labels(self) -> tuple[tuple[Label, ...], ...]:
+        """The joint values by code."""
+        return self.coding.labels
+
+    @property
+    def total(self) -> NDArray[np.int64]:
+        """int64 (len(labels),), rows of the reference with each code."""
+        return self.coding.total
 
     @property
     def groups(self) -> int:
         """Number of groups."""
         return len(self.size)
 
-    @property
+    @cached_property
     def n(self) -> int:
-        """Number of rows."""
-        return len(self.of_row)
+        """Number of rows of the reference."""
+        return int(self.total.sum())
 
     @property
     def values(self) -> list[Label]:
@@ -85,9 +123,19 @@ class Counts:
         part = slice(self.starts[g], self.starts[g + 1])
         return dict(zip(self.value[part].tolist(), self.count[part].tolist(), strict=True))
 
-    def as_group(self, counts: dict[int, int], whole: Group | None) -> Group:
-        """Counts by code as what requirements are asked about."""
-        return Group.of(self.names, {self.labels[code]: rows for code, rows in counts.items()}, whole)
+    @cached_property
+    def whole(self) -> Group:
+        """The reference as one group."""
+        return Group.of(self.coding.names, dict(zip(self.labels, self.total.tolist(), strict=True)))
+
+    def as_group(self, g: int) -> Group:
+        """One group as what requirements of the user's are asked about."""
+        inside = {self.labels[code]: rows for code, rows in self.of_group(g).items()}
+        return Group.of(self.coding.names, inside, self.whole)
+
+    def every(self, entries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Per group whether it is true of each of its entries."""
+        return np.asarray(np.logical_and.reduceat(entries, self.starts[:-1]), dtype=bool)
 
     @property
     def distinct(self) -> NDArray[np.int64]:
@@ -103,6 +151,11 @@ class Counts:
     def shares(self) -> Ratios:
         """Per group the largest share of a value (α of (α,k)-anonymity)."""
         return Ratios(np.maximum.reduceat(self.count, self.starts[:-1]), self.size)
+
+    @property
+    def entry_shares(self) -> Ratios:
+        """Per entry the share in the group."""
+        return Ratios(self.count, self.size[self.group])
 
     @property
     def equal_distance(self) -> Ratios:
@@ -145,20 +198,15 @@ class Counts:
         return np.asarray(np.log(self.size) - terms / self.size, dtype=np.float64)
 
 
-def coded(sensitive: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], NDArray[np.int64]]:
-    """Joint values in the order of their text, missing last, and int64 (n,), the position of each row's there."""
+def coded(
+    sensitive: pl.DataFrame, names: Sequence[str], rows: int
+) -> tuple[tuple[tuple[Label, ...], ...], NDArray[np.int64]]:
+    """Joint values in the order of their text, missing last, and int64 (rows,), the position of each row's there."""
     if not names:
-        return ((),), np.zeros(sensitive.height, dtype=np.int64)
+        return ((),), np.zeros(rows, dtype=np.int64)
     of_row, distinct = classes(sensitive[list(names)])
-    rows = distinct.rows()
-    order = sorted(range(len(rows)), key=lambda i: [(value is None, value or "") for value in rows[i]])
-    position = np.empty(len(rows), dtype=np.int64)
-    position[order] = np.arange(len(rows))
-    return tuple(rows[i] for i in order), position[of_row]
-
-
-def whole_group(sensitive: pl.DataFrame, names: Sequence[str]) -> Group:
-    """All rows of a table as one group."""
-    labels, of_row = coded(sensitive, names)
-    rows = np.bincount(of_row, minlength=len(labels)).tolist()
-    return Group.of(names, dict(zip(labels, rows, strict=True)))
+    held = distinct.rows()
+    order = sorted(range(len(held)), key=lambda i: [(value is None, value or "") for value in held[i]])
+    position = np.empty(len(held), dtype=np.int64)
+    position[order] = np.arange(len(held))
+    return tuple(held[i] for i in order), position[of_row]

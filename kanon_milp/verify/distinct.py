@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from kanon_milp.table import Table
 from kanon_milp.verify.cells import ColumnRule
 from kanon_milp.verify.dual import Held
+from kanon_milp.verify.plain import SensitiveTable
 
 
 def distinct(frame: pl.DataFrame) -> pl.DataFrame:
@@ -22,7 +22,7 @@ def distinct(frame: pl.DataFrame) -> pl.DataFrame:
     return renamed.group_by(names).agg(pl.len().alias("rows")).sort(names, nulls_last=True)
 
 
-def table_hash(table: Table) -> str:
+def table_hash(table: SensitiveTable) -> str:
     """Hash of the quasi-identifiers and sensitive columns, whatever the order of the rows."""
     names = [*table.quasi_identifiers, *table.sensitive]
     rows = distinct(table.keys[names])
@@ -44,7 +44,7 @@ def _hash(lines: Iterable[Sequence[object]]) -> str:
     return digest.hexdigest()
 
 
-def held_values(table: Table, types: pl.DataFrame, attribute: str) -> Held:
+def held_values(table: SensitiveTable, types: pl.DataFrame, attribute: str) -> Held:
     """Which sensitive values the distinct rows hold, and how often."""
     keys = [name for name in types.columns if name != "rows"]
     pairs = distinct(table.keys[[*table.quasi_identifiers, attribute]])

@@ -8,10 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from kanon_milp.distances import GroundDistance, NumericDistance, OrderedDistance
 from kanon_milp.errors import InputError
-from kanon_milp.verify.closeness import distances
 from kanon_milp.verify.counts import Counts
+from kanon_milp.verify.ground import Ground, Numeric, Ordered
 from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio, less
 from kanon_milp.verify.ratios import NEAR, Ratios
 
@@ -91,27 +90,27 @@ def sensitive_facts(counts: Counts, closeness: Mapping[str, Ratios]) -> Sensitiv
     )
 
 
-def closeness_of(counts: Counts, given: Sequence[GroundDistance], where: str) -> dict[str, Ratios]:
+def closeness_of(counts: Counts, given: Sequence[Ground], where: str) -> dict[str, Ratios]:
     """Ground distance → per group the earth mover's distance to the whole table.
 
     Besides equal distance: those given, and ordered and numeric distance where all values are numbers.
     where: what messages call the column.
     """
-    named: dict[str, GroundDistance] = {}
+    named: dict[str, Ground] = {}
     for distance in given:
         if distance.name == "equal" or distance in named.values():
             continue
         taken = sum(name.split()[0] == distance.name for name in named)
         named[f"{distance.name} {taken + 1}" if taken else distance.name] = distance
-    for distance in (OrderedDistance(), NumericDistance()):
+    for distance in (Ordered(), Numeric()):
         named.setdefault(distance.name, distance)
     found = {"equal": counts.equal_distance}
     for name, distance in named.items():
         try:
-            space = distance.space(counts.values, where)
+            geometry = distance.over(counts.values, where)
         except InputError:  # not numbers; or the sensitive values were changed, which is a violation of its own
             continue
-        found[name] = distances(counts, space)
+        found[name] = geometry.distances(counts)
     return found
 
 

@@ -11,15 +11,26 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.table import Table, open_frame
+from kanon_milp.verify.plain import Roles, Rows
 
 SHOWN = 5
 
 
-def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
+def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
     """Take a released data frame of any kind that narwhals knows; every column with a role must be there."""
-    eager, _ = open_frame(anonymized, "anonymized table")
-    names = list(eager.columns)
+    try:
+        wrapped = nw.from_native(anonymized)
+        eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        if not all(isinstance(name, str) for name in eager.columns):  # pandas may number its columns
+            eager = nw.from_native(eager.to_native().set_axis([str(name) for name in eager.columns], axis=1))
+        names = list(eager.columns)
+    except TypeError:
+        kind = type(anonymized).__name__
+        raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
+    except nw.exceptions.DuplicateError:
+        raise InputError("anonymized table: a column name occurs twice") from None
+    except Exception as error:  # of a lazy frame: its own message may quote cells
+        raise InputError(f"anonymized table: it cannot be read ({type(error).__name__})") from None
     for role, columns in (
         ("quasi-identifier", table.quasi_identifiers),
         ("sensitive attribute", table.sensitive),
@@ -33,20 +44,20 @@ def open_released(anonymized: Any, table: Table) -> nw.DataFrame[Any]:
 
 
 def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame:
-    """These columns as text, null where a value is missing; a value reads as in `Table.keys`."""
+    """These columns as text, null where a value is missing; a value reads as in `Original.keys`."""
     return pl.DataFrame({name: _as_text(_to_polars(frame[name])) for name in names})
 
 
-def compare_shape(table: Table, released: nw.DataFrame[Any]) -> list[str]:
+def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
     """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
-    before, after = table.released_columns, list(released.columns)
-    identifying = set(table.roles.identifying)
+    identifying = set(table.identifying)
+    before, after = [name for name in table.frame.columns if name not in identifying], list(released.columns)
     found = [f'column "{name}" is missing' for name in before if name not in after]
     found += [f'column "{name}" is identifying and must not be released' for name in after if name in identifying]
     unknown = (name for name in after if name not in before and name not in identifying)
     found += [f'column "{name}" is not in the original' for name in unknown]
-    if len(released) != table.n:
-        found.append(f"there are {len(released)} rows, the original has {table.n}")
+    if len(released) != len(table.frame):
+        found.append(f"there are {len(released)} rows, the original has {len(table.frame)}")
         return found
     for name in before:
         if name in table.quasi_identifiers or name not in after:

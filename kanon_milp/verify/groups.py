@@ -11,40 +11,51 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.distances import GroundDistance
-from kanon_milp.privacy import Group, KAnonymity, Requirement
-from kanon_milp.verify.counts import Counts, whole_group
+from kanon_milp.verify.counts import Coding, Counts
 from kanon_milp.verify.facts import GroupFacts, closeness_of, sensitive_facts
 from kanon_milp.verify.frames import list_rows
+from kanon_milp.verify.ground import Ground
 from kanon_milp.verify.pairwise import pairwise_diversity
 from kanon_milp.verify.ratios import Ratios
+from kanon_milp.verify.rules import Rule, SizeRule, ValueRule
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitive:
     """The sensitive attributes of a released table, row by row, and those of its original.
 
-    released, original: as text. distances: per attribute ground distances to report, besides those that need no more
-    than the values. source: what messages call the table.
+    released, original: as text. rows: number of rows of both. distances: per attribute ground distances to report,
+    besides those that need no more than the values. source: what messages call the table.
     """
 
     released: pl.DataFrame
     original: pl.DataFrame
-    distances: Mapping[str, Sequence[GroundDistance]] = field(default_factory=dict)
+    rows: tuple[int, int]
+    distances: Mapping[str, Sequence[Ground]] = field(default_factory=dict)
     source: str = "table"
+    _codings: dict[tuple[bool, tuple[str, ...]], Coding] = field(default_factory=dict, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes."""
         return tuple(self.released.columns)
 
-    def meant(self, requirement: Requirement) -> tuple[str, ...]:
-        """The attributes that a requirement looks at; all where it names none."""
-        return requirement.attributes or self.names
+    @cached_property
+    def unchanged(self) -> bool:
+        """Whether the released values are those of the original."""
+        return self.rows[0] == self.rows[1] and self.released.equals(self.original)
 
-    def whole(self, names: Sequence[str]) -> Group:
-        """The original table as a group, the reference distribution."""
-        return whole_group(self.original, names)
+    def coding(self, names: Sequence[str], *, original: bool = True) -> Coding:
+        """Joint values as numbers, compared with the original table or with the released one itself."""
+        original = original or self.unchanged
+        key = original, tuple(names)
+        if key not in self._codings:
+            # one frame for both where nothing was changed, so that values are numbered once
+            reference = self.original if original else self.released
+            held = reference if self.unchanged else self.released
+            rows = self.rows[0], self.rows[1] if original else self.rows[0]
+            self._codings[key] = Coding.of(names, held, reference, rows)
+        return self._codings[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +71,7 @@ class Grouping:
     suppressed: NDArray[np.bool_]
     sensitive: Sensitive
     title: str
+    _counts: dict[Coding, Counts] = field(default_factory=dict, repr=False)
 
     @classmethod
     def build(
@@ -74,10 +86,17 @@ class Grouping:
         suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size
         return cls(of_row, size, suppressed, sensitive, title)
 
+    def counts_of(self, coding: Coding) -> Counts:
+        """How often joint values occur in the groups."""
+        if coding not in self._counts:
+            self._counts[coding] = Counts.build(self.of_row, coding)
+        return self._counts[coding]
+
     @cached_property
     def counts(self) -> dict[str, Counts]:
-        """Per sensitive attribute how often its values occur in the groups."""
-        return {name: Counts.build(self.of_row, self.sensitive.released, [name]) for name in self.sensitive.names}
+        """Per sensitive attribute how often its values occur in the groups, the reference being the released table."""
+        coding = self.sensitive.coding
+        return {name: self.counts_of(coding([name], original=False)) for name in self.sensitive.names}
 
     @cached_property
     def closeness(self) -> dict[str, dict[str, Ratios]]:
@@ -103,49 +122,27 @@ class Grouping:
             l_pairwise=self._l_pairwise(),
         )
 
-    def check(self, requirement: Requirement, *, exempt: bool) -> list[str]:
-        """Check a requirement in every group; fully suppressed rows that are exempt need no k partners."""
-        if isinstance(requirement, KAnonymity):
-            small = self.size < int(requirement.k)
+    def check(self, rule: Rule, *, exempt: bool) -> list[str]:
+        """Check a rule in every group; fully suppressed rows that are exempt need no k partners."""
+        if isinstance(rule, SizeRule):
+            small = self.size < rule.k
             failing = np.flatnonzero(small & ~self.suppressed if exempt else small)
-            what = f"fewer than k = {int(requirement.k)} rows"
+            what = f"fewer than k = {rule.k} rows"
         else:
-            failing = self._failing(requirement)
-            what = f"not {_named(requirement)}"
+            failing = self._failing(rule)
+            what = f"not {rule.text}"
         if not failing.size:
             return []
         rows = list_rows(np.flatnonzero(self.of_row == failing[0]))
         return [f"{len(failing)} of {len(self.size)} {self.title} have {what}; the first is {rows}"]
 
-    def _failing(self, requirement: Requirement) -> NDArray[np.int64]:
-        """The groups that do not satisfy it, each kind of group asked about once."""
-        names = self.sensitive.meant(requirement)
-        counts = Counts.build(self.of_row, self.sensitive.released, names)
-        whole = self.sensitive.whole(names)
-        # a value that the original does not have: nothing can be said for such a group
-        known = np.array([label in whole.tuples for label in counts.labels], dtype=bool)
-        first, kind = counts.alike
-        fails = [
-            not (all(known[code] for code in inside) and requirement.holds(counts.as_group(inside, whole)))
-            for inside in map(counts.of_group, first.tolist())
-        ]
-        return np.flatnonzero(np.array(fails, dtype=bool)[kind])
+    def _failing(self, rule: ValueRule) -> NDArray[np.int64]:
+        """The groups that do not satisfy it, and those with a value that the original lacks: nothing is known then."""
+        coding = self.sensitive.coding(rule.attributes)
+        strange = np.bincount(self.of_row[~coding.known], minlength=len(self.size)) > 0
+        return np.flatnonzero(strange | ~rule.holds(self.counts_of(coding)))
 
     def _l_pairwise(self) -> int | None:
         if len(self.sensitive.names) < 2:
             return None
-        joint = Counts.build(self.of_row, self.sensitive.released, self.sensitive.names)
-        return pairwise_diversity(joint, list(zip(*joint.labels, strict=True)))
-
-
-def _named(requirement: Requirement) -> str:
-    """A requirement with its parameters, such as 'l_diversity (l = 3/2, form = frequency) of "disease"'."""
-    described = requirement.describe()
-    shown = {
-        name: described.get(f"{name}_exact", value)
-        for name, value in described.items()
-        if name != "sensitive" and not name.endswith("_exact")
-    }
-    parameters = ", ".join(f"{name} = {value}" for name, value in shown.items())
-    of = " and ".join(f'"{name}"' for name in requirement.attributes)
-    return f"{requirement.name} ({parameters})" + (f" of {of}" if of else "")
+        return pairwise_diversity(self.counts_of(self.sensitive.coding(self.sensitive.names, original=False)))

@@ -132,6 +132,23 @@ def sign(powers: Powers, number: Fraction) -> int:
         digits *= 2
 
 
+def log_below(ratio: Fraction, limit: Fraction, base: str) -> bool:
+    """Whether the logarithm of a ratio that is at least 1 is below a limit; base: "natural" or "base2". Exact."""
+    whole = ratio.numerator.bit_length() - 1
+    if ratio == 1 or (base == "base2" and ratio == 2**whole):
+        return whole < limit
+    # the logarithm of any other rational is irrational, so enough digits decide
+    powers, constant = dict(of_fraction(ratio)), limit
+    if base == "base2":
+        powers[2], constant = powers.get(2, Fraction(0)) - limit, Fraction(0)
+    digits = DIGITS
+    while True:
+        low, high = bounds(powers, digits)
+        if high < constant or low > constant:
+            return high < constant
+        digits *= 2
+
+
 def bounds(powers: Powers, digits: int = DIGITS) -> tuple[Fraction, Fraction]:
     """A lower and an upper bound on Σ power · ln(base)."""
     context = Context(prec=digits)

@@ -17,21 +17,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.privacy import KAnonymity, Requirement
 from kanon_milp.verify.cells import Levels, Readings, Rules
 from kanon_milp.verify.changes import Indices, Projection, SizeTest, ValueTest, number
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.groups import Grouping
+from kanon_milp.verify.rules import Rule, SizeRule
 
 
 @dataclass(frozen=True)
 class Property:
-    """What a released table must keep: requirements, and bounds on the number of groups.
+    """What a released table must keep: rules, and bounds on the number of groups.
 
     exempt: fully suppressed rows need no k partners.
     """
 
-    requirements: tuple[Requirement, ...]
+    rules: tuple[Rule, ...]
     exempt: bool
     min_groups: int | None = None
     max_groups: int | None = None
@@ -115,17 +115,17 @@ class _Search:
         names = [rule.name for rule in rules.columns]
         self.sizes: list[SizeTest] = []
         self.values: list[ValueTest] = []
-        for requirement in kept.requirements:
-            if isinstance(requirement, KAnonymity):
-                subset = requirement.quasi_identifiers
+        for rule in kept.rules:
+            if isinstance(rule, SizeRule):
+                subset = rule.columns
                 view = self.classes
                 if subset is not None:
                     view = Projection(codes, groups.size, [j for j in everything if names[j] in subset], symbols)
-                self.sizes.append(SizeTest(view, int(requirement.k), kept.exempt))
+                self.sizes.append(SizeTest(view, rule.k, kept.exempt))
             else:
-                self.values.append(ValueTest.of(requirement, groups))
-        # rows with the same sensitive values, as far as any requirement looks at them
-        codes_of_row = [test.counts.of_row for test in self.values]
+                self.values.append(ValueTest.of(rule, groups))
+        # rows with the same sensitive values, as far as any rule looks at them
+        codes_of_row = [test.counts.coding.of_row for test in self.values]
         self.secret = number(*codes_of_row)[0] if codes_of_row else np.zeros_like(groups.of_row)
         self.allowed = cache(self._allowed)
 

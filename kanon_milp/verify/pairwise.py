@@ -7,8 +7,12 @@ bipartite graph; with more the question is NP-hard, and a search decides it.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.verify.counts import Counts
 
@@ -16,17 +20,36 @@ Values = tuple[int, ...]
 STEPS = 200_000
 
 
-def pairwise_diversity(counts: Counts, columns: Sequence[Sequence[object]]) -> int | None:
-    """The largest l such that each row has l-1 others in its group, all l pairwise different in every attribute.
+def have_partners(counts: Counts, l: int) -> NDArray[np.bool_]:  # noqa: E741
+    """Per group whether each row has l-1 others in it, all l pairwise different in every attribute.
 
-    counts: of the joint values of the attributes. columns: per attribute its value for each code of `counts`.
-    None where the search takes more than `STEPS` steps.
+    counts: of the joint values of the attributes.
     """
+    joint = _numbered(counts)
+    endless = [sys.maxsize]
+    first, kind = counts.alike
+    found = []
+    for g in first.tolist():
+        present = [joint[code] for code in counts.of_group(g)]
+        found.append(all(_extends([value], _compatible(present, value), l, endless) for value in _unsure(present, l)))
+    return np.array(found, dtype=bool)[kind]
+
+
+def _numbered(counts: Counts) -> list[Values]:
+    """The joint values by code, the values of each attribute as numbers."""
     numbers = []
-    for column in columns:
+    for column in zip(*counts.labels, strict=True):
         number: dict[object, int] = {}
         numbers.append([number.setdefault(value, len(number)) for value in column])
-    joint: list[Values] = list(zip(*numbers, strict=True))
+    return list(zip(*numbers, strict=True))
+
+
+def pairwise_diversity(counts: Counts) -> int | None:
+    """The largest l such that each row has l-1 others in its group, all l pairwise different in every attribute.
+
+    counts: of the joint values of the attributes. None where the search takes more than `STEPS` steps.
+    """
+    joint = _numbered(counts)
     groups = {frozenset(counts.of_group(g)) for g in counts.alike[0].tolist()}
     # no more than the fewest values of an attribute
     bounded = [(_fewest_values(present), present) for present in ([joint[c] for c in sorted(g)] for g in groups)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 # what rounding can move a quotient of whole numbers of 64 bits, with a wide margin
 NEAR = 1e-9
+SAFE = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,16 @@ class Ratios:
     def largest(self) -> Fraction:
         """The largest, exactly."""
         return max(self._fractions(self._near(largest=True)))
+
+    def at_most(self, bound: Fraction) -> NDArray[np.bool_]:
+        """Which are not above a bound; exact."""
+        left, right = self._cross(bound)
+        return np.asarray(left <= right, dtype=bool)
+
+    def at_least(self, bound: Fraction) -> NDArray[np.bool_]:
+        """Which are not below a bound; exact."""
+        left, right = self._cross(bound)
+        return np.asarray(left >= right, dtype=bool)
 
     def reduced(self) -> Ratios:
         """In lowest terms."""
@@ -69,6 +80,14 @@ class Ratios:
             if self.above[other] * self.below[held] > self.above[held] * self.below[other]:
                 chosen[run[other]] = other
         return self.take(chosen)
+
+    def _cross(self, bound: Fraction) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What to compare: above · denominator and below · numerator."""
+        above, below = self.above, self.below
+        largest = max(int(above.max(initial=0)) * bound.denominator, int(below.max(initial=0)) * abs(bound.numerator))
+        if largest >= SAFE:
+            above, below = above.astype(object), below.astype(object)
+        return above * bound.denominator, below * bound.numerator
 
     def _near(self, *, largest: bool) -> Ratios:
         """Those that floats cannot tell from the extreme one."""

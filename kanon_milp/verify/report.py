@@ -10,11 +10,16 @@ from fractions import Fraction
 import polars as pl
 
 from kanon_milp.errors import InputError, printable
-from kanon_milp.exact import plain
 from kanon_milp.verify.details import group_frame
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.groups import Grouping
 from kanon_milp.verify.logarithms import LogRatio
+from kanon_milp.verify.numbers import both
+
+MINIMAL = (
+    "yes (no single cell, and no column of a whole group, could be more specific; this says nothing about how far the "
+    "cost is from the least possible)"
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Report:
     it has it, and would not with any entry replaced by a more specific value. None where there is nothing to check this
     against: no requirements, other rows, columns or cells than the original allows. A table that is not minimal is no
     violation. not_minimal: what could be more specific.
+    own: requirements and ground distances of the user's making: the verifier has no definition of them, and takes what
+    their own code says.
     """
 
     violations: tuple[str, ...]
@@ -46,6 +53,7 @@ class Report:
     partition: GroupFacts | None = None
     minimal: bool | None = None
     not_minimal: str | None = None
+    own: tuple[str, ...] = ()
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -105,13 +113,14 @@ class Report:
             "suppressed_rows": self.suppressed_rows,
             "n": self.n,
             "m": self.m,
-            **_numbers("cost", self.cost),
+            **both("cost", self.cost),
             "suppressed_cells": self.suppressed_cells,
             "fully_suppressed_rows": self.fully_suppressed_rows,
             **_facts(self.released),
             "partition": None if self.partition is None else _facts(self.partition),
             "minimal": self.minimal,
             "not_minimal": self.not_minimal,
+            "judged_by_their_own_code": list(self.own),
         }
 
     def summary(self) -> str:
@@ -133,7 +142,8 @@ class Report:
         if self.released.l_pairwise is not None:
             lines.append(f"all together: l = {self.released.l_pairwise} (rows that pairwise differ in each attribute)")
         if self.minimal is not None:
-            lines.append("minimal generalization: " + ("yes" if self.minimal else f"no, {self.not_minimal}"))
+            lines.append(f"minimal generalization: {MINIMAL if self.minimal else f'no, {self.not_minimal}'}")
+        lines += [f"judged by its own code, not by a definition of the verifier: {what}" for what in self.own]
         return "\n".join(map(printable, lines))
 
 
@@ -164,7 +174,7 @@ def _facts(facts: GroupFacts) -> dict[str, object]:
         "k_strict": facts.k_strict,
         "k_exempt": facts.k_exempt,
         "smallest_group": facts.k_strict,
-        **_numbers("mean_group", facts.mean_group),
+        **both("mean_group", facts.mean_group),
         "largest_group": facts.largest_group,
         "l_pairwise": facts.l_pairwise,
         "sensitive": {name: _sensitive(found) for name, found in facts.sensitive.items()},
@@ -174,19 +184,19 @@ def _facts(facts: GroupFacts) -> dict[str, object]:
 def _sensitive(facts: SensitiveFacts) -> dict[str, object]:
     closeness: dict[str, object] = {}
     for distance, t in facts.closeness.items():
-        closeness |= _numbers(f"t_{distance}", t)
+        closeness |= both(f"t_{distance}", t)
     return {
         "p": facts.p,
-        **_numbers("l", facts.l),
+        **both("l", facts.l),
         "l_distinct": facts.l_distinct,
         "l_entropy": facts.l_entropy.value,
         "l_entropy_exact": facts.l_entropy.text,
         "l_entropy_whole": facts.l_entropy.whole,
-        "recursive": {str(number): _numbers("c", ratio) for number, ratio in facts.recursive.items()},
-        **_numbers("alpha", facts.alpha),
-        **_numbers("t", facts.t),
+        "recursive": {str(number): both("c", ratio) for number, ratio in facts.recursive.items()},
+        **both("alpha", facts.alpha),
+        **both("t", facts.t),
         **closeness,
-        **_numbers("beta", facts.beta),
+        **both("beta", facts.beta),
         **_logarithm("delta", facts.delta),
         **_logarithm("delta_present", facts.delta_present),
     }
@@ -196,9 +206,5 @@ def _logarithm(name: str, found: LogRatio | None) -> dict[str, object]:
     return {
         name: None if found is None else found.natural,
         f"{name}_base2": None if found is None else found.base2,
-        **_numbers(f"{name}_ratio", None if found is None else found.ratio),
+        **both(f"{name}_ratio", None if found is None else found.ratio),
     }
-
-
-def _numbers(name: str, value: Fraction | None) -> dict[str, object]:
-    return {name: plain(value), f"{name}_exact": None if value is None else str(value)}

@@ -1,0 +1,42 @@
+"""Plain data that crosses the line between a problem and its verifier; nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Label = str | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows that a released row type stands for, as counts.
+
+    size: number of rows. sensitive: per sensitive attribute value → rows (absent values are not in it).
+    tuples: joint values of the attributes `names` → rows. whole: the whole table as a group, the reference
+    distribution.
+    """
+
+    size: int
+    sensitive: Mapping[str, Mapping[Label, int]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    tuples: Mapping[tuple[Label, ...], int] = field(default_factory=dict)
+    whole: Group | None = None
+
+    @classmethod
+    def of(cls, names: Sequence[str], tuples: Mapping[tuple[Label, ...], int], whole: Group | None = None) -> Group:
+        """A group from the joint values of its sensitive attributes."""
+        marginals: dict[str, dict[Label, int]] = {name: defaultdict(int) for name in names}
+        for values, rows in tuples.items():
+            for name, value in zip(names, values, strict=True):
+                marginals[name][value] += rows
+        counts = {name: dict(found) for name, found in marginals.items()}
+        return cls(sum(tuples.values()), counts, tuple(names), dict(tuples), whole)
+
+    @property
+    def reference(self) -> Group:
+        """The whole table. Raises ValueError for a group that does not know it."""
+        if self.whole is None:
+            raise ValueError("a requirement that compares with the whole table needs Group.whole")
+        return self.whole

@@ -1,0 +1,92 @@
+"""Verification of files: they are read here, and handed over to the verifier as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kanon_milp.distances import GroundDistance, HierarchicalDistance
+from kanon_milp.exact import Number
+from kanon_milp.privacy import Requirement
+from kanon_milp.problem import Problem, SuppressedRows
+from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
+from kanon_milp.verify.check import verify
+from kanon_milp.verify.plain import ProblemData, Question
+from kanon_milp.verify.report import Report
+
+
+def verify_files(
+    original: str | Path,
+    anonymized: str | Path,
+    quasi_identifiers: Sequence[str] | str,
+    sensitive: Sequence[str] | str | None = None,
+    *,
+    identifying: Sequence[str] | str | None = None,
+    keep: Sequence[str] | str | None = None,
+    privacy: Requirement | Sequence[Requirement] = (),
+    mask: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    weights: Mapping[str, Number] | None = None,
+    suppressed_rows: SuppressedRows = "strict",
+    symbol: str = SYMBOL,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Missing = "value",
+    distances: Mapping[str, GroundDistance] | None = None,
+) -> Report:
+    """Check an anonymized file, by whatever tool it was made, against the original file.
+
+    identifying: columns that must not be in the released table; all others must be there, and unchanged but for the
+    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
+    privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
+    weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
+    sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
+    symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
+    tables. encoding: of all CSV files. Raises InputError for files that cannot be read or do not belong together.
+    """
+    table = read_table(
+        original,
+        quasi_identifiers,
+        sensitive,
+        identifying=identifying,
+        keep=keep,
+        delimiter=delimiter,
+        encoding=encoding,
+        missing=missing,
+        symbol=symbol,
+    )
+    path = Path(anonymized)
+    frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+    recoding = _read_recoding(table, mask, hierarchies, weights, encoding)
+    known = {**_hierarchical(table, hierarchies), **(distances or {})}
+    asked: ProblemData = Question(table, recoding, suppressed_rows)
+    if privacy:
+        asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
+    return verify(asked, frame, distances=known)
+
+
+def _read_recoding(
+    table: Table,
+    mask: str | Path | None,
+    hierarchies: str | Path | None,
+    weights: Mapping[str, Number] | None,
+    encoding: str,
+) -> Recoding:
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
+    if hierarchies is not None and (
+        not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
+    ):
+        return Hierarchies.read(hierarchies, table.quasi_identifiers, weights=weights, mask=patterns, encoding=encoding)
+    return Suppression(dict(weights or {})) if patterns is None else patterns
+
+
+def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
+    """The hierarchical distance of each sensitive attribute that has a hierarchy in the folder."""
+    files = {} if folder is None else _hierarchy_files(table.sensitive, folder)
+    return {name: HierarchicalDistance.read(path, table.csv.encoding) for name, path in files.items()}
+
+
+def _hierarchy_files(names: Sequence[str], folder: str | Path) -> dict[str, Path]:
+    paths = {name: Path(folder) / f"{name}.csv" for name in names}
+    return {name: path for name, path in paths.items() if path.is_file()}

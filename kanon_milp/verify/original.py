@@ -1,0 +1,45 @@
+"""The original table as the verifier reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from kanon_milp.verify.frames import text_columns
+from kanon_milp.verify.plain import TableData
+
+
+@dataclass(frozen=True, eq=False)
+class Original:
+    """Rows, roles, and the columns that have a role as text.
+
+    keys: quasi-identifiers, then sensitive attributes, every value as text, null where missing.
+    """
+
+    frame: nw.DataFrame[Any]
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    keys: pl.DataFrame = field(repr=False)
+    source: str = "table"
+    symbol: str = "*"
+    identifying: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: TableData) -> Original:
+        """Read the columns that have a role anew from the rows as they came."""
+        quasi, sensitive = tuple(table.quasi_identifiers), tuple(table.sensitive)
+        keys = text_columns(table.frame, [*quasi, *sensitive])
+        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    @property
+    def m(self) -> int:
+        """Number of quasi-identifiers."""
+        return len(self.quasi_identifiers)

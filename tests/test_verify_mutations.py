@@ -1,0 +1,290 @@
+"""Bugs put into the package on purpose, one at a time: none of them may end as verified with a table that is wrong.
+
+What is right is said by tests/judges.py. `python tests/test_verify_mutations.py` prints what came of each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import judges
+import numpy as np
+import polars as pl
+import pytest
+from sensitive_cases import Demand, Ground
+
+import kanon_milp as km
+from kanon_milp import distances, privacy, recoding, table
+from kanon_milp.privacy import delta_disclosure, pairwise, t_closeness
+
+REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
+
+# equal rows have equal secrets, so whatever asks nothing releases each table as it is, and breaks every requirement
+ROWS = (("a", "x"), ("a", "x"), ("b", "x"), ("b", "x"), ("c", "y"), ("c", "y"))
+SECRETS = (("1", "u"), ("1", "u"), ("2.5", "v"), ("2.5", "v"), ("10", "w"), ("10", "w"))
+MORE = (("a", "x"), ("b", "x"), ("c", "x"), ("a", "y"), ("b", "y"), ("c", "y"), ("c", "y"))
+MORE_SECRETS = (("1", "u"), ("2.5", "v"), ("10", "w"), ("1", "v"), ("2.5", "w"), ("10", "u"), ("1", "u"))
+TABLES = ((ROWS, SECRETS), (MORE, MORE_SECRETS))
+ORDER = ("1", "10", "2.5")
+TREE = (("1", "low", "*"), ("2.5", "low", "*"), ("10", "high", "*"))
+MATRIX = tuple(tuple(map(Fraction, row)) for row in (("0", "1", "1/3"), ("1", "0", "2/3"), ("1/3", "2/3", "0")))
+GROUNDS = {
+    "equal": Ground("equal"),
+    "ranks": Ground("ranks"),
+    "order": Ground("order", ORDER),
+    "numeric": Ground("numeric"),
+    "hierarchy": Ground("hierarchy", paths=TREE),
+    "matrix": Ground("matrix", ORDER, matrix=MATRIX),
+}
+
+
+@dataclass(frozen=True)
+class OfSize:
+    """k-anonymity, of all columns or some."""
+
+    k: int
+    columns: tuple[int, ...] | None = None
+
+    def package(self) -> Any:
+        return km.KAnonymity(self.k, None if self.columns is None else [f"q{c}" for c in self.columns])
+
+    def holds_in(self, released: Sequence[Any], _secrets: Any) -> bool:
+        return judges.k_anonymous_in(released, self.columns or range(len(released[0])), self.k)
+
+
+@dataclass(frozen=True)
+class OfValues:
+    """A requirement about sensitive values, in each group."""
+
+    demand: Demand
+
+    def package(self) -> Any:
+        return self.demand.package()
+
+    def holds_in(self, released: Sequence[Any], secrets: Any) -> bool:
+        return all(self.demand.holds(group, secrets) for group in judges.groups_of(released).values())
+
+
+def of(kind: str, number: Any, *, columns: tuple[int, ...] = (0,), **more: Any) -> OfValues:
+    return OfValues(Demand(kind, number, columns, named=len(columns) == 1, **more))
+
+
+CASES: dict[str, OfSize | OfValues] = {
+    "k": OfSize(3),
+    "k of some columns": OfSize(4, (0,)),
+    "p": of("p", 2),
+    "p of each attribute": of("p", 2, columns=(0, 1)),
+    "l frequency": of("l frequency", 2),
+    "l distinct": of("l distinct", 2),
+    "l blocki-williams": of("l blocki-williams", 2, columns=(0, 1)),
+    "alpha": of("alpha", "1/2", k=2),
+    "alpha named": of("alpha named", "1/2", k=2, values=("1", "10")),
+    "beta": of("beta", "1/2"),
+    **{
+        f"delta {log} {absent}": of(f"delta {log} {absent}", "1")
+        for log in ("natural", "base2")
+        for absent in ("violation", "ignored")
+    },
+    **{
+        f"t {name} {form}": of(f"t {name} {form}", "1/5", ground=ground)
+        for name, ground in GROUNDS.items()
+        for form in ("short", "transport")
+    },
+}
+
+LOOSE = {
+    privacy.KAnonymity: {"k": 1},
+    privacy.PSensitivity: {"p": 1},
+    privacy.LDiversity: {"l": 1},
+    privacy.AlphaKAnonymity: {"alpha": 1, "k": 1},
+    privacy.BetaLikeness: {"beta": 1000},
+    privacy.DeltaDisclosure: {"delta": 1000},
+    privacy.TCloseness: {"t": 1},
+}
+Patch = tuple[Any, str, Any]
+
+
+def looser(requirement: Any) -> Any:
+    return dataclasses.replace(requirement, **LOOSE[type(requirement)])
+
+
+def mutations(requirement: Any) -> Iterator[tuple[str, Patch]]:
+    """Name of a bug, and what to put where."""
+    kind = type(requirement)
+    declare, bind = kind.declare, kind.bind
+    loosest = Fraction(next(iter(LOOSE[kind].values())))
+    yield "holds: always", (kind, "holds", lambda *_: True)
+    yield "declare: nothing", (kind, "declare", lambda *_: None)
+    yield "declare: looser", (kind, "declare", lambda self, *rest: declare(looser(self), *rest))
+    yield "viable: everything", (kind, "viable", lambda _, instance: np.ones(instance.candidates.count, dtype=bool))
+    yield "smallest_group: 1", (kind, "smallest_group", lambda *_: 1)
+    yield "bind: looser", (kind, "bind", lambda self, given: tuple(looser(one) for one in bind(self, given)))
+    yield "bind: first only", (kind, "bind", lambda self, given: bind(self, given)[:1])
+    yield "describe: nothing", (kind, "describe", lambda _: {})
+    yield "merge_closed: turned", (kind, "merge_closed", property(lambda _: not requirement.merge_closed))
+    if "exact" in vars(kind):
+        yield "exact: looser", (kind, "exact", property(lambda _: loosest))
+    if kind is privacy.LDiversity and requirement.form == "blocki-williams":
+        yield "partners: always", (pairwise, "each_has_partners", lambda *_: True)
+    if kind is privacy.DeltaDisclosure:
+        yield "power: always below", (delta_disclosure, "below_power", lambda *_: True)
+    if kind is privacy.TCloseness:
+        ground = type(distances.ground_distance(requirement.distance))
+        space, emd = ground.space, t_closeness.emd
+        yield "distance: zero", (ground, "space", lambda *given: nearer(space(*given), 10**9))
+        yield "distance: tenth", (ground, "space", lambda *given: nearer(space(*given), 10))
+        yield "emd: zero", (t_closeness, "emd", lambda *_: Fraction(0))
+        yield "emd: tenth", (t_closeness, "emd", lambda *given: emd(*given) / 10)
+
+
+def nearer(space: distances.Space, times: int) -> distances.Space:
+    """All distances divided."""
+    return dataclasses.replace(space, scale=space.scale * times)
+
+
+@contextmanager
+def broken(patch: Patch) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(*patch)
+        yield
+
+
+def outcome(case: OfSize | OfValues, rows: Any, secrets: Any, formulation: str) -> str:
+    """What comes of one table. A verified one is judged."""
+    frame = pl.DataFrame(
+        [(*row, *values) for row, values in zip(rows, secrets, strict=True)],
+        schema=["q0", "q1", "s0", "s1"],
+        orient="row",
+    )
+    given = km.Table.from_frame(frame, ["q0", "q1"], ["s0", "s1"])
+    try:
+        result = km.solve(km.Problem(given, case.package()), formulation=formulation)
+    except Exception:  # a bug that is noticed otherwise fools nobody
+        return ERROR
+    if result.report is None:
+        return NO_TABLE
+    if not result.verified:
+        assert result.table is None
+        assert not result.is_optimal
+        return REFUSED
+    released = result.table.select("q0", "q1").rows()
+    return RIGHT if case.holds_in(released, secrets) else WRONG
+
+
+def formulations(case: OfSize | OfValues) -> tuple[str, ...]:
+    """One declares rows, the other asks whether they hold; it knows no sets of quasi-identifiers."""
+    return ("strong",) if isinstance(case, OfSize) and case.columns else ("strong", "groups")
+
+
+def outcomes(case: OfSize | OfValues) -> dict[str, dict[str, int]]:
+    """Bug → outcome → how often, over all tables and formulations."""
+    found: dict[str, dict[str, int]] = {}
+    for name, patch in mutations(case.package()):
+        counted = found[name] = dict.fromkeys((REFUSED, RIGHT, NO_TABLE, ERROR, WRONG), 0)
+        with broken(patch):
+            for rows, secrets in TABLES:
+                for formulation in formulations(case):
+                    counted[outcome(case, rows, secrets, formulation)] += 1
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_without_a_bug_the_tables_are_right(name):
+    for rows, secrets in TABLES:
+        for formulation in formulations(CASES[name]):
+            assert outcome(CASES[name], rows, secrets, formulation) == RIGHT
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_bug_ends_as_verified_with_a_wrong_table(name):
+    found = outcomes(CASES[name])
+    assert not [bug for bug, counted in found.items() if counted[WRONG]], found
+    # and the bugs are felt: without a definition of the verifier's own these tables would have passed
+    felt = {bug.partition(":")[0] for bug, counted in found.items() if counted[REFUSED]}
+    asked = {"declare", "bind"} | ({"holds"} if "groups" in formulations(CASES[name]) else set())
+    assert felt >= asked, found
+    assert felt >= {"exact", "distance", "emd", "partners", "power"} & {bug.partition(":")[0] for bug in found}, found
+
+
+def small(hierarchy: bool = False) -> km.Problem:
+    frame = pl.DataFrame({"age": ["20", "21", "34", "35"], "sex": ["f", "f", "f", "m"]})
+    given = km.Table.from_frame(frame, ["age", "sex"])
+    mask = km.PatternMask([("*", "keep"), ("*", "*")])
+    if not hierarchy:
+        return km.Problem(given, km.KAnonymity(1), mask)
+    tree = km.Hierarchy.from_rows([("20", "2x", "*"), ("21", "2x", "*"), ("34", "3x", "*"), ("35", "3x", "*")])
+    return km.Problem(given, km.KAnonymity(2), km.Hierarchies({"age": tree}, mask=km.PatternMask([(1, "*"), (2, "*")])))
+
+
+def first_label_for_all(real: Callable[..., Any]) -> Callable[..., Any]:
+    def applied(*given: Any) -> Any:
+        levels = real(*given)
+        changed = levels.label_of.copy()
+        changed[1:-1] = changed[1:-1, :1]
+        return dataclasses.replace(levels, label_of=changed)
+
+    return applied
+
+
+def first_value_for_all(real: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
+    return lambda *given: real(*given).with_columns(pl.all().first())
+
+
+RECODING: dict[str, tuple[bool, Patch]] = {
+    "the mask is not there": (False, (recoding.PatternMask, "mask", None)),
+    "a mask allows everything": (
+        False,
+        (recoding, "parse_mask", lambda *_: np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int16)),
+    ),
+    "level 1 is one label": (True, (recoding, "column_levels", first_label_for_all(recoding.column_levels))),
+    "a column is read as one value": (False, (table, "_as_text", first_value_for_all(table._as_text))),
+}
+
+
+@pytest.mark.parametrize("name", RECODING)
+def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name):
+    hierarchy, patch = RECODING[name]
+    assert km.solve(small(hierarchy)).is_optimal
+    with broken(patch):
+        result = km.solve(small(hierarchy))
+    assert result.report is not None
+    assert not result.verified
+    assert result.table is None
+
+
+def test_a_loss_that_is_counted_wrongly_is_no_optimum():
+    frame = pl.DataFrame({"a": ["x", "y"], "b": ["u", "u"]})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), km.Suppression({"a": 3}))
+    assert km.solve(problem).objective == 6
+    with broken((recoding, "exact_number", lambda *_: Fraction(1))):
+        result = km.solve(problem)
+    assert result.report is not None
+    assert result.report.cost == 6
+    assert not (result.is_optimal and result.objective != 6)
+
+
+def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier():
+    from kanon_milp.verify import ground, rules
+
+    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(rules.BUILT_IN)
+    assert {type(case.package()) for case in CASES.values()} == set(privacy.REQUIREMENTS.values())
+    package = {
+        each.__name__
+        for each in vars(distances).values()
+        if isinstance(each, type)
+        and issubclass(each, distances.GroundDistance)
+        and each is not distances.GroundDistance
+    }
+    assert package == set(ground.BUILT_IN)
+
+
+if __name__ == "__main__":
+    print("| requirement | bug | refused | right table | no table | error | WRONG |\n|" + " --- |" * 7)
+    for name, case in CASES.items():
+        for bug, counted in outcomes(case).items():
+            print(f"| {name} | {bug} | {' | '.join(str(number) for number in counted.values())} |", flush=True)
