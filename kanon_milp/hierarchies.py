@@ -9,14 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.arguments import listed, text, wrong
+from kanon_milp.arguments import file_path, listed, text, wrong
 from kanon_milp.errors import InputError, kind_of
-from kanon_milp.table import SYMBOL, CsvFormat, read_frame
+from kanon_milp.table import SYMBOL, CsvFormat, open_frame, read_frame
 
 Label = str | None
 
@@ -79,7 +78,7 @@ class Hierarchy:
     @classmethod
     def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
         """Build from a data frame with the columns level0, level1, ..."""
-        wrapped = nw.from_native(frame, eager_only=True)
+        wrapped, _ = open_frame(frame, source)
         names = list(wrapped.columns)
         expected = [f"level{i}" for i in range(len(names))]
         if names != expected or len(names) < 2:
@@ -92,7 +91,7 @@ class Hierarchy:
     @classmethod
     def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> Hierarchy:
         """Read a CSV file with the header level0,level1,...; an empty level0 stands for missing values."""
-        path = Path(path)
+        path = file_path(path, "path of a hierarchy")
         return cls.from_frame(read_frame(path, fmt), str(path))
 
     @property

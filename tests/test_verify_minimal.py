@@ -141,15 +141,6 @@ def test_groups_join_only_where_the_requirement_allows_it():
     assert secret(cells, released, values, [KAnonymity(2), strict]).minimal
 
 
-def test_rows_that_are_released_alike_may_read_differently():
-    # m stands one level higher for b than for a, and the mask lets x be seen beside level 1 only
-    crossed = Hierarchy({"a": ("a", "m", "n", "*"), "b": ("b", "n", "m", "*")})
-    mask = PatternMask([("1", "keep"), ("1", "*"), ("2", "*")])
-    recoding = Hierarchies({"c0": crossed}, mask=mask)
-    report = small([("a", "x"), ("b", "x")], [("m", "*")] * 2, [KAnonymity(1)], recoding)
-    assert report.not_minimal == '2 cells could be more specific, the first in column "c1", row 1'
-
-
 def test_there_must_be_something_to_check_it_against(tmp_path):
     problem = Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(3)])
     good = printed(TABLE_2)
