@@ -76,11 +76,12 @@ class RowTypes:
     def frame(self) -> pl.DataFrame:
         """The row types as text, one row each, in order."""
         codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
-        columns = [
-            pl.Series(name, pl.Series(domain, dtype=pl.String).to_numpy()[codes[:, j]], dtype=pl.String)
-            for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
-        ]
-        return pl.DataFrame(columns)
+        return pl.DataFrame(
+            {
+                name: pl.Series(pl.Series(domain, dtype=pl.String).to_numpy()[codes[:, j]], dtype=pl.String)
+                for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
+            }
+        )
 
     @property
     def by(self) -> tuple[str, ...]:

@@ -381,7 +381,7 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
 
 
 def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
-    columns = []
+    columns: dict[str, pl.Series] = {}
     for name in names:
         try:
             series = frame[name].to_polars().alias("")
@@ -396,7 +396,7 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
             )
         if series.dtype.is_float():
             series = series.fill_nan(None)
-        columns.append(series.cast(pl.String).alias(name))
+        columns[name] = series.cast(pl.String)
     return pl.DataFrame(columns)
 
 
