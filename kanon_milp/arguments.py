@@ -90,8 +90,8 @@ def column_names(value: Any, what: str) -> tuple[str, ...]:
 
 
 def listed(value: Any, what: str, expected: str) -> tuple[Any, ...]:
-    """The members of a list, array or the like, but not of a text, a mapping or a set, which has no order."""
-    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
+    """The members of a list, array or the like, but not of a text, a mapping, a data frame, or a set (of no order)."""
+    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable) or hasattr(value, "columns"):
         raise wrong(what, expected, value)
     try:
         return tuple(value)

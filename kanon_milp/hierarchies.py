@@ -9,15 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.arguments import listed, text, wrong
+from kanon_milp.arguments import file_path, listed, text, wrong
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.sidefiles import read_hierarchy_rows
-from kanon_milp.table import SYMBOL
+from kanon_milp.table import SYMBOL, open_frame
 
 Label = str | None
 
@@ -78,7 +77,7 @@ class Hierarchy:
     @classmethod
     def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
         """Build from a data frame with the columns level0, level1, ..."""
-        wrapped = nw.from_native(frame, eager_only=True)
+        wrapped, _ = open_frame(frame, source)
         names = list(wrapped.columns)
         expected = [f"level{i}" for i in range(len(names))]
         if names != expected or len(names) < 2:
@@ -95,7 +94,8 @@ class Hierarchy:
 
         The delimiter is the file's own: a comma, semicolon, tab or |. Without a header, rows end in one common label.
         """
-        return cls.from_rows(read_hierarchy_rows(Path(path), encoding), str(path))
+        path = file_path(path, "path of a hierarchy")
+        return cls.from_rows(read_hierarchy_rows(path, encoding), str(path))
 
     def __repr__(self) -> str:
         """Shape and name, and no label: those of level 0 are values of the table."""

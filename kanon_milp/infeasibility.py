@@ -44,7 +44,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
         short = requirement.shortfall(whole)
         because = ""
         if short is not None:
-            of_row = problem.table.keys[short.attribute]
+            of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
         return f"not even the whole table as one group has {spelled(requirement)}{because}"

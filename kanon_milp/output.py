@@ -25,8 +25,11 @@ FILES = ("anonymized.csv", "groups.csv", "result.json")
 def check_folder(folder: Path) -> None:
     """Raise InputError if results could not be written to the folder; creates nothing."""
     nearest = folder
-    while not nearest.exists() and nearest != nearest.parent:
-        nearest = nearest.parent
+    try:
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be an output folder ({error.strerror})") from None
     if not nearest.is_dir():
         raise InputError(f"{folder}: cannot be an output folder: {nearest} is a file")
     if not os.access(nearest, os.W_OK | os.X_OK):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from kanon_milp.arguments import one_of, text, whole_number, wrong
+from kanon_milp.arguments import listed, one_of, text, whole_number, wrong
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.privacy import Requirement
@@ -127,8 +127,11 @@ def expect_problem(value: object, caller: str) -> Problem:
 
 def _listed(privacy: Any) -> tuple[Requirement, ...]:
     """One requirement or several as a tuple. Raises InputError where there is none, or something else among them."""
-    alone = isinstance(privacy, Requirement | str) or not isinstance(privacy, Iterable)
-    found = () if privacy is None else (privacy,) if alone else tuple(privacy)
+    if isinstance(privacy, Requirement):
+        return (privacy,)
+    found = (
+        () if privacy is None else listed(privacy, "privacy", "a requirement such as KAnonymity(5), or a list of them,")
+    )
     if not found:
         raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
     for each in found:

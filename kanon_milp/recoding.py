@@ -10,6 +10,7 @@ import itertools
 import math
 import random
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -82,7 +83,9 @@ class PatternMask:
     def __post_init__(self) -> None:
         text(self.source, "source of a pattern mask")
         each = [
-            pattern if isinstance(pattern, Mapping) else listed(pattern, f"{self.source}: pattern {number}", CELLS)
+            by_column(pattern, f"{self.source}: pattern {number}", _cell)
+            if isinstance(pattern, Mapping)
+            else listed(pattern, f"{self.source}: pattern {number}", CELLS)
             for number, pattern in enumerate(listed(self.patterns, self.source, "a list of patterns"), 1)
         ]
         named = None if self.columns is None else column_names(self.columns, f"{self.source}: columns")
@@ -116,7 +119,7 @@ class PatternMask:
         last = (1 << len(names)) - 1
         drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
         patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
-        return cls(patterns, weights or {}, names)
+        return cls(patterns, {} if weights is None else weights, names)
 
     def __repr__(self) -> str:
         """Shape and names."""
@@ -172,6 +175,10 @@ class Hierarchies:
             raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
         read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
+
+
+def _cell(value: Cell, _what: str) -> Cell:
+    return value  # read where the heights are known
 
 
 def _weight(value: Number, what: str) -> Number:
@@ -258,24 +265,23 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
 
 def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
     """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
-    header = list(mask.columns if mask.columns is not None else names)
+    header, known = list(mask.columns if mask.columns is not None else names), set(names)
     for number, name in enumerate(header, 1):
-        if name not in names:  # by its number: of a file without a header, the first row is no name
+        if name not in known:  # by its number: of a file without a header, the first row is no name
             raise InputError(
                 f"{mask.source}: column {number} of the header is no quasi-identifier{nearest(name, list(names))}"
             )
+    times = Counter(header)
     for name in names:
-        if header.count(name) != 1:
-            raise InputError(
-                f'{mask.source}: quasi-identifier "{name}" occurs {header.count(name)} times in the header'
-            )
+        if times[name] != 1:
+            raise InputError(f'{mask.source}: quasi-identifier "{name}" occurs {times[name]} times in the header')
     if not mask.patterns:
         raise InputError(f"{mask.source}: the mask has no patterns")
     seen: dict[tuple[int, ...], int] = {}
     for number, pattern in enumerate(mask.patterns, 1):
         if isinstance(pattern, Mapping):
             cells = {name: pattern[name] for name in names if name in pattern}
-            if set(pattern) != set(names):
+            if pattern.keys() != known:
                 raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
         elif len(pattern) != len(header):
             raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
@@ -330,7 +336,7 @@ def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table
     missing = [value for value in domain if value not in hierarchy.paths]
     if not missing:
         return
-    hits = table.keys[name].is_null() if missing[0] is None else table.keys[name] == missing[0]
+    hits = table.column(name).is_null() if missing[0] is None else table.column(name) == missing[0]
     row = int((hits.fill_null(value=False)).arg_max() or 0) + 1
     way_out = "add a row with an empty level0" if missing[0] is None else "add this value to level0"
     raise InputError(

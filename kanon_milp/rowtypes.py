@@ -83,11 +83,13 @@ class RowTypes:
 
     def frame(self) -> pl.DataFrame:
         """The row types as text, one row each, in order."""
-        columns = []
         codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
-        for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False)):
-            columns.append(pl.Series(name, domain, dtype=pl.String).gather(codes[:, j]))
-        return pl.DataFrame(columns)
+        return pl.DataFrame(
+            {
+                name: pl.Series(pl.Series(domain, dtype=pl.String).to_numpy()[codes[:, j]], dtype=pl.String)
+                for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
+            }
+        )
 
     @property
     def by(self) -> tuple[str, ...]:

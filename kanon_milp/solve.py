@@ -270,7 +270,7 @@ def _options(
         gap,
         0.0,
         None if log_file is None else file_path(log_file, "log_file"),
-        {} if extra is None else dict(instance_of(extra, Mapping, "solver_options", "a mapping from names to values")),
+        _by_name({} if extra is None else extra),
         None if node_limit is None else _counted(node_limit, "node_limit"),
     )
 
@@ -281,6 +281,11 @@ def _counted(value: object, what: str, least: int = 1) -> int:
     if number > LARGEST_COUNT:
         raise InputError(f"{what} must be at most {LARGEST_COUNT}")
     return number
+
+
+def _by_name(extra: object) -> dict[str, object]:
+    given: Mapping[object, object] = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
+    return {text(name, "a name in solver_options"): value for name, value in given.items()}
 
 
 def _check_callbacks(

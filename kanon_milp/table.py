@@ -174,6 +174,10 @@ class Table:
         """Number of quasi-identifiers."""
         return len(self.quasi_identifiers)
 
+    def column(self, name: str) -> pl.Series:
+        """A column of `keys` without its name: methods of a series called ^a.*$ would read that as a pattern."""
+        return self.keys[name].alias("")
+
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
         """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
         identifying ones; row order kept."""
@@ -191,7 +195,7 @@ class Table:
 
     def _refuse_symbol(self) -> None:
         for name in self.quasi_identifiers:
-            hits = (self.keys[name] == self.symbol).fill_null(value=False)
+            hits = (self.column(name) == self.symbol).fill_null(value=False)
             if hits.any():
                 raise InputError(
                     f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
@@ -262,7 +266,9 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
             rows = _rows_before_blank_end(file, names, path, fmt)
     except UnicodeDecodeError:
         raise _wrong_encoding(path, fmt) from None
-    frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
+    frame = pl.scan_csv(
+        path, separator=fmt.delimiter, infer_schema=False, glob=False, with_column_names=lambda _: names
+    )
     return frame if rows is None else frame.head(rows)
 
 
@@ -336,6 +342,7 @@ def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
     if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
         raise InputError(f"{path}: the table has no rows")
     frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
+    frame.columns = names  # the reader gives a column without a name one of its own
     return frame if rows is None else frame.head(rows)
 
 
@@ -410,10 +417,10 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
 
 
 def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
-    columns = []
+    columns: dict[str, pl.Series] = {}
     for name in names:
         try:
-            series = frame[name].to_polars()
+            series = frame[name].to_polars().alias("")
         except Exception as error:  # whatever backend: its own message may quote cells
             raise InputError(
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
@@ -425,13 +432,13 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
             )
         if series.dtype.is_float():
             series = series.fill_nan(None)
-        columns.append(series.cast(pl.String).alias(name))
+        columns[name] = series.cast(pl.String)
     return pl.DataFrame(columns)
 
 
 def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
     for name in keys.columns:
-        hits = keys[name].is_null()
+        hits = keys[name].alias("").is_null()
         if hits.any():
             raise InputError(
                 f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '

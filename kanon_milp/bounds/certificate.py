@@ -311,7 +311,7 @@ def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:
         return [KAnonymity(requirement.k)]  # a little less, where fully suppressed rows are exempt from k
     if isinstance(requirement, DeltaDisclosure):
         (attribute,) = requirement.attributes
-        every = problem.table.keys[attribute].n_unique()
+        every = problem.table.column(attribute).n_unique()
         return [PSensitivity(every, attribute)] if requirement.absent == "violation" else []
     if isinstance(requirement, TCloseness) and ground_distance(requirement.distance).name != "equal":
         return []

@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 import pooch
 
+from kanon_milp.arguments import text
 from kanon_milp.errors import InputError, nearest
 
 FOLDER_VARIABLE = "KANON_MILP_DATA"
@@ -101,6 +102,8 @@ def load(name: str, *, base_url: str = BASE_URL) -> pl.DataFrame:
 
     Raises InputError for an unknown name, a table that is not the expected one, or where nothing can be downloaded.
     """
+    text(name, "name of a data set")
+    text(base_url, "base_url")
     source = path(name, base_url=base_url)
     try:
         # bytes, because polars takes the characters * ? [ ] of a path for a pattern

@@ -62,7 +62,7 @@ class AlphaKAnonymity(Requirement):
         if self.values is not None:
             if len(names) > 1:
                 raise InputError(f"{table.source}: alpha for certain values needs the sensitive attribute they are of")
-            known = set(table.keys[names[0]].to_list())
+            known = set(table.column(names[0]).to_list())
             for number, value in enumerate(self.values, 1):
                 if value not in known:
                     raise InputError(

@@ -131,7 +131,7 @@ def sensitive_names(what: str, named: str | Sequence[str] | None, table: Table) 
                 f'{table.source}: {what}: "{name}" is not a sensitive attribute of the table'
                 f"{nearest(str(name), list(table.sensitive))}; it has {', '.join(table.sensitive)}"
             )
-        if table.keys[name].n_unique() < 2:
+        if table.column(name).n_unique() < 2:
             raise InputError(
                 f'{table.source}: column "{name}": a sensitive attribute with one value only hides nothing'
             )

@@ -87,7 +87,7 @@ class PSensitivity(Requirement):
 
 def refuse_too_many(number: int, letter: str, attribute: str, table: Table) -> None:
     """Refuse to ask for more different values than the table has."""
-    values = table.keys[attribute].n_unique()
+    values = table.column(attribute).n_unique()
     if number > values:
         raise InputError(
             f'{table.source}: column "{attribute}" has {values} different values, fewer than {letter} = {number}; '

@@ -66,7 +66,7 @@ class TCloseness(Requirement):
         """Check that the ground distance knows every value."""
         bound = []
         for name in sensitive_names(self.name, self.sensitive, table):
-            column = table.keys[name]
+            column = table.column(name)
             values: list[Label] = column.drop_nulls().unique().sort().to_list()
             if column.null_count():
                 values.append(None)

@@ -170,7 +170,7 @@ def _counts(attribute: object, table: Table) -> dict[Value, int]:
     """Rows of each value of a sensitive attribute."""
     if attribute not in table.sensitive:
         raise ValueError
-    return {value: int(rows) for value, rows in table.keys[str(attribute)].value_counts().iter_rows()}
+    return {value: int(rows) for value, rows in table.column(str(attribute)).value_counts().iter_rows()}
 
 
 def _whole(value: object) -> int:
