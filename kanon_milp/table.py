@@ -3,12 +3,9 @@ frame."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,9 +13,11 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
+from kanon_milp.csvfile import NoTextError, read_csv, scan_csv, text_of
 from kanon_milp.errors import InputError, kind_of, nearest
 
 Missing = Literal["value", "error"]
+FileKind = Literal["CSV", "parquet", "arrow"]
 SYMBOL = "*"
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -50,6 +49,7 @@ class Table:
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
+    kind: the kind of file that it came from and is written to, "CSV" where it came from none.
     """
 
     frame: nw.DataFrame[Any]
@@ -60,6 +60,7 @@ class Table:
     symbol: str = SYMBOL
     csv: CsvFormat = CsvFormat()
     read_seconds: float = 0.0
+    kind: FileKind = "CSV"
 
     @classmethod
     def from_frame(
@@ -119,6 +120,8 @@ class Table:
         return self.frame.with_columns(*replace).to_native()
 
     def _refuse_symbol(self) -> None:
+        if not is_text(self.symbol):
+            raise InputError(f"{self.source}: the suppression symbol is no UTF-8 text; choose another symbol")
         for name in self.quasi_identifiers:
             hits = (self.keys[name] == self.symbol).fill_null(value=False)
             if hits.any():
@@ -153,19 +156,18 @@ def read_table(
     table = Table.from_frame(
         frame, quasi_identifiers, sensitive, missing=missing, symbol=symbol, source=str(path), csv=fmt
     )
-    return replace(table, read_seconds=time.perf_counter() - began)
+    return replace(table, kind=file_kind(path), read_seconds=time.perf_counter() - began)
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
-        if kind == "parquet":
-            return pl.read_parquet(path, glob=False)
-        if kind == "arrow":
-            return pl.read_ipc(path.read_bytes())
-        return _read_csv(path, fmt)
+        if kind == "CSV":
+            return read_csv(path, fmt)
+        with path.open("rb") as file:  # opened here, since its name need not be text
+            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
         raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
@@ -173,22 +175,13 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
-    kind = _kind(path)
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
+    if not is_text(str(path)):  # the library takes no such name
+        return read_frame(path, fmt).lazy()
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
-    if kind == "arrow":
-        return pl.scan_ipc(path, glob=False)
-    if fmt.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
-        return read_frame(path, fmt).lazy()
-    names = _header(path, fmt)
-    try:
-        with _open_text(path, "utf-8", newline="\n") as file:
-            rows = _rows_before_blank_end(file, len(names), path, fmt)
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
-    return frame if rows is None else frame.head(rows)
+    return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
 
 
 def roles(
@@ -223,7 +216,13 @@ def default_delimiter(path: Path) -> str:
     return "\t" if ".tsv" in path.suffixes else ","
 
 
-def _kind(path: Path) -> str:
+def is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8, unlike a file name in another encoding."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def file_kind(path: Path) -> FileKind:
+    """The kind of file that its name tells; raises InputError for another one, and where there is none."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if path.is_dir():
@@ -238,85 +237,6 @@ def _kind(path: Path) -> str:
         return "CSV"
     known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
-
-
-def _open_text(path: Path, encoding: str, newline: str = "") -> io.TextIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline=newline)
-    return path.open(encoding=encoding, newline=newline)
-
-
-def _header(path: Path, fmt: CsvFormat) -> list[str]:
-    """Column names of a CSV file, checked: the CSV reader itself would rename a repeated column silently."""
-    encoding = "utf-8-sig" if fmt.encoding.lower() in ("utf-8", "utf8") else fmt.encoding
-    try:
-        with _open_text(path, encoding) as file:
-            names = next(csv.reader(file, delimiter=fmt.delimiter), None)
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    if not names:
-        what = "the file is empty" if names is None else "the first line is blank"
-        raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
-    return names
-
-
-def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
-    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
-
-
-def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
-    names = _header(path, fmt)
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    try:
-        if fmt.encoding.lower() in ("utf-8", "utf8"):
-            raw.decode("utf-8")  # the CSV reader would pass some faults on
-        else:
-            raw = raw.decode(fmt.encoding).encode("utf-8")
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
-    if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
-        raise InputError(f"{path}: the table has no rows")
-    frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
-    return frame if rows is None else frame.head(rows)
-
-
-def _rows_before_blank_end(lines: Iterator[str], width: int, path: Path, fmt: CsvFormat) -> int | None:
-    """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
-
-    Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
-    missing values. Only in a file of one column a blank line is a row, with a missing value.
-    """
-    blank = None
-    for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
-        if fields == 0 and width > 1:
-            blank = blank or (row, line)
-        elif blank is not None:
-            raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
-        elif fields != width and fields > 0:
-            raise InputError(
-                f"{path}: row {row} has {fields} fields, the header has {width}; is the delimiter "
-                f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
-            )
-    return None if blank is None else blank[0] - 1
-
-
-def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, int]]:
-    """For each row, the header first, its number of fields (0 for a blank line) and the number of its last line."""
-    for number, line in enumerate(lines, 1):
-        if '"' not in line:  # counting delimiters is exact, and fast
-            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
-            continue
-        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
-        try:
-            for row in reader:
-                blank = not row or (len(row) == 1 and not row[0].strip())
-                yield 0 if blank else len(row), number - 1 + reader.line_num
-        except csv.Error as error:
-            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
 
 
 def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
@@ -338,19 +258,16 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
     columns = []
     for name in names:
         try:
-            series = frame[name].to_polars()
+            columns.append(text_of(frame[name].to_polars()).alias(name))
+        except NoTextError as error:
+            raise InputError(
+                f'{source}: column "{name}" holds {error} values; '
+                "only text, numbers, dates, times and truth values can be used"
+            ) from None
         except Exception as error:  # whatever backend: its own message may quote cells
             raise InputError(
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
             ) from None
-        if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-            raise InputError(
-                f'{source}: column "{name}" holds {series.dtype} values; '
-                "only text, numbers, dates and truth values can be used"
-            )
-        if series.dtype.is_float():
-            series = series.fill_nan(None)
-        columns.append(series.cast(pl.String).alias(name))
     return pl.DataFrame(columns)
 
 

@@ -1,0 +1,193 @@
+"""CSV files: reading them cell by cell as they are, and writing values so that they are read as the same text."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from kanon_milp.errors import InputError
+
+if TYPE_CHECKING:
+    from kanon_milp.table import CsvFormat
+
+UTF8 = ("utf-8", "utf8")
+
+
+class NoTextError(ValueError):
+    """Values of this kind have no text of their own; the message names the kind."""
+
+
+class _BareReturnError(Exception):
+    """A carriage return that ends no line."""
+
+
+def text_of(series: pl.Series) -> pl.Series:
+    """Values as text, null where one is missing: what a CSV file holds, and what values are compared by.
+
+    Raises NoTextError for lists, structures, bytes and objects.
+    """
+    if _has_no_text(series.dtype):
+        raise NoTextError(str(series.dtype))
+    if series.dtype == pl.Duration:
+        return series.dt.to_string("iso")
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    return series.cast(pl.String)
+
+
+def without_text(frame: pl.DataFrame) -> list[str]:
+    """The columns whose values have no text, so that no CSV file can hold them."""
+    return [name for name, kind in frame.schema.items() if _has_no_text(kind)]
+
+
+def csv_text(frame: pl.DataFrame, delimiter: str) -> str:
+    """A frame as CSV: missing values as nothing, empty text as \"\", quotes only where needed."""
+    return frame.select(text_of(series) for series in frame).write_csv(separator=delimiter)
+
+
+def read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
+    """Read a file whole, every cell as text; a cell is missing where it is empty and not quoted."""
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    try:
+        if fmt.encoding.lower() in UTF8:
+            raw.decode("utf-8")  # the CSV reader would pass some faults on
+        else:
+            raw = raw.decode(fmt.encoding).encode("utf-8")
+    except UnicodeDecodeError:
+        raise _wrong_encoding(path, fmt) from None
+    raw, stand_in = _without_bare_returns(raw)
+    shape = _shape(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline="\n"), path, fmt)
+    if shape.rows == 0:
+        raise InputError(f"{path}: the table has no rows")
+    frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, **shape.options).head(shape.rows)
+    if frame.height != shape.rows:
+        raise InputError(f"{path}: cannot be read as CSV: a cell with a quotation mark in it must be quoted")
+    if stand_in:
+        frame = frame.with_columns(pl.all().str.replace_all(stand_in, "\r", literal=True))
+        frame.columns = [name.replace(stand_in, "\r") for name in frame.columns]
+    return frame
+
+
+def scan_csv(path: Path, fmt: CsvFormat) -> pl.LazyFrame:
+    """Open a file lazily; it is checked line by line."""
+    if fmt.encoding.lower().replace("_", "-") not in (*UTF8, "ascii"):
+        return read_csv(path, fmt).lazy()
+    try:
+        with _open_text(path) as file:
+            shape = _shape(_refuse_bare_returns(file), path, fmt)
+    except UnicodeDecodeError:
+        raise _wrong_encoding(path, fmt) from None
+    except _BareReturnError:
+        return read_csv(path, fmt).lazy()
+    return pl.scan_csv(path, separator=fmt.delimiter, glob=False, **shape.options).head(shape.rows)
+
+
+def _has_no_text(kind: pl.DataType) -> bool:
+    return kind.is_nested() or kind in (pl.Object, pl.Binary)
+
+
+def _open_text(path: Path) -> io.TextIOBase:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="\n")
+    return path.open(encoding="utf-8-sig", newline="\n")
+
+
+def _refuse_bare_returns(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if "\r" in line and "\r" in line.rstrip("\n").removesuffix("\r"):
+            raise _BareReturnError
+        yield line
+
+
+def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
+    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
+
+
+def _without_bare_returns(raw: bytes) -> tuple[bytes, str]:
+    """Put a character that does not occur in the place of each carriage return that ends no line.
+
+    The CSV reader drops one at the end of a cell. Returns the character too, or an empty text where there was none.
+    """
+    if b"\r" not in raw:
+        return raw, ""
+    unused = next(character for character in map(chr, range(0xE000, 0xF900)) if character.encode() not in raw)
+    changed, count = re.subn(rb"\r(?!\n|\Z)", unused.encode(), raw)
+    return changed, unused if count else ""
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Column names, lines of the header, and rows before blank lines at the end."""
+
+    names: tuple[str, ...]
+    header_lines: int
+    rows: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the CSV reader is told. It is not shown the header: it would misread names with quotation marks."""
+        schema = dict.fromkeys(self.names, pl.String)
+        return {"has_header": False, "skip_lines": self.header_lines, "schema": schema}
+
+
+def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
+    """Read the header, and count the rows that follow.
+
+    Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
+    missing values. Only in a file of one column a blank line is a row, with a missing value.
+    """
+    lines = iter(lines)
+    names, header_lines = _header(lines, path, fmt)
+    blank = None
+    row = 0
+    for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path, header_lines), 1):
+        if fields == 0 and len(names) > 1:
+            blank = blank or (row, line)
+        elif blank is not None:
+            raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
+        elif fields != len(names) and fields > 0:
+            raise InputError(
+                f"{path}: row {row} has {fields} fields, the header has {len(names)}; is the delimiter "
+                f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
+            )
+    return _Shape(names, header_lines, row if blank is None else blank[0] - 1)
+
+
+def _header(lines: Iterator[str], path: Path, fmt: CsvFormat) -> tuple[tuple[str, ...], int]:
+    """Column names, and the number of lines that they take: the CSV reader would rename a repeated column silently."""
+    reader = csv.reader(lines, delimiter=fmt.delimiter)
+    try:
+        names = next(reader, None)
+    except csv.Error as error:
+        raise InputError(f"{path}: the header is no CSV: {error}") from None
+    if not names or (len(names) == 1 and not names[0].strip()):
+        what = "the file is empty" if names is None else "the first line is blank"
+        raise InputError(f"{path}: {what}: a header row with the column names is expected")
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
+    return tuple(names), reader.line_num
+
+
+def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> Iterator[tuple[int, int]]:
+    """For each row its number of fields (0 for a blank line) and the number of its last line; before: lines read."""
+    for number, line in enumerate(lines, before + 1):
+        if '"' not in line:  # counting delimiters is exact, and fast
+            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
+            continue
+        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
+        try:
+            for row in reader:
+                blank = not row or (len(row) == 1 and not row[0].strip())
+                yield 0 if blank else len(row), number - 1 + reader.line_num
+        except csv.Error as error:
+            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
