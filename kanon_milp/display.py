@@ -15,9 +15,10 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
+from kanon_milp.csvfile import UTF8
 from kanon_milp.errors import printable
 from kanon_milp.exact import in_words
-from kanon_milp.output import as_polars
+from kanon_milp.output import as_polars, json_text
 from kanon_milp.result import Result
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
@@ -99,6 +100,12 @@ def say(text: str, *, err: bool = False) -> None:
 def plain(text: object, style: str = "") -> Text:
     """Text for a grid as it is written: nothing in it is taken for markup, or reaches the terminal as a command."""
     return Text(printable(text), style=style)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON and nothing else, in characters that standard output has."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(json_text(value, only_ascii=encoding.lower().replace("_", "-") not in UTF8), nl=False)
 
 
 def show_result(result: Result, title: str, out: Path | None, certificate: Path | None = None) -> None:

@@ -104,6 +104,15 @@ class Problem:
         return tuple(name for name in self.table.sensitive if name in named)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Where table, mask, hierarchies and ground distances come from: files, or words for what came from none."""
+        distances = [getattr(each, "distance", None) for each in self.requirements]
+        trees = [getattr(each, "hierarchy", None) for each in distances]
+        used = [self.table, self.recoding.mask, *self.recoding.hierarchies.values(), *distances, *trees]
+        found = (getattr(each, "source", None) for each in used)
+        return tuple(source for source in found if isinstance(source, str))
+
+    @property
     def network(self) -> bool:
         """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
         cells = {r.attributes for r in self.requirements if r.attributes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -194,7 +195,7 @@ class Result:
                     "absolute_gap": options.absolute_gap,
                     "node_limit": options.node_limit,
                     **{
-                        key: value if isinstance(value, int | float | str) else str(value)
+                        key: value if isinstance(value, int | str) or _is_finite(value) else str(value)
                         for key, value in options.extra.items()
                     },
                 },
@@ -216,6 +217,10 @@ class Result:
             "message": self.message,
             "warnings": list(self.problem.table.warnings),
         }
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
 from kanon_milp.conflict import find_conflict
 from kanon_milp.errors import InputError
+from kanon_milp.files import check_target, refuse_overwriting, write_file
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.memory import too_large
@@ -28,6 +29,7 @@ from kanon_milp.relaxation import LARGE, network_relaxation
 from kanon_milp.result import Proof, Result
 from kanon_milp.run import METHODS, MethodName, Run
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.table import is_text
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -69,7 +71,8 @@ def solve(
     "search" closes in on the optimum with a Lagrangian bound, a search and a model of what these leave (k-anonymity at
     minimum loss, without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the
     table is large.
-    time_limit: seconds of wall clock for everything after reading. threads: of the solver, and processes that search.
+    time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
+    solver. threads: of the solver, and processes that search.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
@@ -78,6 +81,8 @@ def solve(
     """
     expect_problem(problem, "solve")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options, node_limit)
+    if options.log_file is not None:
+        _check_log(problem, options.log_file)
     _check_callbacks(on_progress, on_stage, interrupt)
     one_of(method, METHODS, "method")
     if iteration_limit is not None:
@@ -90,7 +95,9 @@ def solve(
     adapter, chosen = _adapter(solver), get_formulation(formulation)
     clock = Clock(on_stage)
     prepared = prepare_for(problem, chosen, clock, merge=True)
-    if _searches(method, prepared):
+    searches = _searches(method, prepared)
+    _begin_log(options)
+    if searches:
         from kanon_milp.closing import close_in  # compiled code that small problems do not wait for
 
         run = Run(prepared, adapter, options, clock, "search")
@@ -229,6 +236,8 @@ def solve_model(
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
     _check_callbacks(on_progress, on_stage, interrupt)
+    if options.log_file is not None:
+        _check_log(problem, options.log_file)
     clock = Clock(on_stage)
     prepared = prepare_for(problem, get_formulation(formulation), clock)
     candidates = prepared.instance.candidates
@@ -241,6 +250,7 @@ def solve_model(
                 f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
             )
     run = Run(prepared, _adapter(solver), options, clock)
+    _begin_log(options)
     # what was added may be to blame, so neither mask nor requirements are
     why = prepared.obstacle or EXTENDED_INFEASIBLE
     return solve_whole(run, model, on_progress, interrupt, own=False, explain=lambda: why)
@@ -296,6 +306,19 @@ def _check_callbacks(
             raise wrong(what, "a function", given)
     if interrupt is not None:
         instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
+
+
+def _check_log(problem: Problem, path: Path) -> None:
+    if not is_text(str(path)):
+        raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
+    refuse_overwriting([("log_file", path)], problem.sources)
+    check_target(path)
+
+
+def _begin_log(options: SolverOptions) -> None:
+    """The log grows while the solver runs. That of an earlier run gives way, also where no solver will be needed."""
+    if options.log_file is not None:
+        write_file(options.log_file, lambda _: None)
 
 
 def _adapter(solver: str | SolverAdapter) -> SolverAdapter:

@@ -3,13 +3,10 @@ frame."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import itertools
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,10 +23,12 @@ from kanon_milp.arguments import (
     text,
     whole_number,
 )
+from kanon_milp.csvfile import NoTextError, read_csv, scan_csv, text_of
 from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
-from kanon_milp.roles import Names, Roles, another_delimiter, warning
+from kanon_milp.roles import Names, Roles, warning
 
 Missing = Literal["value", "error"]
+FileKind = Literal["CSV", "parquet", "arrow"]
 SYMBOL = "*"
 SHOWN_NAME = 60  # characters of a name that is no column, encoding or file
 
@@ -65,6 +64,7 @@ class Table:
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
     warnings: what to say about columns without a role.
+    kind: the kind of file that it came from and is written to, "CSV" where it came from none.
     """
 
     frame: nw.DataFrame[Any]
@@ -76,6 +76,7 @@ class Table:
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    kind: FileKind = "CSV"
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -194,6 +195,8 @@ class Table:
         return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
 
     def _refuse_symbol(self) -> None:
+        if not is_text(self.symbol):
+            raise InputError(f"{self.source}: the suppression symbol is no UTF-8 text; choose another symbol")
         for name in self.quasi_identifiers:
             hits = (self.column(name) == self.symbol).fill_null(value=False)
             if hits.any():
@@ -232,7 +235,7 @@ def read_table(
     roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
     table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
     table._warn()
-    return replace(table, read_seconds=time.perf_counter() - began)
+    return replace(table, kind=file_kind(path), read_seconds=time.perf_counter() - began)
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
@@ -240,11 +243,10 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
-        if kind == "parquet":
-            return pl.read_parquet(path, glob=False)
-        if kind == "arrow":
-            return pl.read_ipc(path.read_bytes())
-        return _read_csv(path, fmt)
+        if kind == "CSV":
+            return read_csv(path, fmt)
+        with path.open("rb") as file:  # opened here, since its name need not be text
+            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
         raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
@@ -254,22 +256,11 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
+    if not is_text(str(path)):  # the library takes no such name
+        return read_frame(path, fmt).lazy()
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
-    if kind == "arrow":
-        return pl.scan_ipc(path, glob=False)
-    if fmt.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
-        return read_frame(path, fmt).lazy()
-    names = _header(path, fmt)
-    try:
-        with _open_text(path, "utf-8", newline="\n") as file:
-            rows = _rows_before_blank_end(file, names, path, fmt)
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    frame = pl.scan_csv(
-        path, separator=fmt.delimiter, infer_schema=False, glob=False, with_column_names=lambda _: names
-    )
-    return frame if rows is None else frame.head(rows)
+    return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
 
 
 def default_delimiter(path: Path) -> str:
@@ -277,8 +268,13 @@ def default_delimiter(path: Path) -> str:
     return "\t" if ".tsv" in path.suffixes else ","
 
 
-def file_kind(path: Path) -> str:
-    """CSV, parquet or arrow, by the ending of the file's name. Raises InputError where there is no such file."""
+def is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8, unlike a file name in another encoding."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def file_kind(path: Path) -> FileKind:
+    """The kind of file that its name tells; raises InputError for another one, and where there is none."""
     if not exists(path):
         raise InputError(f"{path}: no such file")
     if path.is_dir():
@@ -293,102 +289,6 @@ def file_kind(path: Path) -> str:
         return "CSV"
     known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
-
-
-def _open_text(path: Path, encoding: str, newline: str = "") -> io.TextIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline=newline)
-    return path.open(encoding=encoding, newline=newline)
-
-
-def _header(path: Path, fmt: CsvFormat) -> list[str]:
-    """Column names of a CSV file, checked: the CSV reader itself would rename a repeated column silently."""
-    encoding = "utf-8-sig" if fmt.encoding.lower() in ("utf-8", "utf8") else fmt.encoding
-    try:
-        with _open_text(path, encoding) as file:
-            names = next(csv.reader(file, delimiter=fmt.delimiter), None)
-    except UnicodeError:
-        raise _wrong_encoding(path, fmt) from None
-    except csv.Error as error:
-        raise InputError(f"{path}: the header is no line of CSV: {error}") from None
-    if not names:
-        what = "the file is empty" if names is None else "the first line is blank"
-        raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    first: dict[str, int] = {}
-    for position, name in enumerate(names, 1):
-        if first.setdefault(name, position) != position:  # unnamed: without a header row, the name would be a cell
-            raise InputError(
-                f"{path}: columns {first[name]} and {position} of the header have the same name; rename one of them, "
-                "or add a header row if the file has none"
-            )
-    return names
-
-
-def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
-    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
-
-
-def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
-    names = _header(path, fmt)
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    try:
-        if fmt.encoding.lower() in ("utf-8", "utf8"):
-            raw.decode("utf-8")  # the CSV reader would pass some faults on
-        else:
-            raw = raw.decode(fmt.encoding).encode("utf-8")
-    except UnicodeError:
-        raise _wrong_encoding(path, fmt) from None
-    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), names, path, fmt)
-    if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
-        raise InputError(f"{path}: the table has no rows")
-    frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
-    frame.columns = names  # the reader gives a column without a name one of its own
-    return frame if rows is None else frame.head(rows)
-
-
-def _rows_before_blank_end(lines: Iterator[str], names: list[str], path: Path, fmt: CsvFormat) -> int | None:
-    """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
-
-    Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
-    missing values. Only in a file of one column a blank line is a row, with a missing value.
-    """
-    blank, width = None, len(names)
-    for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
-        if fields == 0 and width > 1:
-            blank = blank or (row, line)
-        elif blank is not None:
-            raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
-        elif fields != width and fields > 0:
-            doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
-            raise InputError(f"{path}: row {row} has {fields} fields, the header has {width}{doubt}")
-    return None if blank is None else blank[0] - 1
-
-
-def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, int]]:
-    """For each row, the header first, its number of fields (0 for a blank line) and the number of its last line."""
-    for number, line in enumerate(lines, 1):
-        if '"' not in line:  # counting delimiters is exact, and fast
-            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
-            continue
-        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter, strict=True)
-        last = number - 1  # line at which the row before ends
-        try:
-            for row in reader:
-                blank = not row or (len(row) == 1 and not row[0].strip())
-                last = number - 1 + reader.line_num
-                yield 0 if blank else len(row), last
-        except csv.Error as error:
-            raise InputError(f"{path}: the row that begins in line {last + 1} is no CSV: {_fault(error)}") from None
-
-
-def _fault(error: csv.Error) -> str:
-    """What is wrong with a row, in words."""
-    kinds = {
-        "unexpected end of data": "a quotation mark is opened and never closed",
-        "expected after": "text follows a closing quotation mark; a quotation mark within a value is written twice",
-        "field limit": "a value is longer than 131,072 characters",
-    }
-    return next((said for mark, said in kinds.items() if mark in str(error)), "it cannot be divided into fields")
 
 
 def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:
@@ -420,19 +320,16 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
     columns: dict[str, pl.Series] = {}
     for name in names:
         try:
-            series = frame[name].to_polars().alias("")
+            columns[name] = text_of(frame[name].to_polars().alias(""))
+        except NoTextError as error:
+            raise InputError(
+                f'{source}: column "{name}" holds {error} values; '
+                "only text, numbers, dates, times and truth values can be used"
+            ) from None
         except Exception as error:  # whatever backend: its own message may quote cells
             raise InputError(
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
             ) from None
-        if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-            raise InputError(
-                f'{source}: column "{name}" holds {series.dtype} values; '
-                "only text, numbers, dates and truth values can be used"
-            )
-        if series.dtype.is_float():
-            series = series.fill_nan(None)
-        columns[name] = series.cast(pl.String)
     return pl.DataFrame(columns)
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import kanon_milp as km
-from kanon_milp.output import as_polars, csv_text
+from kanon_milp.csvfile import csv_text
+from kanon_milp.output import as_polars
 from kanon_milp.table import scan_frame
 
 TEXT = 'a,b,note\n007, x,"one, two"\n1.0,,\n1,"","""quoted"""\n'

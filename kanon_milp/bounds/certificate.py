@@ -62,9 +62,9 @@ from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_va
 from kanon_milp.bounds.rank_one import RankOneRows
 from kanon_milp.distances import ground_distance
 from kanon_milp.errors import InputError, unreadable
+from kanon_milp.files import write_file
 from kanon_milp.hierarchies import Hierarchy
 from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
-from kanon_milp.output import write_whole
 from kanon_milp.privacy import AlphaKAnonymity, DeltaDisclosure, KAnonymity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Levels
@@ -118,7 +118,8 @@ class Certificate:
     def write(self, path: str | Path) -> None:
         """Write the JSON file; it appears whole or not at all."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
-        write_whole(Path(path), lambda beside: _write_bytes(beside, text.encode()))
+        content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
+        write_file(Path(path), lambda file: file.write(content))
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
@@ -316,7 +317,3 @@ def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:
     if isinstance(requirement, TCloseness) and ground_distance(requirement.distance).name != "equal":
         return []
     return [requirement]
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    path.write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import threading
@@ -109,6 +110,9 @@ def _warnings_as_lines() -> Iterator[None]:
 
 def main() -> None:
     """Entry point: one clear line for an error, and the exit code that says what happened."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         with _terminated_like_ctrl_c(), _warnings_as_lines():
             app()

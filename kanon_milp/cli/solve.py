@@ -10,6 +10,7 @@ import typer
 from kanon_milp import display, modelfile, output, solvers
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
+from kanon_milp.files import check_target, refuse_overwriting
 from kanon_milp.problem import Objective, Problem
 from kanon_milp.result import UNVERIFIED
 from kanon_milp.run import MethodName
@@ -47,7 +48,7 @@ def solve(
     missing: options.MissingValues = "value",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
+        typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
     ] = None,
     solver: Annotated[
         str | None, typer.Option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
@@ -129,10 +130,15 @@ def solve(
             data.name,
         )
         title = data.name
-    if out is not None:
-        output.check_folder(out)
-    if certificate is not None:
-        output.check_folder(certificate.parent)
+    targets = [("--certificate", certificate), ("--log-file", log_file)]
+    written = [("--out", out / name) for name in output.FILES] if out is not None else []
+    written += [(option, path) for option, path in targets if path is not None]
+    refuse_overwriting(written, [*problem.sources, *([] if model is None else [model])])
+    for _, path in written:
+        check_target(path)
+    word = "" if out is None else output.check_output(problem, out)
+    if word and not quiet:
+        typer.echo(f"note: {word}", err=True)
     given = {
         "name": solver,
         "method": method,
@@ -151,8 +157,7 @@ def solve(
         result = solve_problem(
             problem, adapter, log_file=log_file, on_stage=line.stage, on_progress=line.progress, **chosen
         )
-    if out is not None:
-        output.write_result(result, out)
+    described = result.as_dict() if out is None else output.write_result(result, out)
     if certificate is not None and result.proof == "infeasible":
         display.say("no certificate: there is no table whose loss could be bounded", err=True)
         certificate = None
@@ -165,7 +170,7 @@ def solve(
             f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
         )
     if json:
-        typer.echo(output.json_text(result.as_dict()), nl=False)
+        display.print_json(described)
     elif not quiet:
         display.show_result(result, title, out, certificate)
         if show and result.table is not None:

@@ -97,7 +97,7 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     option_of_row: dict[str, NDArray[np.int64]] = {}
     options: list[list[Levels]] = []
     for rule in rules.columns:
-        row_option, levels = _options(rule, table.column(rule.name), released[rule.name].alias(""))
+        row_option, levels = _options(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
         option_of_row[rule.name] = row_option
         options.append(levels)
         if () in levels:

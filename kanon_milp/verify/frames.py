@@ -119,6 +119,8 @@ def _to_polars(series: nw.Series[Any]) -> pl.Series:
 
 
 def _as_text(series: pl.Series) -> pl.Series:
+    if series.dtype == pl.Duration:  # which has no cast of its own
+        return series.dt.to_string("iso")
     try:
         return series.cast(pl.String)
     except pl.exceptions.PolarsError:  # nested values have no text form of their own
