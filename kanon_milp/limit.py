@@ -7,7 +7,8 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import ParamSpec, TypeVar
@@ -94,15 +95,20 @@ class _Guard(threading.Thread):
 
     def run(self) -> None:
         """Wait for the limit, or for the end of the call."""
-        pause = _POLL
-        while not self._done.wait(pause):
-            if not self._limit.over:
-                continue
+        while not self._done.wait(_POLL):
+            if self._limit.over:
+                with _unreported(Over):
+                    self._raise()
+                return
+
+    def _raise(self) -> None:
+        """Once; and again, as long as a destructor or a callback has swallowed it."""
+        while not self._done.is_set():
             with self._lock:
                 if self._done.is_set() or not self._on_stack():
                     return
                 _raise_in(self._thread, Over)
-            pause = _AGAIN  # a destructor or a callback may swallow it
+            self._done.wait(_AGAIN)
 
     def disarm(self) -> None:
         """The call has ended: from now on nothing is raised, not even what is already under way."""
@@ -115,6 +121,17 @@ class _Guard(threading.Thread):
         while frame is not None and frame is not self._call:
             frame = frame.f_back
         return frame is not None
+
+
+@contextmanager
+def _unreported(kind: type[BaseException]) -> Iterator[None]:
+    """Python reports what destructors and callbacks cannot raise; of this kind it shall not."""
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda info: None if issubclass(info.exc_type, kind) else before(info)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:

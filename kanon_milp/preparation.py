@@ -23,7 +23,8 @@ from kanon_milp.result import Size
 from kanon_milp.rowtypes import RowTypes
 
 PREPARATION_SHARE = 0.5  # of the time limit, for candidates and for reductions each
-FEW_VECTORS, FEW_PAIRS = 2_000, 5_000_000  # level vectors that are tried where there is no time or memory for all
+FEW_SHARE = 0.25  # of what is left after it, for some of the candidates where there is no time or memory for all
+FEW_VECTORS, FEW_PAIRS = 10_000, 10_000_000  # of these at most, however much time there is
 
 STEPS = (
     "read",
@@ -171,7 +172,8 @@ def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit)
             with suppress(Over):
                 return shared.call(with_candidates, problem, types, levels), None
         shortage = Shortage(limit.reason, "interrupted" if limit.asked else "the time limit is too short")
-    few = levels.some(int(max(1, min(FEW_VECTORS, FEW_PAIRS // types.count, fits))))
+    in_time = 0.0 if limit.asked else vectors_in_time(types.count, FEW_SHARE * limit.left)
+    few = levels.some(int(max(1, min(FEW_VECTORS, FEW_PAIRS // types.count, fits, in_time))))
     message = (
         f"{shortage.message} for the candidates of {levels.count:,} patterns over {types.count:,} row types, so the "
         f"table is what {few.count:,} of the patterns give, and nothing is proven"

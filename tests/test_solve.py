@@ -323,5 +323,6 @@ def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pyte
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
     assert (counted.stop_reason, counted.exit_code, counted.proof, counted.verified) == ("error", 4, "none", True)
-    with pytest.raises(km.InputError, match="memory"):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    with pytest.raises(km.InputError, match="memory that is free is too small for the candidates"):
         km.build_model(km.Problem(table, [km.KAnonymity(2)]))
