@@ -20,6 +20,7 @@ from kanon_milp.memory import too_large, too_long
 from kanon_milp.monolithic import TOO_LATE, solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
+from kanon_milp.processes import begin_threads
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.relaxation import LARGE, network_relaxation
 from kanon_milp.result import Result
@@ -234,6 +235,7 @@ def _options(
     extra: dict[str, object] | None,
     node_limit: int | None = None,
 ) -> SolverOptions:
+    begin_threads()
     if time_limit is not None and not time_limit > 0:
         raise InputError("the time limit must be a positive number of seconds")
     if threads < 1:

@@ -17,6 +17,7 @@ import narwhals as nw
 import polars as pl
 
 from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.processes import begin_threads
 
 Missing = Literal["value", "error"]
 SYMBOL = "*"
@@ -81,6 +82,7 @@ class Table:
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
+        begin_threads()
         eager = _open_frame(frame, source)
         qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
         if len(eager) == 0:
@@ -158,6 +160,7 @@ def read_table(
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
+    begin_threads()
     kind = _kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
@@ -173,6 +176,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
+    begin_threads()
     kind = _kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if kind == "parquet":
