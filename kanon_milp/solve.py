@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
+REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 
 
@@ -155,7 +157,10 @@ def _known_bound(run: Run, asked: SolverOptions) -> tuple[Fraction | None, DualP
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
         dual = lagrangian(instance, seconds=seconds, interrupt=run.interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
-        known = improved(instance, bound, dual.multipliers, seconds, run.interrupt) * instance.levels.unit
+        with suppress(Over):  # the proof of what it has found takes as long as it takes
+            part = run.limit.part(REQUIRED_SHARE * seconds)
+            bound = part.call(improved, instance, bound, dual.multipliers, seconds, run.interrupt)
+        known = bound * instance.levels.unit
     relaxed = network_relaxation(instance)
     if relaxed is None or run.limit.over:
         return known, dual
