@@ -7,17 +7,13 @@ bound guide the search; bound and table together fix candidates and pairs; where
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.columns import RoundLimits, raise_bound, relax_and_cut
 from kanon_milp.infeasibility import explain_infeasible
@@ -58,7 +54,6 @@ def close_in(
     iterations: int | None = None,
     dask: str | None = None,
     on_progress: OnProgress | None = None,
-    interrupt: threading.Event | None = None,
 ) -> Result:
     """Bound, search, fix and solve what is left, until the gap is closed or the time is over.
 
@@ -67,11 +62,11 @@ def close_in(
     """
     instance, clock, options = run.prepared.instance, run.clock, run.options
     limit = options.time_limit if options.time_limit is not None else math.inf if iterations else DEFAULT_SECONDS
-    ends = clock.began + limit
+    ends, stop = clock.began + limit, run.interrupt or threading.Event()
     ledger = Ledger(instance.levels.unit, clock.began, on_progress)
-    with ctrl_c_sets(interrupt) as stop, open_pool(options.threads, dask) as pool:
+    with open_pool(options.threads, dask) as pool:
+        first = run.first
         with clock.step("search"):
-            first = greedy(instance)
             ledger.better(None if first is None else close_groups(instance, first))
         with clock.step("bound"):
             began = time.perf_counter()
@@ -232,24 +227,3 @@ class _Closing:
         if proven >= self.ledger.bound:
             self.dual = raised
             self.ledger.higher(proven)
-
-
-@contextmanager
-def ctrl_c_sets(interrupt: threading.Event | None) -> Iterator[threading.Event]:
-    """While the block runs, the first Ctrl-C sets the event instead of raising; the second raises."""
-    stop = interrupt or threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
 from kanon_milp.compilation import Compiled, compile_model
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.instance import Instance
 from kanon_milp.judgement import judge, objective_of, scale_of
+from kanon_milp.limit import Over
 from kanon_milp.proof import safe_bound
 from kanon_milp.result import Proof, Result
 from kanon_milp.run import Run
@@ -31,12 +30,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+TOO_LATE = "it ended before the solver could start"
+
 
 def solve_whole(
     run: Run,
     model: pyo.ConcreteModel,
     on_progress: OnProgress | None,
-    interrupt: threading.Event | None,
     *,
     own: bool,
     explain: Callable[[], str] | None = None,
@@ -49,30 +49,27 @@ def solve_whole(
     bound on the loss that is already proven. dual: multipliers that prove a part of it.
     """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
-    with clock.step("handover"):
-        compiled = compile_model(model)
-        compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+    try:
+        with clock.step("handover"):
+            compiled = run.limit.call(compile_model, model)
+            compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+    except Over:
+        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
     scale = scale_of(instance, model, compiled, own=own)
 
-    options = run.options
-    if options.time_limit is not None:
-        left = options.time_limit - clock.since_reading()
-        if left <= 0:
-            message = "the time was over before the solver could start"
-            return run.end(
-                "time_limit", "none" if known is None else "bound", bound=known, size=size, message=message, dual=dual
-            )
-        options = replace(options, time_limit=left)
+    start = first_table(run, model, compiled) if own else None
+    if run.limit.over:
+        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, size=size, dual=dual)
+    options = replace(run.options, time_limit=run.limit.seconds)
 
     def forward(point: Progress) -> None:
         if on_progress is not None:
             on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
 
     with clock.step("solve"):
-        start = first_table(run, model, compiled) if own else None
-        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
+        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=run.interrupt)
     bound = safe_bound(answer.bound, integral=scale.integral)
     if known is not None:
         bound = max(scale.to_model(known), -math.inf if bound is None else bound)
@@ -83,17 +80,10 @@ def solve_whole(
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):
                 message = explain()
-        known = None if proof == "infeasible" else scale.exact(bound)
-        return run.end(
-            reason,
-            proof,
-            bound=known,
-            size=size,
-            trajectory=trajectory,
-            version=answer.version,
-            message=message,
-            dual=dual,
-        )
+        seen: dict[str, Any] = {"size": size, "trajectory": trajectory, "version": answer.version, "dual": dual}
+        if proof == "infeasible":
+            return run.end(reason, proof, message=message, **seen)
+        return run.end_without(reason, message, own=own, bound=scale.exact(bound), **seen)
     with clock.step("assign"):
         assignment = assignment_of(instance, model, compiled, answer.x, own=own)
     released = run.release(assignment)
@@ -124,10 +114,7 @@ def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[
         return None
     if Capability.PARTIAL_START not in run.adapter.capabilities:
         return None
-    found = greedy(instance)
-    if found is None:
-        return None
-    return start_of(instance, model, compiled, found)
+    return None if run.first is None else start_of(instance, model, compiled, run.first)
 
 
 def start_of(

@@ -6,13 +6,12 @@ pattern of the pattern-guided paper (□ keep, ⋆ suppress) is a level vector, 
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,7 @@ from kanon_milp.table import Table
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
+COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
 KEEP = ("keep", "□")
 SUPPRESS = ("*", "⋆")
@@ -224,6 +224,17 @@ class Levels:
         """The fully suppressed level vector."""
         return np.array([c.height for c in self.columns], dtype=np.int16)
 
+    def some(self, number: int) -> Levels:
+        """About so many level vectors, as many from each range of costs, the fully suppressed one if it is allowed."""
+        order = np.argsort(self.costs, kind="stable")
+        edges = np.linspace(self.costs[order[0]], self.costs[order[-1]], COST_RANGES + 1)[1:-1]
+        ranges = np.split(order, np.searchsorted(self.costs[order], edges, side="right"))
+        each = -(-number // COST_RANGES)
+        picked = [part[np.linspace(0, len(part) - 1, min(each, len(part))).round().astype(int)] for part in ranges]
+        top = np.flatnonzero((self.vectors == self.top).all(axis=1))
+        chosen = np.unique(np.concatenate([*picked, top]))
+        return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
+
 
 def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
     """Check a recoding against a table and turn it into level vectors with integer costs.
@@ -254,10 +265,7 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
         vectors = _all_vectors(columns)
     else:
         vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
-    per_row = [
-        sum((c.costs[v] for c, v in zip(columns, vector, strict=True)), Fraction(0)) for vector in vectors.tolist()
-    ]
-    costs, unit = _as_integers(per_row)
+    costs, unit = _row_costs(columns, vectors)
     if costs.size and int(costs.max()) * table.n > 2**50:
         raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
     return Levels(tuple(columns), vectors, costs, unit)
@@ -319,17 +327,25 @@ def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
         raise InputError(
             f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible; name the allowed ones in a pattern mask"
         )
-    return np.array(list(itertools.product(*(range(c.height + 1) for c in columns))), dtype=np.int16)
+    grid = np.indices([c.height + 1 for c in columns], dtype=np.int16)
+    return np.ascontiguousarray(grid.reshape(len(columns), count).T)
 
 
-def _as_integers(values: Sequence[Fraction]) -> tuple[NDArray[np.int64], Fraction]:
-    """Write fractions as whole multiples of their largest common unit."""
-    denominator = math.lcm(*(v.denominator for v in values))
-    whole = [int(v * denominator) for v in values]
-    divisor = math.gcd(*whole) or 1
-    if max(whole, default=0) // divisor > 2**50:
+def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16]) -> tuple[NDArray[np.int64], Fraction]:
+    """What a row loses under each level vector, as whole multiples of their largest common unit."""
+    denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))
+    whole = [[int(cost * denominator) for cost in c.costs] for c in columns]
+    # sums that may be too large for a machine word are added as Python's own integers
+    kind = np.int64 if sum(map(max, whole)) < 2**62 else object
+    sums = np.zeros(len(vectors), dtype=kind)
+    for j, costs in enumerate(whole):
+        sums += np.array(costs, dtype=kind)[vectors[:, j]]
+    divisor = int(np.gcd.reduce(sums)) if len(sums) else 0
+    if divisor == 0:
+        return np.zeros(len(sums), dtype=np.int64), Fraction(1)
+    if int(sums.max()) // divisor > 2**50:
         raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
-    return np.array([w // divisor for w in whole], dtype=np.int64), Fraction(divisor, denominator)
+    return (sums // divisor).astype(np.int64), Fraction(divisor, denominator)
 
 
 def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:

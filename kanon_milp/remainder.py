@@ -14,6 +14,8 @@ from kanon_milp.bounds import round_dual
 from kanon_milp.compilation import compile_model
 from kanon_milp.instance import Instance
 from kanon_milp.ledger import Ledger
+from kanon_milp.limit import Limit, Over
+from kanon_milp.memory import too_long
 from kanon_milp.monolithic import assignment_of, start_of, whole_assignment
 from kanon_milp.proof import WHOLE_GAP, safe_bound
 from kanon_milp.reductions.base import Dropped, restore
@@ -82,11 +84,16 @@ class Remainder:
         return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.run.prepared.instance)
 
     def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
-        run, ledger = self.run, self.ledger
-        with run.clock.step("build"):
-            model = run.prepared.formulation.build(rest)
-        with run.clock.step("handover"):
-            compiled = whole_assignment(rest, compile_model(model), model)
+        run, ledger, limit = self.run, self.ledger, Limit(self.ends, self.stop)
+        if too_long(rest, limit.seconds):
+            return (0, 0), None
+        try:
+            with run.clock.step("build"):
+                model = limit.call(run.prepared.formulation.build, rest)
+            with run.clock.step("handover"):
+                compiled = whole_assignment(rest, limit.call(compile_model, model), model)
+        except Over:
+            return (0, 0), None
         size = (compiled.linear.variables, compiled.linear.constraints)
         left = self.ends - time.perf_counter()
         if left <= 0:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.algorithms.greedy import greedy, suppress_all
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.expansion import expand
+from kanon_milp.judgement import Scale, judge
+from kanon_milp.limit import Limit
 from kanon_milp.preparation import Clock, Prepared
 from kanon_milp.result import Proof, Result, Size, SolverRun
-from kanon_milp.solvers import SolverAdapter, SolverOptions
+from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.verify import Report, verify
 
 if TYPE_CHECKING:
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 
 MethodName = Literal["auto", "milp", "search"]
 METHODS = ("auto", "milp", "search")
+FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
 
@@ -36,13 +43,34 @@ class Released:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One call of `solve`. method: whether one model is solved, or a search closes in on the bound."""
+    """One call of `solve`.
+
+    method: whether one model is solved, or a search closes in on the bound. interrupt: set by whoever wants it to stop.
+    """
 
     prepared: Prepared
     adapter: SolverAdapter
     options: SolverOptions
     clock: Clock
     method: MethodName = "milp"
+    interrupt: threading.Event | None = None
+
+    @property
+    def limit(self) -> Limit:
+        """When it has to end."""
+        return limit_of(self.clock, self.options, self.interrupt)
+
+    @cached_property
+    def first(self) -> Assignment | None:
+        """A table to begin with and to end with if there is no better one: greedy, or all rows suppressed; None where
+        not even these can be.
+
+        It may take its least time also after the limit. Whether it satisfies the problem is for the verifier to say.
+        """
+        instance = self.prepared.instance
+        with self.clock.step("search"):
+            found = greedy(instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
+            return suppress_all(instance) if found is None else found
 
     def release(self, assignment: Assignment) -> Released:
         """The table of an assignment over the reduced instance, verified."""
@@ -53,6 +81,48 @@ class Run:
         with self.clock.step("verify"):
             report = verify(problem, table, partition=release.group.tolist())
         return Released(table, release.group, report)
+
+    def end_without(
+        self,
+        reason: str,
+        message: str,
+        *,
+        own: bool = True,
+        bound: Fraction | None = None,
+        size: tuple[int, int] = (0, 0),
+        trajectory: Trajectory = (),
+        version: str | None = None,
+        dual: DualPoint | None = None,
+    ) -> Result:
+        """The result where no solver has given a table: the first table, if it satisfies the problem.
+
+        own: the model is as the package declares it; of a user's own rows the first table knows nothing.
+        """
+        problem = self.prepared.problem
+        proof: Proof = "none" if bound is None else "bound"
+        released = self.release(self.first) if own and self.first is not None else None
+        objective = None
+        if released is not None and not released.report.ok:
+            released = None
+        if released is not None:
+            loss = problem.objective == "loss"
+            objective = released.report.cost if loss else Fraction(released.report.groups)
+            unit = self.prepared.instance.levels.unit if loss else Fraction(1)
+            scale = Scale(-1 if problem.objective == "max_groups" else 1, unit, integral=True)
+            known = None if bound is None else scale.to_model(bound)
+            reason, proof, bound, message = judge(StopReason(reason), message, released.report, objective, known, scale)
+        return self.end(
+            reason,
+            proof,
+            objective=objective,
+            bound=bound,
+            released=released,
+            size=size,
+            trajectory=trajectory,
+            version=version,
+            message=message,
+            dual=dual,
+        )
 
     def end(
         self,
@@ -96,3 +166,8 @@ class Run:
             reductions=self.prepared.reduction_sizes,
             dual=dual,
         )
+
+
+def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:
+    """The time limit counts from the moment when the table has been read."""
+    return Limit(math.inf if options.time_limit is None else clock.began + options.time_limit, interrupt)

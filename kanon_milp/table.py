@@ -25,6 +25,7 @@ from kanon_milp.arguments import (
 )
 from kanon_milp.csvfile import NoTextError, read_csv, scan_csv, text_of
 from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
+from kanon_milp.processes import begin_threads
 from kanon_milp.roles import Names, Roles, warning
 
 Missing = Literal["value", "error"]
@@ -120,6 +121,7 @@ class Table:
         text(symbol, "symbol")
         if not symbol:
             raise InputError("symbol: the suppression symbol must not be empty")
+        begin_threads()
         eager, own_names = open_frame(frame, source)
         roles.check(eager.columns, source)
         if len(eager) == 0:
@@ -240,6 +242,7 @@ def read_table(
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
+    begin_threads()
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
@@ -254,6 +257,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
+    begin_threads()
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     if not is_text(str(path)):  # the library takes no such name

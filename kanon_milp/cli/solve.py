@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp import display, modelfile, output, solvers
-from kanon_milp.cli import options
+from kanon_milp.cli import options, signals
 from kanon_milp.errors import InputError
 from kanon_milp.files import check_target, refuse_overwriting
 from kanon_milp.problem import Objective, Problem
-from kanon_milp.result import UNVERIFIED
+from kanon_milp.result import UNVERIFIED, Result
 from kanon_milp.run import MethodName
+from kanon_milp.signals import ctrl_c_sets
 from kanon_milp.solve import solve as solve_problem
 from kanon_milp.table import read_table
 
@@ -153,30 +154,47 @@ def solve(
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
-    with display.live(adapter.name, enabled=not (quiet or json)) as line:
-        result = solve_problem(
-            problem, adapter, log_file=log_file, on_stage=line.stage, on_progress=line.progress, **chosen
-        )
-    described = result.as_dict() if out is None else output.write_result(result, out)
-    if certificate is not None and result.proof == "infeasible":
-        display.say("no certificate: there is no table whose loss could be bounded", err=True)
-        certificate = None
-    elif certificate is not None:
-        result.certificate.write(certificate)
-    searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
-    if searching and result.solver.method == "milp" and not quiet:
-        options_named = " and ".join(searching)
-        display.say(
-            f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
-        )
-    if json:
-        display.print_json(described)
-    elif not quiet:
-        display.show_result(result, title, out, certificate)
-        if show and result.table is not None:
-            display.show_groups(result)
-    wrong = "" if read is None else read.contradiction(result)
-    if wrong:
-        typer.echo(f"error: {wrong}", err=True)
+    with ctrl_c_sets(None) as stop:
+        with display.live(adapter.name, enabled=not (quiet or json)) as line:
+            result = solve_problem(
+                problem,
+                adapter,
+                log_file=log_file,
+                on_stage=line.stage,
+                on_progress=line.progress,
+                interrupt=stop,
+                **chosen,
+            )
+        described = result.as_dict() if out is None else output.write_result(result, out)
+        if certificate is not None and result.proof == "infeasible":
+            display.say("no certificate: there is no table whose loss could be bounded", err=True)
+            certificate = None
+        elif certificate is not None:
+            result.certificate.write(certificate)
+        searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
+        if searching and result.solver.method == "milp" and not quiet:
+            options_named = " and ".join(searching)
+            display.say(
+                f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+            )
+        if json:
+            display.print_json(described)
+        elif not quiet:
+            display.show_result(result, title, out, certificate)
+            if show and result.table is not None:
+                display.show_groups(result)
+        if stop.is_set():
+            display.say(f"interrupted: {_what_is_left(result)}", err=True)
+        wrong = "" if read is None else read.contradiction(result)
+        if wrong:
+            display.say(f"error: {wrong}", err=True)
+        signals.answer = "ignore"
     refuted = wrong and (result.is_optimal or result.proof == "infeasible")
     raise typer.Exit(UNVERIFIED if refuted else result.exit_code)
+
+
+def _what_is_left(result: Result) -> str:
+    """What came of a run that somebody has interrupted."""
+    if result.stop_reason != "interrupted":
+        return "the result was complete"
+    return "this is the best table so far" if result.verified else "there was no table yet"

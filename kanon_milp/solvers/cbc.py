@@ -47,8 +47,8 @@ from kanon_milp.solvers.common import (
 )
 from kanon_milp.solvers.mps import mps_lines
 
-_PATIENCE = 10.0  # seconds between asking CBC to stop and killing it
-_OVERTIME = 5.0  # seconds, and a tenth of the limit, that CBC may take beyond its time limit
+_PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
+_OVERTIME = 2.0  # seconds, or a fiftieth of the limit, that CBC may take beyond its time limit
 _VIOLATION = 1e-5  # relative to the largest value; a point beyond that is not the model's
 
 
@@ -142,7 +142,7 @@ def _run(
                 file.writelines(lines)
         left = recorder.left(options)
         log = LogReader(model.offset, recorder, options.log_file)
-        limit_seconds = None if left is None else left + max(_OVERTIME, 0.1 * left)
+        limit_seconds = None if left is None else left + max(_OVERTIME, 0.02 * left)
         ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
         return _read(folder, model, options, log=log, ended=ended, watch=watch)
 

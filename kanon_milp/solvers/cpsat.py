@@ -49,7 +49,7 @@ from kanon_milp.solvers.common import (
 from kanon_milp.solvers.whole import WholeModel, whole_model
 
 _OLDEST = (9, 15)  # of OR-tools
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _SCRIPT = Path(__file__).with_name("cpsat_process.py")
 # of `WholeModel`
 _PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lower", "upper")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import importlib
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # variables but one are fixed, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended
 # after it).
 _UNSAFE_RULE = 1 << 16
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
+_LAST_SECONDS = 5.0  # for one that was left behind, at the end of the process
 _COMPLETION_SECONDS = 10.0
 _MOMENT = 1.0  # models that took no longer ...
 _SMALL = 5000  # ... and have no more variables are solved a second time without presolve
@@ -227,9 +229,11 @@ def _run(
         finally:
             done.set()
 
-    threading.Thread(target=work, name="highs", daemon=True).start()
+    thread = threading.Thread(target=work, name="highs", daemon=True)
+    thread.start()
     reacted = watch.wait(done, _PATIENCE, seconds=recorder.left(options))
     if not reacted:
+        atexit.register(_part, thread, lambda: [highs.stopCallback(kind) for kind in kinds.__members__.values()])
         asked = "its time limit" if watch.late else "the interruption"
         message = f"HiGHS did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
@@ -239,6 +243,13 @@ def _run(
     if watch.late and outcome.reason is StopReason.INTERRUPTED:
         outcome = dataclasses.replace(outcome, reason=StopReason.TIME_LIMIT)
     return outcome
+
+
+def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
+    """At the end of the process: what was left behind must not call back any more, or it brings the process down."""
+    thread.join(_LAST_SECONDS)
+    if thread.is_alive():
+        silence()
 
 
 def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Outcome:

@@ -42,7 +42,7 @@ from kanon_milp.solvers.common import (
     usable_start,
 )
 
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _VIOLATION = 1e-5  # relative to the largest value; PuLP's text files have about eight digits
 _CBC_SEEDS = ("randomSeed", "randomCbcSeed")
 

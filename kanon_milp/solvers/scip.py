@@ -40,7 +40,7 @@ from kanon_milp.solvers.common import (
 
 _OLDEST = (10, 0)  # of SCIP; the first with an event for a better dual bound
 _INFINITY = 1e20  # from there on SCIP takes a number as infinite
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _REASONS = {
     "optimal": StopReason.OPTIMAL,
     "gaplimit": StopReason.OPTIMAL,  # `judge` says what it is worth
