@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.algorithms.greedy import greedy, one_group
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.expansion import expand
+from kanon_milp.judgement import Verdict
 from kanon_milp.preparation import Clock, Prepared
-from kanon_milp.result import Proof, Result, Size, SolverRun
+from kanon_milp.result import Result, Size, SolverRun
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.verify import Report, verify
 
@@ -35,6 +38,14 @@ class Released:
 
 
 @dataclass(frozen=True, eq=False)
+class Found:
+    """A table with its objective, None where the verifier cannot tell it."""
+
+    released: Released
+    objective: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """One call of `solve`. method: whether one model is solved, or a search closes in on the bound."""
 
@@ -43,6 +54,29 @@ class Run:
     options: SolverOptions
     clock: Clock
     method: MethodName = "milp"
+
+    @cached_property
+    def greedy(self) -> Assignment | None:
+        """The greedy table over the reduced instance, where there is one."""
+        return greedy(self.prepared.instance)
+
+    def constructed(self, better_than: Fraction | None = None) -> Found | None:
+        """A verified table that no solver has made, with a better objective than this one; None if there is none.
+
+        Greedy's, or the one with all rows in one group.
+        """
+        problem, unit = self.prepared.problem, self.prepared.instance.levels.unit
+        sign = -1 if problem.objective == "max_groups" else 1
+        for table in (self.greedy, one_group(self.prepared.instance)):
+            if table is None:
+                continue
+            groups = Fraction(len(np.unique(table.candidate)))
+            objective = table.cost * unit if problem.objective == "loss" else groups
+            if better_than is None or sign * objective < sign * better_than:
+                released = self.release(table)
+                if released.report.ok:
+                    return Found(released, objective)
+        return None
 
     def release(self, assignment: Assignment) -> Released:
         """The table of an assignment over the reduced instance, verified."""
@@ -56,19 +90,16 @@ class Run:
 
     def end(
         self,
-        reason: str,
-        proof: Proof,
+        verdict: Verdict,
+        found: Found | None = None,
         *,
-        objective: Fraction | None = None,
-        bound: Fraction | None = None,
-        released: Released | None = None,
         size: tuple[int, int] = (0, 0),
         trajectory: Trajectory = (),
         version: str | None = None,
-        message: str = "",
         dual: DualPoint | None = None,
     ) -> Result:
         """The result; `size` is the model's number of variables and constraints."""
+        released = None if found is None else found.released
         instance = self.prepared.instance
         types, candidates = instance.types, instance.candidates
         formulation = self.prepared.formulation.name
@@ -77,10 +108,11 @@ class Run:
             dual = dual.spread(self.prepared.restore_values)
         return Result(
             problem=self.prepared.problem,
-            stop_reason=reason,
-            proof=proof,
-            exact_objective=objective,
-            exact_bound=bound,
+            stop_reason=verdict.reason,
+            proof=verdict.proof,
+            backed_by=() if verdict.proof == "none" else verdict.bound.backed_by,
+            exact_objective=None if found is None else found.objective,
+            exact_bound=verdict.bound.value,
             table=released.table if released is not None and shown else None,
             groups=released.groups if released is not None and shown else None,
             report=None if released is None else released.report,
@@ -92,7 +124,7 @@ class Run:
             row_types=self.prepared.row_types,
             seconds=self.clock.total(),
             trajectory=trajectory,
-            message=message,
+            message=verdict.message,
             reductions=self.prepared.reduction_sizes,
             dual=dual,
         )

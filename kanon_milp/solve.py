@@ -5,26 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.conflict import find_conflict
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.judgement import UNKNOWN, Bound, Verdict
 from kanon_milp.memory import too_large
 from kanon_milp.monolithic import solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.problem import Problem
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.relaxation import LARGE, network_relaxation
-from kanon_milp.result import Proof, Result
-from kanon_milp.run import METHODS, MethodName, Run
+from kanon_milp.result import Result
+from kanon_milp.run import METHODS, Found, MethodName, Run
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _solve(
     options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
     run = Run(prepared, adapter, options, clock)
     if prepared.obstacle is not None:
-        return run.end("infeasible", "infeasible", message=prepared.obstacle)
+        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), prepared.obstacle))
     known, dual = _known_bound(run, asked, interrupt)
     left = None if asked.time_limit is None else asked.time_limit - clock.since_reading()
     obstacle = too_large(prepared.instance, left)
@@ -141,38 +140,37 @@ def _solve(
     return solve_whole(run, model, on_progress, interrupt, own=True, explain=why, known=known, dual=dual)
 
 
-def _without_model(run: Run, obstacle: str, known: Fraction | None, dual: DualPoint | None) -> Result:
+def _without_model(run: Run, obstacle: str, known: Bound, dual: DualPoint | None) -> Result:
     """The greedy table and the bound that is known, for a model that is too large to be declared."""
     problem = run.prepared.problem
     plain = problem.objective == "loss" and not side_constraints(problem)
     with run.clock.step("search"):
-        found = greedy(run.prepared.instance) if plain else None
-    proof: Proof = "none" if known is None else "bound"
-    if found is None:
-        return run.end("error", proof, bound=known, message=obstacle, dual=dual)
-    released = run.release(found)
-    cost = released.report.cost
-    return run.end("error", proof, objective=cost, bound=known, released=released, message=obstacle, dual=dual)
+        assignment = run.greedy if plain else None
+    found = None
+    if assignment is not None:
+        released = run.release(assignment)
+        found = Found(released, released.report.cost)
+    return run.end(Verdict("error", "none" if known.value is None else "bound", known, obstacle), found, dual=dual)
 
 
-def _known_bound(
-    run: Run, asked: SolverOptions, interrupt: threading.Event | None
-) -> tuple[Fraction | None, DualPoint | None]:
+def _known_bound(run: Run, asked: SolverOptions, interrupt: threading.Event | None) -> tuple[Bound, DualPoint | None]:
     """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     if run.prepared.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
-        return None, None
+        return UNKNOWN, None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
     from kanon_milp.bounds.required import improved
 
+    unit = instance.levels.unit
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
         dual = lagrangian(instance, seconds=seconds, interrupt=interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
-        known = improved(instance, bound, dual.multipliers, seconds, interrupt) * instance.levels.unit
+        better = improved(instance, bound, dual.multipliers, seconds, interrupt)
+        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
     relaxed = network_relaxation(instance)
     if relaxed is None:
         return known, dual
@@ -182,7 +180,7 @@ def _known_bound(
         inner = Clock()
         prepared = prepare_for(relaxed, run.prepared.formulation, inner, merge=True)
         easier = _solve(prepared, run.adapter, quick, inner, interrupt=interrupt, explain=False)
-    return max(known, easier.exact_bound or known), dual
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:

@@ -48,6 +48,18 @@ def greedy(instance: Instance) -> Assignment | None:
     return _place_rest(instance, judge, int(last[0]), left, rows)
 
 
+def one_group(instance: Instance) -> Assignment | None:
+    """All rows in the fully suppressed candidate, whatever is required; None where there is no such candidate."""
+    candidates, levels = instance.candidates, instance.levels
+    last = np.flatnonzero((levels.vectors[candidates.vector] == levels.top).all(axis=1))
+    if not len(last):
+        return None
+    pairs = _pairs(instance, int(last[0]))
+    rows = np.zeros(candidates.pairs, dtype=np.int64)
+    rows[pairs] = instance.types.counts[candidates.members[pairs]]
+    return Assignment.from_pairs(instance, rows)
+
+
 def _place_rest(instance: Instance, judge: _Judge, g: int, left: Ints, rows: Ints) -> Assignment | None:
     """Suppress what is left, and with it the cheapest groups until the requirements are satisfied."""
     candidates, pairs = instance.candidates, _pairs(instance, g)
