@@ -20,6 +20,7 @@ from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
 
 _DENOMINATOR = 1000  # largest one that a coefficient of a user's objective may have to be a fraction
+_ROUNDING = 1e-14  # of coefficients that were multiplied in floating point, such as 3 · 0.3
 _STEPS = 1_000_000  # most steps that a unit of it may have
 
 
@@ -102,7 +103,7 @@ def _steps(linear: LinearModel) -> int:
     for value in {linear.offset, *linear.c.tolist()}:
         simple = Fraction(value).limit_denominator(_DENOMINATOR)
         steps = math.lcm(steps, simple.denominator)
-        if float(simple) != value or steps > _STEPS:
+        if not math.isclose(simple, value, rel_tol=_ROUNDING) or steps > _STEPS:
             return 0
     return steps
 

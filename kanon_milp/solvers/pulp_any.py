@@ -44,6 +44,12 @@ from kanon_milp.solvers.common import (
 )
 
 _PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+# as in the adapter of SCIP, in the words of its interfaces
+_SAFE = {
+    "SCIP_PY": ("misc/allowweakdualreds=0",),
+    "SCIP_CMD": ("misc/allowweakdualreds=FALSE",),
+    "FSCIP_CMD": ("misc/allowweakdualreds=FALSE",),
+}
 _CBC_SEEDS = ("randomSeed", "randomCbcSeed")
 
 
@@ -191,13 +197,15 @@ class PulpAdapter(SolverAdapter):
         }
         chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
         chosen.update(options.extra)
+        own = list(_SAFE.get(self.solver, ()))
         if self._is_cbc():
             seed = 1 + options.seed % MAX_SEED  # CBC takes 0 for "draw one"
-            own = [f"{name} {seed}" for name in _CBC_SEEDS]
-            extra = options.extra.get("options", ())
-            chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
+            own += [f"{name} {seed}" for name in _CBC_SEEDS]
         elif self._takes_seed():
             chosen.setdefault("random_seed", options.seed)
+        if own:  # the user's own come later, and so win
+            extra = options.extra.get("options", ())
+            chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _pulp().getSolver(self.solver, **chosen)

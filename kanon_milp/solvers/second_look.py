@@ -85,7 +85,7 @@ def _usable(result: SolverResult, model: LinearModel) -> SolverResult:
 
 def _limit(first: SolverResult, model: LinearModel, options: SolverOptions, seconds: float) -> float | None:
     """Seconds for the second look; None if there is nothing to look at or no time to."""
-    claims = first.x is not None and first.bound is not None and first.stop_reason is not StopReason.INTERRUPTED
+    claims = first.bound is not None and first.stop_reason is not StopReason.INTERRUPTED
     if first.stop_reason is StopReason.INFEASIBLE:
         limit = CONFIRMATION
     elif claims and seconds <= MOMENT and model.variables <= SMALL:
@@ -125,6 +125,8 @@ def _settled(first: SolverResult, second: SolverResult, grid: Grid, other_grid: 
             f"({second.stop_reason.value}) contradict each other: the better table is kept, and neither is believed"
         )
         return replace(better, stop_reason=StopReason.ERROR, bound=None, message=message, backed_by=())
+    if first.x is None:
+        better = first  # it stopped before it had any
     if first.stop_reason is StopReason.INFEASIBLE:
         agreed = second.stop_reason is StopReason.INFEASIBLE
     else:
