@@ -94,12 +94,13 @@ def close_in(
                 closing.raise_bound()
             with clock.step("search"):
                 closing.search_again()
-        size, answer = (0, 0), None
-        if closing.why() is not StopReason.OPTIMAL and not stop.is_set():
-            size, answer = Remainder(run, closing.dual, ledger, stop, ends).solve()
-        reason = closing.why() if answer is None else answer.stop_reason
+        size, reason, message = (0, 0), closing.why(), ""
+        rest = Remainder(run, closing.dual, ledger, stop, ends)
+        if reason is not StopReason.OPTIMAL and not stop.is_set():
+            size, stopped, message = rest.solve()
+            reason = stopped or closing.why()
         dual, lost = closing.dual, pool.losses()
-    message = "; ".join(each for each in ("" if answer is None else answer.message, lost) if each)
+    message = "; ".join(each for each in (message, lost) if each)
     scale = Scale(1, instance.levels.unit, Grid())
     bound = Bound(ledger.bound * instance.levels.unit, ledger.backed_by)
     trajectory = tuple(ledger.trajectory)
@@ -107,11 +108,11 @@ def close_in(
     if ledger.best is not None:
         released = run.release(ledger.best)
         found = Found(released, released.report.cost)
-    if answer is not None and reason is StopReason.INFEASIBLE:
+    if reason is StopReason.INFEASIBLE:
         found = found or run.constructed()
         if found is None:
             why = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
-            verdict = Verdict("infeasible", "infeasible", Bound(None, answer.backed_by), why)
+            verdict = Verdict("infeasible", "infeasible", Bound(None, rest.backed_by), why)
             return run.end(verdict, size=size, trajectory=trajectory)
         reason, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
     if found is None:

@@ -16,7 +16,7 @@ from kanon_milp.compilation import compile_model
 from kanon_milp.instance import Instance
 from kanon_milp.ledger import Ledger
 from kanon_milp.monolithic import assignment_of, start_of, whole_assignment
-from kanon_milp.proof import WHOLE_GAP, Grid
+from kanon_milp.proof import WHOLE_GAP, Backing, Grid
 from kanon_milp.reductions.base import Dropped, restore
 from kanon_milp.reductions.fixing import ReducedCosts
 from kanon_milp.run import Run
@@ -45,34 +45,41 @@ class _Call(threading.Event):
 
 @dataclass(eq=False)
 class Remainder:
-    """The models of what a better table could use, until nothing better is left, or the time is over."""
+    """The models of what a better table could use, until nothing better is left, or the time is over.
+
+    backed_by: who stands behind the last answer.
+    """
 
     run: Run
     dual: DualPoint
     ledger: Ledger
     stop: threading.Event
     ends: float
+    backed_by: tuple[Backing, ...] = ()
 
-    def solve(self) -> tuple[tuple[int, int], SolverResult | None]:
-        """Number of variables and constraints of the last model, and what the solver says of it.
+    def solve(self) -> tuple[tuple[int, int], StopReason | None, str]:
+        """Number of variables and constraints of the last model, why it stopped, and what the solver says.
 
-        None: no solver has had the last word, because too much is left or the time is over.
+        None: no solver has run, because too much is left or the time is over.
         """
-        size, answer = (0, 0), None
+        size, reason, message = (0, 0), None, ""
         while True:
             before = self.ledger.best
             if time.perf_counter() >= self.ends:
-                return size, answer
+                return size, reason, message
             step = self._fixed(None if before is None else before.cost)
             rest = self.run.prepared.instance if step is None else step.instance
             if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:
-                return size, answer
+                return size, reason, message
             size, answer = self._solve(rest, step)
+            if answer is None:
+                return size, reason, message
+            reason, message, self.backed_by = answer.stop_reason, answer.message, answer.backed_by
             best = self.ledger.best
-            if answer is None or answer.stop_reason is not StopReason.INTERRUPTED or self.stop.is_set():
-                return size, answer
+            if reason is not StopReason.INTERRUPTED or self.stop.is_set():
+                return size, reason, message
             if best is before or best is None or best.cost <= self.ledger.bound:
-                return size, None
+                return size, None, message
 
     def _fixed(self, incumbent: int | None) -> Dropped | None:
         """What is left for tables no dearer than the incumbent: it is among them, so there is a complete start."""
