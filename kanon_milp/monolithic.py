@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyomo.environ as pyo
@@ -18,12 +16,12 @@ from kanon_milp.compilation import Compiled, compile_model
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.instance import Instance
-from kanon_milp.judgement import judge, objective_of, scale_of
+from kanon_milp.judgement import UNKNOWN, Bound, Verdict, judge, objective_of, scale_of
 from kanon_milp.limit import Over
-from kanon_milp.proof import safe_bound
-from kanon_milp.result import Proof, Result
-from kanon_milp.run import Run
+from kanon_milp.result import Result
+from kanon_milp.run import Found, Run
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
+from kanon_milp.solvers.second_look import solve_checked
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -40,7 +38,7 @@ def solve_whole(
     *,
     own: bool,
     explain: Callable[[], str] | None = None,
-    known: Fraction | None = None,
+    known: Bound = UNKNOWN,
     dual: DualPoint | None = None,
 ) -> Result:
     """Hand a problem's whole model over, solve it, assign rows, verify and judge.
@@ -48,7 +46,7 @@ def solve_whole(
     own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known: a
     bound on the loss that is already proven. dual: multipliers that prove a part of it.
     """
-    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
+    instance, clock = run.prepared.instance, run.clock
     try:
         with clock.step("handover"):
             compiled = run.limit.call(compile_model, model)
@@ -57,7 +55,7 @@ def solve_whole(
         return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
-    scale = scale_of(instance, model, compiled, own=own)
+    scale = scale_of(instance, model, compiled, run.adapter, own=own)
 
     start = first_table(run, model, compiled) if own else None
     if run.limit.over:
@@ -69,42 +67,40 @@ def solve_whole(
             on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
 
     with clock.step("solve"):
-        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=run.interrupt)
-    bound = safe_bound(answer.bound, integral=scale.integral)
-    if known is not None:
-        bound = max(scale.to_model(known), -math.inf if bound is None else bound)
+        answer = solve_checked(
+            run.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=run.interrupt
+        )
+    bound = Bound(scale.proven(answer.bound), answer.backed_by)
+    if known.value is not None:
+        bound = known.and_also(bound)
     trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
-    if answer.x is None:
-        reason, proof, message = _claim_without_point(answer, bound, run)
-        if proof == "infeasible" and explain is not None:
+    table = None
+    if answer.x is not None:
+        with clock.step("assign"):
+            assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+        released = run.release(assignment)
+        table = Found(
+            released, objective_of(run.prepared.problem, model, compiled, answer, released.report, scale, own=own)
+        )
+    rival = bound.value if table is None else table.objective
+    # without a point the first table is taken, whatever stopped the solver; with one, where it is better
+    ours = run.constructed(better_than=None if table is None else rival) if own else None
+    if ours is not None:
+        table = ours
+    elif answer.x is not None and not own:
+        compiled.load(answer.x)
+    if table is None:
+        verdict = _without_point(answer, bound, known, run)
+        if verdict.proof == "infeasible" and explain is not None:
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):
-                message = explain()
-        seen: dict[str, Any] = {"size": size, "trajectory": trajectory, "version": answer.version, "dual": dual}
-        if proof == "infeasible":
-            return run.end(reason, proof, message=message, **seen)
-        return run.end_without(reason, message, own=own, bound=scale.exact(bound), **seen)
-    with clock.step("assign"):
-        assignment = assignment_of(instance, model, compiled, answer.x, own=own)
-    released = run.release(assignment)
-    if not own:
-        compiled.load(answer.x)
-    objective = objective_of(problem, model, compiled, answer, released.report, scale, own=own)
-    reason, proof, exact_bound, message = judge(
-        answer.stop_reason, answer.message, released.report, objective, bound, scale
-    )
-    return run.end(
-        reason,
-        proof,
-        objective=objective,
-        bound=exact_bound,
-        released=released,
-        size=size,
-        trajectory=trajectory,
-        version=answer.version,
-        message=message,
-        dual=dual,
-    )
+                verdict = replace(verdict, message=explain())
+        return run.end(verdict, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+    stopped, message = answer.stop_reason, answer.message
+    if stopped is StopReason.INFEASIBLE:
+        stopped, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
+    verdict = judge(stopped, message, table.released.report, table.objective, bound, scale)
+    return run.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
 
 
 def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
@@ -112,9 +108,9 @@ def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[
     problem, instance = run.prepared.problem, run.prepared.instance
     if problem.network or problem.objective != "loss" or side_constraints(problem):
         return None
-    if Capability.PARTIAL_START not in run.adapter.capabilities:
+    if Capability.PARTIAL_START not in run.adapter.capabilities or run.first is None:
         return None
-    return None if run.first is None else start_of(instance, model, compiled, run.first)
+    return start_of(instance, model, compiled, run.first)
 
 
 def start_of(
@@ -167,13 +163,12 @@ def assignment_of(
     return assignment
 
 
-def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
+def _without_point(answer: SolverResult, bound: Bound, known: Bound, run: Run) -> Verdict:
+    """What is left of an answer without a point."""
     if answer.stop_reason is StopReason.INFEASIBLE:
-        return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+        message = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+        return Verdict("infeasible", "infeasible", Bound(None, answer.backed_by), message)
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
-        return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
-    return (
-        "error",
-        "none",
-        answer.message or f"the solver ended as {answer.stop_reason.value} without a table",
-    )
+        return Verdict(answer.stop_reason.value, "none" if bound.value is None else "bound", bound, answer.message)
+    message = answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
+    return Verdict("error", "none", known, message)

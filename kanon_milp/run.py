@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from kanon_milp.algorithms.greedy import greedy, suppress_all
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.expansion import expand
-from kanon_milp.judgement import Scale, judge
+from kanon_milp.judgement import UNKNOWN, Bound, Scale, Verdict, judge
 from kanon_milp.limit import Limit
 from kanon_milp.preparation import Clock, Prepared
-from kanon_milp.result import Proof, Result, Size, SolverRun
+from kanon_milp.proof import Grid
+from kanon_milp.result import Result, Size, SolverRun
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.verify import Report, verify
 
@@ -39,6 +40,14 @@ class Released:
     table: Any
     groups: NDArray[np.int64]
     report: Report
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A table with its objective, None where the verifier cannot tell it."""
+
+    released: Released
+    objective: Fraction | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,24 @@ class Run:
             found = greedy(instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
             return suppress_all(instance) if found is None else found
 
+    def constructed(self, better_than: Fraction | None = None) -> Found | None:
+        """A verified table that no solver has made, with a better objective than this one; None if there is none.
+
+        The first table, or the one with all rows in one group.
+        """
+        problem, instance = self.prepared.problem, self.prepared.instance
+        sign = -1 if problem.objective == "max_groups" else 1
+        for table in (self.first, suppress_all(instance)):
+            if table is None:
+                continue
+            groups = Fraction(len(np.unique(table.candidate)))
+            objective = table.cost * instance.levels.unit if problem.objective == "loss" else groups
+            if better_than is None or sign * objective < sign * better_than:
+                released = self.release(table)
+                if released.report.ok:
+                    return Found(released, objective)
+        return None
+
     def release(self, assignment: Assignment) -> Released:
         """The table of an assignment over the reduced instance, verified."""
         problem, prepared = self.prepared.problem, self.prepared
@@ -88,57 +115,35 @@ class Run:
         message: str,
         *,
         own: bool = True,
-        bound: Fraction | None = None,
+        bound: Bound = UNKNOWN,
         size: tuple[int, int] = (0, 0),
-        trajectory: Trajectory = (),
-        version: str | None = None,
         dual: DualPoint | None = None,
     ) -> Result:
-        """The result where no solver has given a table: the first table, if it satisfies the problem.
+        """The result where no solver was asked: the first table, if it satisfies the problem.
 
         own: the model is as the package declares it; of a user's own rows the first table knows nothing.
         """
-        problem = self.prepared.problem
-        proof: Proof = "none" if bound is None else "bound"
-        released = self.release(self.first) if own and self.first is not None else None
-        objective = None
-        if released is not None and not released.report.ok:
-            released = None
-        if released is not None:
-            loss = problem.objective == "loss"
-            objective = released.report.cost if loss else Fraction(released.report.groups)
-            unit = self.prepared.instance.levels.unit if loss else Fraction(1)
-            scale = Scale(-1 if problem.objective == "max_groups" else 1, unit, integral=True)
-            known = None if bound is None else scale.to_model(bound)
-            reason, proof, bound, message = judge(StopReason(reason), message, released.report, objective, known, scale)
-        return self.end(
-            reason,
-            proof,
-            objective=objective,
-            bound=bound,
-            released=released,
-            size=size,
-            trajectory=trajectory,
-            version=version,
-            message=message,
-            dual=dual,
-        )
+        found = self.constructed() if own else None
+        verdict = Verdict(reason, "none" if bound.value is None else "bound", bound, message)
+        if found is not None:
+            problem, unit = self.prepared.problem, self.prepared.instance.levels.unit
+            sign = -1 if problem.objective == "max_groups" else 1
+            scale = Scale(sign, unit if problem.objective == "loss" else Fraction(1), Grid())
+            verdict = judge(StopReason(reason), message, found.released.report, found.objective, bound, scale)
+        return self.end(verdict, found, size=size, dual=dual)
 
     def end(
         self,
-        reason: str,
-        proof: Proof,
+        verdict: Verdict,
+        found: Found | None = None,
         *,
-        objective: Fraction | None = None,
-        bound: Fraction | None = None,
-        released: Released | None = None,
         size: tuple[int, int] = (0, 0),
         trajectory: Trajectory = (),
         version: str | None = None,
-        message: str = "",
         dual: DualPoint | None = None,
     ) -> Result:
         """The result; `size` is the model's number of variables and constraints."""
+        released = None if found is None else found.released
         instance = self.prepared.instance
         types, candidates = instance.types, instance.candidates
         formulation = self.prepared.formulation.name
@@ -147,10 +152,11 @@ class Run:
             dual = dual.spread(self.prepared.restore_values)
         return Result(
             problem=self.prepared.problem,
-            stop_reason=reason,
-            proof=proof,
-            exact_objective=objective,
-            exact_bound=bound,
+            stop_reason=verdict.reason,
+            proof=verdict.proof,
+            backed_by=() if verdict.proof == "none" else verdict.bound.backed_by,
+            exact_objective=None if found is None else found.objective,
+            exact_bound=verdict.bound.value,
             table=released.table if released is not None and shown else None,
             groups=released.groups if released is not None and shown else None,
             report=None if released is None else released.report,
@@ -162,7 +168,7 @@ class Run:
             row_types=self.prepared.row_types,
             seconds=self.clock.total(),
             trajectory=trajectory,
-            message=message,
+            message=verdict.message,
             reductions=self.prepared.reduction_sizes,
             dual=dual,
         )

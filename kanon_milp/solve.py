@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.files import check_target, refuse_overwriting, write_file
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.judgement import UNKNOWN, Bound, Verdict
 from kanon_milp.limit import Over
 from kanon_milp.memory import too_large, too_long
 from kanon_milp.monolithic import TOO_LATE, solve_whole
@@ -141,7 +141,7 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     run = replace(run, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
-        return run.end("infeasible", "infeasible", message=prepared.obstacle)
+        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), prepared.obstacle))
     if prepared.shortage is not None:
         return run.end_without(prepared.shortage.reason, prepared.shortage.message)
     known, dual = _known_bound(run, asked)
@@ -158,34 +158,36 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
     return solve_whole(run, model, on_progress, own=True, explain=why, known=known, dual=dual)
 
 
-def _known_bound(run: Run, asked: SolverOptions) -> tuple[Fraction | None, DualPoint | None]:
+def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
     """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     if run.prepared.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
-        return None, None
+        return UNKNOWN, None
     if run.limit.over:
-        return None, None
+        return UNKNOWN, None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
     from kanon_milp.bounds.required import improved
 
+    unit = instance.levels.unit
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
         dual = lagrangian(instance, seconds=seconds, interrupt=run.interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
+        better = bound
         with suppress(Over):  # the proof of what it has found takes as long as it takes
             part = run.limit.part(REQUIRED_SHARE * seconds)
-            bound = part.call(improved, instance, bound, dual.multipliers, seconds, run.interrupt)
-        known = bound * instance.levels.unit
+            better = part.call(improved, instance, bound, dual.multipliers, seconds, run.interrupt)
+        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
     relaxed = network_relaxation(instance)
     if relaxed is None or run.limit.over:
         return known, dual
     with clock.step("solve"):
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, run.limit.left)
         easier = _solve_another(run, relaxed, replace(asked, time_limit=share, log_file=None))
-    return max(known, easier.exact_bound or known), dual
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
 
 
 def _solve_another(run: Run, problem: Problem, options: SolverOptions) -> Result:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import importlib.util
 import json
@@ -121,7 +120,7 @@ class CpsatAdapter(SolverAdapter):
                 outcome = Outcome(StopReason.INFEASIBLE, None, None)
             else:
                 outcome = _run(whole, options, given, recorder, watch)
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+            outcome = keep_start(outcome, point)
         return conclude(self, model, options, outcome, recorder)
 
 
