@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))  # the
 Row = dict[str, Any]
 Work = Callable[[int, int], Row]  # seed, number → tags, failures, and whatever helps to repeat it
 SHOWN = 20  # failures that the summary prints
+FRESH = 60.0  # seconds more for the first job of a process, which imports and compiles
 
 
 @dataclass
@@ -91,8 +92,8 @@ def one(work: Work, seed: int, number: int) -> Row:
 
 
 def rows_of(work: Work, seed: int, numbers: Sequence[int], processes: int, seconds: float) -> Iterator[Row]:
-    """The rows of all jobs as they come. seconds: for one job, the first of a process has a minute more."""
-    lanes, waiting, fresh = [Lane(work) for _ in range(processes)], list(reversed(numbers)), 60.0
+    """The rows of all jobs as they come. seconds: for one job, the first of a process has `FRESH` more."""
+    lanes, waiting = [Lane(work) for _ in range(processes)], list(reversed(numbers))
     started: Counter[int] = Counter()
     while waiting or any(lane.number is not None for lane in lanes):
         for lane in lanes:
@@ -102,7 +103,7 @@ def rows_of(work: Work, seed: int, numbers: Sequence[int], processes: int, secon
         busy = [lane for lane in lanes if lane.number is not None]
         multiprocessing.connection.wait([lane.pipe for lane in busy], timeout=1)
         for lane in busy:
-            row = lane.answer(seconds + (fresh if started[id(lane)] == 1 else 0))
+            row = lane.answer(seconds + (FRESH if started[id(lane)] == 1 else 0))
             if row is not None:
                 lane.number = None
                 yield {"seed": seed, **row}

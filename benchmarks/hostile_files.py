@@ -5,8 +5,8 @@ python benchmarks/hostile_files.py --seed 7 --only 12   one of them again; the f
 
 Even numbers are model files of models/ with entries or bytes changed, odd ones CSV files: a table whose cells are
 marked, or a table, mask or hierarchy of a model. Every tenth runs in a process of its own. Failures: an exception or a
-traceback, more than 10 s or no end, an exit code that is not documented, anything written with exit code 2 or besides the
-results, an error without a word or with pages of them, an escape character on the terminal, a cell of the table in any
+traceback, more than 10 s or no end, an exit code that is not documented, anything written with exit code 2 or besides
+the results, an error without a word or with pages of them, an escape character on the terminal, a cell in any
 message, and a released table that `verify` refuses or cannot read.
 """
 
