@@ -110,7 +110,8 @@ def work(seed: int, number: int) -> campaign.Row:
     sent, solver = SIGNALS[number % len(SIGNALS)], draw.choice(SOLVERS)
     used = draw.random() < 0.5
     moment = "at the first write" if draw.random() < 0.34 else "at any time"
-    after = draw.random() * (0.05 if moment == "at the first write" else 1.05 * usual_seconds(solver))
+    # most writes are over a few milliseconds after the first one
+    after = 0.1 * draw.random() ** 3 if moment == "at the first write" else 1.05 * draw.random() * usual_seconds(solver)
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
         if used:
