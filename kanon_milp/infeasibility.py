@@ -36,6 +36,8 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
     Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
     mask. None if there is no such requirement.
     """
+    if problem.min_groups is not None and problem.min_groups > problem.table.n:
+        return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
     counts = whole_table(types)
     whole: Group = replace(counts, whole=counts)
     for requirement in problem.requirements:

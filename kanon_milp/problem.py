@@ -67,11 +67,6 @@ class Problem:
         for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
             if limit is not None:
                 object.__setattr__(self, what, whole_number(limit, what))
-        if self.min_groups is not None and self.min_groups > self.table.n:
-            raise InputError(
-                f"min_groups = {self.min_groups} is larger than the number of rows of {self.table.source} "
-                f"({self.table.n})"
-            )
         if self.min_groups is not None and self.max_groups is not None and self.min_groups > self.max_groups:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:

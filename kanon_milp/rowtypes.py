@@ -86,7 +86,7 @@ class RowTypes:
         codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
         return pl.DataFrame(
             {
-                name: pl.Series(pl.Series(domain, dtype=pl.String).to_numpy()[codes[:, j]], dtype=pl.String)
+                name: pl.Series(domain, dtype=pl.String).gather(codes[:, j])
                 for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
             }
         )

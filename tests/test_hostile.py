@@ -131,7 +131,6 @@ def test_a_name_with_a_pattern_meets_every_requirement_and_recoding() -> None:
         ("--threads", "9" * 20, "threads must be at most"),
         ("--seed", "9" * 20, "seed must be at most"),
         ("--node-limit", "-4", "node_limit must be at least 1, found -4"),
-        ("--min-groups", "9" * 25, "is larger than the number of rows"),
         ("--time-limit", "nan", "the time limit must be a positive number"),
         ("--gap", "nan", "the gap must be at least 0"),
         ("--encoding", "undefined", 'unknown encoding "undefined"'),
@@ -222,6 +221,12 @@ def test_model_files_that_nobody_means_are_refused(guarded: Command, people: Pat
     model = people.with_name("model.toml")
     model.write_text(text)
     one_line(guarded("solve", model), said)
+
+
+def test_more_groups_than_rows_are_infeasible(guarded: Command, people: Path) -> None:
+    done = guarded("solve", "--data", people, "--qi", "a,b", "--k", 2, "--min-groups", "9" * 25)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "is larger than the number of rows" in " ".join(done.stdout.split())
 
 
 def test_a_path_may_be_too_long(guarded: Command) -> None:

@@ -87,7 +87,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "privacy": "",
             "recoding": "",
             "cost_bound": "none whole float",
-            "min_groups": "none",
+            "min_groups": "none whole",
             "max_groups": "none whole",
             "objective": "",
             "suppressed_rows": "",
