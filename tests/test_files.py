@@ -113,14 +113,16 @@ def test_after_any_failing_step_there_is_one_run_or_no_claim(
     assert outcomes[-1] == new
 
 
-def test_where_the_way_back_fails_too_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("second", [6, 7, 8])
+def test_where_the_way_back_fails_too_nothing_is_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int
+) -> None:
     write(tmp_path, "old")
-    real = os.replace
-    made = []
+    real, made = os.replace, []
 
     def replace(source: Path, target: Path) -> None:
         made.append(target)
-        if len(made) > 4:
+        if len(made) in (5, second):  # three files were put aside, and one in its place
             raise OSError(errno.EIO, "broken")
         real(source, target)
 
@@ -128,7 +130,10 @@ def test_where_the_way_back_fails_too_nothing_is_claimed(tmp_path: Path, monkeyp
         patch.setattr(os, "replace", replace)
         with pytest.raises(InputError, match="broken"):
             write(tmp_path, "new")
-    assert "claim" not in shown(tmp_path)
+    assert len(made) == second
+    found = shown(tmp_path)
+    assert "claim" not in found
+    assert found.items() <= run("old").items()
 
 
 @pytest.mark.parametrize("killed", [False, True])

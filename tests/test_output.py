@@ -259,12 +259,13 @@ def test_file_names_need_not_be_text(tmp_path: Path, kind: str) -> None:
 MARKUP = "[/ref] [red]x[/red] [b"
 
 
-def test_brackets_in_names_are_no_markup(tmp_path: Path) -> None:
+def test_brackets_in_names_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
     folder = tmp_path / "[bold]" / "[/bold]"
     path = written(folder / "[red]x.csv", TABLE.replace("age", MARKUP))
     out, certificate = folder / "[/out]", folder / "[link=x]"
     qi = f'zip,"{MARKUP}"'
-    done = run_process(
+    done = run(
         "solve",
         "--data",
         path,
@@ -277,7 +278,6 @@ def test_brackets_in_names_are_no_markup(tmp_path: Path) -> None:
         out,
         "--certificate",
         certificate,
-        COLUMNS="500",
     )
     assert done.returncode == 0, done.stderr
     for shown in ("[red]x.csv", MARKUP, str(out), str(certificate)):
@@ -288,7 +288,7 @@ def test_brackets_in_names_are_no_markup(tmp_path: Path) -> None:
         f'title = "{MARKUP}"\n[data]\nfile = "[red]x.csv"\nquasi_identifiers = ["zip", "{MARKUP}"]\n[privacy]\nk = 2\n'
         f'[[privacy.requirements]]\nkind = "k_anonymity"\nk = 2\nquasi_identifiers = ["{MARKUP}"]\n',
     )
-    done = run_process("solve", model, COLUMNS="500")
+    done = run("solve", model)
     assert done.returncode == 0, done.stderr
     assert MARKUP in done.stdout
 
@@ -335,7 +335,7 @@ def test_what_no_csv_file_can_hold_is_released_as_parquet_alone(tmp_path: Path, 
     frame = pl.DataFrame({"zip": [1, 1, 2, 2], "free": values})
     path, out = tmp_path / "people.parquet", tmp_path / "out"
     frame.write_parquet(path)
-    done = run_process("solve", "--data", path, "--qi", "zip", "--k", 2, "--out", out)
+    done = run("solve", "--data", path, "--qi", "zip", "--k", 2, "--out", out)
     assert done.returncode == 0, done.stderr
     assert 'no CSV file can hold the values of "free"' in done.stderr
     assert sorted(content(out)) == ["anonymized.parquet", "groups.csv", "result.json"]
