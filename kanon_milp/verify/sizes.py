@@ -65,8 +65,10 @@ def least_demands(requirements: Sequence[Mapping[str, Any]], table: Table, suppr
     the rows it is taken from hold that many: that is a supply, and so is a number of different values.
     """
     rules = [(_Rule.of(requirement, table), requirement["name"] == K_ANONYMITY) for requirement in requirements]
-    strict = max((rule.size for rule, _ in rules), default=1)
-    exempt = max((rule.size for rule, is_k in rules if not is_k), default=1) if suppressed_rows == "exempt" else strict
+    most = table.n + 1  # as good as any larger number: there is no such group
+    strict = min(max((rule.size for rule, _ in rules), default=1), most)
+    besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
+    exempt = besides_k if suppressed_rows == "exempt" else strict
     first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
     return Demands(first, second, all(rule.possible for rule, _ in rules))
 
