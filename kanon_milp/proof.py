@@ -17,9 +17,9 @@ Number = float | Fraction
 TOLERANCE = 1e-6
 # ... but where values are whole numbers never by more than this, whatever their size ...
 WHOLE_TOLERANCE = 0.1
-# ... except that nothing is known below this part of the largest number in the objective: solvers take two values for
-# equal there (1e-9 is SCIP's epsilon, and HiGHS and CBC are no finer). From about 10^8 units on, whole numbers next to
-# each other are not told apart.
+# ... except that nothing is known below this part of the largest number in the objective: SCIP takes two values for
+# equal there (its numerics/epsilon), and no finer one is known of the others. From about 10^8 units on, whole numbers
+# next to each other are not told apart.
 PRECISION = 1e-9
 # The absolute gap that still ends in a proof: with it and the tolerance, less than one unit is open.
 WHOLE_GAP = 0.89

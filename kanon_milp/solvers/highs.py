@@ -41,7 +41,7 @@ from kanon_milp.solvers.common import (
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
 # variables but one are fixed, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended
-# after it). The aggregator derives bounds for continuous variables that cut off the optimum, or all there is
+# after it). The aggregator derives bounds for continuous variables that cut off the optimum
 # (https://github.com/ERGO-Code/HiGHS/issues/3274; the canary `equality_clique`). What its absence costs, in seconds for
 # three tables each, with the aggregator and without:
 #     k = 3, 60 x 5           2.0   1.4        k = 3, p = 2, 60 x 4      7.4   5.1
