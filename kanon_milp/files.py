@@ -48,7 +48,6 @@ def write_together(folder: Path, files: Mapping[str, Fill | None]) -> None:
     put back. Raises InputError then.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with _alone_in(folder) as sync, contextlib.ExitStack() as cleaning:
             new: dict[Path, Path | None] = {}
             for name, fill in files.items():
@@ -64,6 +63,8 @@ def check_target(path: Path) -> None:
     path = Path(os.path.realpath(path))
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
     if not _is_stream(path):
         check_folder(path.parent)
 

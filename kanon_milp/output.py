@@ -61,6 +61,10 @@ def write_result(result: Result, folder: Path) -> dict[str, Any]:
     for name, fill in _tables(result):
         files[name] = _with_hash(name, fill, described["sha256"])
     files[CLAIM] = lambda file: file.write(json_text(described).encode())  # filled last, when the hashes are known
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
     write_together(folder, files)
     return described
 

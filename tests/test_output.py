@@ -95,6 +95,16 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_solving(people: Path, t
         assert "is a folder" in done.stderr
 
 
+def test_a_folder_that_is_not_there_is_found_before_solving(people: Path, tmp_path: Path) -> None:
+    for option in ("--certificate", "--log-file"):
+        done = solve(people, option, tmp_path / "none" / "file")
+        assert done.returncode == 2
+        assert "there is no folder" in done.stderr
+    assert solve(people, "--out", tmp_path / "out", "--certificate", tmp_path / "out" / "proof.json").returncode == 0
+    assert (tmp_path / "out" / "proof.json").exists()
+    assert not (tmp_path / "none").exists()
+
+
 def test_leftovers_of_a_killed_run_are_removed(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -105,7 +115,7 @@ def test_leftovers_of_a_killed_run_are_removed(people: Path, tmp_path: Path) -> 
 
 
 def test_a_run_without_a_solver_has_no_log_of_another_run(people: Path, tmp_path: Path) -> None:
-    log = tmp_path / "new" / "log"
+    log = tmp_path / "log"
     assert solve(people, "--log-file", log).returncode == 0
     assert log.stat().st_size > 0
     log.write_text("of another run")

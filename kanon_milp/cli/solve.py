@@ -136,7 +136,8 @@ def solve(
     written += [(option, path) for option, path in targets if path is not None]
     refuse_overwriting(written, [*problem.sources, *([] if model is None else [model])])
     for _, path in written:
-        check_target(path)
+        if out is None or path.parent != out:  # which is made
+            check_target(path)
     word = "" if out is None else output.check_output(problem, out)
     if word and not quiet:
         typer.echo(f"note: {word}", err=True)
