@@ -71,7 +71,7 @@ __all__ = [
 
 # where each public name is
 _HOMES = {
-    "errors": ("InputError", "KanonError", "NotProvenError", "SolverError"),
+    "errors": ("InputError", "KanonError", "KanonWarning", "NotProvenError", "RoleWarning", "SolverError"),
     "hierarchies": ("Hierarchy",),
     "instances": ("datasets",),
     "modelfile": ("ModelFile", "read_model"),

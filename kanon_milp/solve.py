@@ -89,7 +89,7 @@ def solve(
     _check_callbacks(on_progress, on_stage, interrupt)
     one_of(method, METHODS, "method")
     if iteration_limit is not None:
-        iteration_limit = _counted(iteration_limit, "iteration_limit")
+        iteration_limit = _counted(iteration_limit, "the iteration limit")
     if dask is not None:
         text(dask, "dask, the address of a scheduler")
     if method == "milp" and not (iteration_limit is None and dask is None):
@@ -286,7 +286,7 @@ def _options(
         0.0,
         None if log_file is None else file_path(log_file, "log_file"),
         _by_name({} if extra is None else extra),
-        None if node_limit is None else _counted(node_limit, "node_limit"),
+        None if node_limit is None else _counted(node_limit, "the node limit", least=0),
     )
 
 

@@ -64,6 +64,7 @@ def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -
         "compress",
         "candidates",
         "reduce",
+        "search",
         "build",
         "handover",
         "solve",

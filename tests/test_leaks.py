@@ -39,7 +39,10 @@ def refused(path: Path, text: str, *options: object) -> str:
         (f"39,{SECRET},77516\n50,x,83311\n", "has the file a header row"),
         (f"{SECRET},clerk,Berlin\nAnn,cook,Bonn\n", "among its 3 columns"),
         (f"{SECRET},{SECRET},1\na,b,c\n", "columns 1 and 2 of the header have the same name"),
-        (f'age,"job\n1,{SECRET}\n2,{SECRET}\n', "begins in line 1 .* a quotation mark is opened and never closed"),
+        (
+            f'age,"job\n1,{SECRET}\n2,{SECRET}\n',
+            "no line of CSV: a quotation mark is opened and never closed",
+        ),
         (f'age,job\n1,x\n1,"{SECRET}\n2,y\n', "begins in line 3 .* a quotation mark is opened and never closed"),
         (f'age,job\n1,"x"{SECRET}\n2,y\n', "begins in line 2 .* text follows a closing quotation mark"),
         (f"age;job\n1;{SECRET}\n2;y\n", 'one column whose name holds ";": name it with --delimiter'),

@@ -16,7 +16,7 @@ import pytest
 from command_line import run, run_process
 
 import kanon_milp as km
-from kanon_milp.output import FILES
+from kanon_milp.output import FILES, check_output
 
 TABLE = "zip,age,sick\n101,31,flu\n101,32,cold\n102,31,flu\n102,32,ache\n"
 
@@ -46,7 +46,7 @@ def test_the_claim_names_the_content_of_the_files_beside_it(people: Path, tmp_pa
     assert json.loads(done.stdout) == claim
     others = {name: text for name, text in content(out).items() if name != "result.json"}
     assert claim["sha256"] == {name: hashlib.sha256(text).hexdigest() for name, text in others.items()}
-    check = ("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,age")
+    check = ("verify", out / "anonymized.csv", "--original", people, "--qi", "zip,age", "--keep", "sick")
     assert run(*check).stderr == ""
     with (out / "anonymized.csv").open("a") as file:
         file.write("\n")
@@ -210,19 +210,14 @@ def test_infinite_options_of_a_solver_are_written_as_text(people: Path) -> None:
 def test_what_the_encoding_lacks_is_found_before_solving(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text(TABLE.replace("flu", "grüße"), encoding="latin-1")
-    tree = written(tmp_path / "h" / "age.csv", "level0,level1,level2\n31,Ω,*\n32,Ω,*\n")
     base = ("--encoding", "latin-1", "--out", tmp_path / "out")
     for more, message in ((("--symbol", "Ω"), "symbol"), (("--symbol", "\udcff"), "symbol")):
         done = solve(table, *base, *more)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    model = written(
-        tmp_path / "m.toml",
-        '[data]\nfile = "people.csv"\nencoding = "latin-1"\nquasi_identifiers = ["zip", "age"]\n'
-        '[privacy]\nk = 2\n[recoding]\nhierarchies = "h"\n',
-    )
-    done = run("solve", model, "--out", tmp_path / "out")
-    assert done.returncode == 2, done.stdout
-    assert str(tree) in done.stderr
+    tree = km.Hierarchies({"age": km.Hierarchy.from_rows([("31", "Ω", "*"), ("32", "Ω", "*")], "tree")})
+    problem = km.Problem(km.read_table(table, ["zip", "age"], encoding="latin-1"), km.KAnonymity(2), tree)
+    with pytest.raises(km.InputError, match="tree: a label of column"):
+        check_output(problem, tmp_path / "out")
     assert "Ω" not in done.stderr
     assert not (tmp_path / "out").exists()
     done = solve(table, *base, "--symbol", "ø")

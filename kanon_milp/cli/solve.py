@@ -140,7 +140,7 @@ def solve(
             check_target(path)
     word = "" if out is None else output.check_output(problem, out)
     if word and not quiet:
-        typer.echo(f"note: {word}", err=True)
+        display.say(f"note: {word}", err=True)
     given = {
         "name": solver,
         "method": method,

@@ -99,7 +99,7 @@ def verify(
             write_file(groups, lambda file: file.write(csv_text(report.group_frame(), ",").encode()))
         found["table"] = report
         if output.is_stale(anonymized) and not quiet:
-            typer.echo(f"note: the {output.CLAIM} beside {anonymized} is not about this content of the file", err=True)
+            display.say(f"note: the {output.CLAIM} beside {anonymized} is not about this content of the file", err=True)
     if certificate is not None:
         quasi = options.names(qi, "--qi", required=False) or None
         found["certificate"] = check_certificate_files(

@@ -46,8 +46,8 @@ def verify(
             f"verify takes a Problem, found {kind_of(problem)}; write "
             "Problem(Table.from_frame(data_frame, quasi_identifiers=[...]), KAnonymity(5))"
         )
-    if not isinstance(distances, Mapping | None):
-        raise InputError(f"distances: a mapping from sensitive attributes is expected, found {kind_of(distances)}")
+    if not isinstance(distances, Mapping | None) or not all(isinstance(name, str) for name in distances or ()):
+        raise InputError("distances: a mapping from sensitive attributes to ground distances is expected")
     return _examine(Demands.of(problem, distances or {}), anonymized, partition)
 
 
@@ -185,7 +185,7 @@ def _distances(demands: Demands) -> dict[str, list[Ground]]:
 
 
 def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
-    if isinstance(partition, str | bytes) or not isinstance(partition, Sequence | np.ndarray):
+    if isinstance(partition, str | bytes) or not isinstance(partition, Sequence | np.ndarray) or not np.ndim(partition):
         raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
     if len(partition) != rows:
         raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
