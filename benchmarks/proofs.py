@@ -48,7 +48,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.exact import plain
 from kanon_milp.formulations import get_formulation
 from kanon_milp.instance import Instance
-from kanon_milp.memory import too_large
+from kanon_milp.memory import too_large, too_long
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.run import Run
@@ -95,7 +95,7 @@ def whole_from(
         raise SolverError(f"{solver} cannot be used: {found.value}")
     prepared, clock = prepared_for(problem)
     run = Run(prepared, adapter, options, clock)
-    if obstacle := too_large(prepared.instance, options.time_limit):
+    if obstacle := too_large(prepared.instance) or too_long(prepared.instance, options.time_limit):
         raise SolverError(obstacle)
     with clock.step("build"):
         model = prepared.formulation.build(prepared.instance)
@@ -106,7 +106,7 @@ def whole_from(
         return values
 
     with mock.patch.object(monolithic, "first_table", start):
-        return monolithic.solve_whole(run, model, on_progress, None, own=True)
+        return monolithic.solve_whole(run, model, on_progress, own=True)
 
 
 def options_of(method: str, instance: Instance, args: argparse.Namespace) -> SolverOptions:

@@ -1,28 +1,38 @@
-"""Provably optimal anonymization of tables by mixed-integer programming."""
+"""Provably optimal anonymization of tables by mixed-integer programming.
+
+The public names are imported when they are first used: the command line has to listen to Ctrl-C before the data
+frames, the modeling language and the compiler are there, which takes seconds.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-from kanon_milp.errors import InputError, KanonError, NotProvenError, SolverError
-from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.instances import datasets
-from kanon_milp.modelfile import ModelFile, read_model
-from kanon_milp.privacy import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
-    KAnonymity,
-    LDiversity,
-    PSensitivity,
-    Requirement,
-    TCloseness,
-)
-from kanon_milp.problem import Problem
-from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
-from kanon_milp.result import Result
-from kanon_milp.rowtypes import RowTypes, compress
-from kanon_milp.solve import build_model, solve, solve_model
-from kanon_milp.table import Table, read_table
-from kanon_milp.verify import Report, verify
+if TYPE_CHECKING:
+    from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
+    from kanon_milp.hierarchies import Hierarchy
+    from kanon_milp.instances import datasets
+    from kanon_milp.modelfile import ModelFile, read_model
+    from kanon_milp.privacy import (
+        AlphaKAnonymity,
+        BetaLikeness,
+        DeltaDisclosure,
+        KAnonymity,
+        LDiversity,
+        PSensitivity,
+        Requirement,
+        TCloseness,
+    )
+    from kanon_milp.problem import Problem
+    from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
+    from kanon_milp.result import Result
+    from kanon_milp.rowtypes import RowTypes, compress
+    from kanon_milp.solve import build_model, solve, solve_model
+    from kanon_milp.table import Table, read_table
+    from kanon_milp.verify import Report, verify
 
 __all__ = [
     "AlphaKAnonymity",
@@ -33,6 +43,7 @@ __all__ = [
     "InputError",
     "KAnonymity",
     "KanonError",
+    "KanonWarning",
     "LDiversity",
     "ModelFile",
     "NotProvenError",
@@ -42,6 +53,7 @@ __all__ = [
     "Report",
     "Requirement",
     "Result",
+    "RoleWarning",
     "RowTypes",
     "SolverError",
     "Suppression",
@@ -56,3 +68,52 @@ __all__ = [
     "solve_model",
     "verify",
 ]
+
+# where each public name is
+_HOMES = {
+    "errors": ("InputError", "KanonError", "NotProvenError", "SolverError"),
+    "hierarchies": ("Hierarchy",),
+    "instances": ("datasets",),
+    "modelfile": ("ModelFile", "read_model"),
+    "privacy": (
+        "AlphaKAnonymity",
+        "BetaLikeness",
+        "DeltaDisclosure",
+        "KAnonymity",
+        "LDiversity",
+        "PSensitivity",
+        "Requirement",
+        "TCloseness",
+    ),
+    "problem": ("Problem",),
+    "recoding": ("Hierarchies", "PatternMask", "Suppression"),
+    "result": ("Result",),
+    "rowtypes": ("RowTypes", "compress"),
+    "solve": ("build_model", "solve", "solve_model"),
+    "table": ("Table", "read_table"),
+    "verify": ("Report", "verify"),
+}
+_HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """A module that is imported does not take the place of a public name that it shares: `solve`, `verify`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -7,26 +7,23 @@ bound guide the search; bound and table together fix candidates and pairs; where
 from __future__ import annotations
 
 import math
-import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.columns import RoundLimits, raise_bound, relax_and_cut
 from kanon_milp.infeasibility import explain_infeasible
-from kanon_milp.judgement import Scale, judge
+from kanon_milp.judgement import Bound, Scale, Verdict, judge
 from kanon_milp.ledger import Ledger
+from kanon_milp.proof import Grid
 from kanon_milp.reductions.fixing import ReducedCosts
 from kanon_milp.remainder import MODEL_PAIRS, Remainder
 from kanon_milp.result import Result
-from kanon_milp.run import Run
+from kanon_milp.run import Found, Run
 from kanon_milp.search.effort import Effort
 from kanon_milp.search.grouping import close_groups
 from kanon_milp.search.pool import Pool, open_pool
@@ -58,7 +55,6 @@ def close_in(
     iterations: int | None = None,
     dask: str | None = None,
     on_progress: OnProgress | None = None,
-    interrupt: threading.Event | None = None,
 ) -> Result:
     """Bound, search, fix and solve what is left, until the gap is closed or the time is over.
 
@@ -67,11 +63,11 @@ def close_in(
     """
     instance, clock, options = run.prepared.instance, run.clock, run.options
     limit = options.time_limit if options.time_limit is not None else math.inf if iterations else DEFAULT_SECONDS
-    ends = clock.began + limit
+    ends, stop = clock.began + limit, run.interrupt or threading.Event()
     ledger = Ledger(instance.levels.unit, clock.began, on_progress)
-    with ctrl_c_sets(interrupt) as stop, open_pool(options.threads, dask) as pool:
+    with open_pool(options.threads, dask) as pool:
+        first = run.first
         with clock.step("search"):
-            first = greedy(instance)
             ledger.better(None if first is None else close_groups(instance, first))
         with clock.step("bound"):
             began = time.perf_counter()
@@ -86,7 +82,7 @@ def close_in(
                 threads=options.threads,
             )
             pass_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
-            ledger.higher(proven_bound(instance, round_dual(dual)))
+            ledger.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
         closing = _Closing(run, dual, ledger, pool, stop, ends, iterations, pass_seconds)
         with clock.step("search"):
             closing.search()
@@ -96,41 +92,31 @@ def close_in(
             with clock.step("search"):
                 closing.search_again()
         size, reason, message = (0, 0), closing.why(), ""
+        rest = Remainder(run, closing.dual, ledger, stop, ends)
         if reason is not StopReason.OPTIMAL and not stop.is_set():
-            size, stopped, message = Remainder(run, closing.dual, ledger, stop, ends).solve()
+            size, stopped, message = rest.solve()
             reason = stopped or closing.why()
         dual, lost = closing.dual, pool.losses()
     message = "; ".join(each for each in (message, lost) if each)
-    scale = Scale(1, instance.levels.unit, integral=True)
-    bound = float(ledger.bound)
+    scale = Scale(1, instance.levels.unit, Grid())
+    bound = Bound(ledger.bound * instance.levels.unit, ledger.backed_by)
     trajectory = tuple(ledger.trajectory)
-    if ledger.best is None and reason is StopReason.INFEASIBLE:
-        why = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
-        return run.end("infeasible", "infeasible", size=size, trajectory=trajectory, message=why)
-    if ledger.best is None:
-        return run.end(
-            reason.value,
-            "bound",
-            bound=scale.exact(bound),
-            size=size,
-            trajectory=trajectory,
-            message=message or "the search has found no table",
-            dual=dual,
-        )
-    released = run.release(ledger.best)
-    objective = released.report.cost
-    ended, proof, exact_bound, message = judge(reason, message, released.report, objective, bound, scale)
-    return run.end(
-        ended,
-        proof,
-        objective=objective,
-        bound=exact_bound,
-        released=released,
-        size=size,
-        trajectory=trajectory,
-        message=message,
-        dual=dual,
-    )
+    found = None
+    if ledger.best is not None:
+        released = run.release(ledger.best)
+        found = Found(released, released.report.cost)
+    if reason is StopReason.INFEASIBLE:
+        found = found or run.constructed()
+        if found is None:
+            why = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+            verdict = Verdict("infeasible", "infeasible", Bound(None, rest.backed_by), why)
+            return run.end(verdict, size=size, trajectory=trajectory)
+        reason, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
+    if found is None:
+        verdict = Verdict(reason.value, "bound", bound, message or "the search has found no table")
+    else:
+        verdict = judge(reason, message, found.released.report, found.objective, bound, scale)
+    return run.end(verdict, found, size=size, trajectory=trajectory, dual=dual)
 
 
 @dataclass(eq=False)
@@ -231,25 +217,4 @@ class _Closing:
         proven = proven_bound(self.run.prepared.instance, round_dual(raised))
         if proven >= self.ledger.bound:
             self.dual = raised
-            self.ledger.higher(proven)
-
-
-@contextmanager
-def ctrl_c_sets(interrupt: threading.Event | None) -> Iterator[threading.Event]:
-    """While the block runs, the first Ctrl-C sets the event instead of raising; the second raises."""
-    stop = interrupt or threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
+            self.ledger.higher(proven, ("certificate",))

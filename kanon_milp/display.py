@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
+from kanon_milp.csvfile import UTF8
+from kanon_milp.errors import printable
 from kanon_milp.exact import in_words
-from kanon_milp.output import as_polars
+from kanon_milp.output import as_polars, json_text
 from kanon_milp.result import Result
-from kanon_milp.rowtypes import unused_name
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
@@ -90,6 +92,22 @@ def live(solver: str, *, enabled: bool) -> Iterator[Line]:
         yield line
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line, or on standard error, with whatever came from outside made `printable`."""
+    typer.echo(printable(text), err=err)
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Text for a grid as it is written: nothing in it is taken for markup, or reaches the terminal as a command."""
+    return Text(printable(text), style=style)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON and nothing else, in characters that standard output has."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(json_text(value, only_ascii=encoding.lower().replace("_", "-") not in UTF8), nl=False)
+
+
 def show_result(result: Result, title: str, out: Path | None, certificate: Path | None = None) -> None:
     """Print what came out and what is proven. out, certificate: where table and proof of the bound were written."""
     console = Console(highlight=False)
@@ -99,7 +117,8 @@ def show_result(result: Result, title: str, out: Path | None, certificate: Path 
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
     requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
-    grid.add_row("problem", f"[bold]{title}[/bold]: {requirements}, {problem['recoding'].replace('_', ' ')}")
+    recoding = problem["recoding"].replace("_", " ")
+    grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
     grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
     grid.add_row(
         "model",
@@ -107,7 +126,7 @@ def show_result(result: Result, title: str, out: Path | None, certificate: Path 
         f"{result.after.variables:,} variables, {result.after.constraints:,} constraints",
     )
     colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
-    grid.add_row("result", Text(result.summary(), style=f"bold {colour}"))
+    grid.add_row("result", plain(result.summary(), f"bold {colour}"))
     if result.report is not None and result.report.ok:
         report = result.report
         cells = report.n * report.m
@@ -125,16 +144,18 @@ def show_result(result: Result, title: str, out: Path | None, certificate: Path 
     solver = result.solver
     grid.add_row(
         "solver",
-        f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
-        f"{result.seconds['solve']:.2f} s solving",
+        plain(
+            f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
+            f"{result.seconds['solve']:.2f} s solving"
+        ),
     )
     if result.table is not None and result.message:
-        grid.add_row("note", Text(result.message))
+        grid.add_row("note", plain(result.message))
     if out is not None:
-        grid.add_row("written", str(out))
+        grid.add_row("written", plain(out))
     if certificate is not None:
         proven = in_words(result.certificate.bound)
-        grid.add_row("certificate", f"{certificate}: no such table has a loss below {proven}")
+        grid.add_row("certificate", plain(f"{certificate}: no such table has a loss below {proven}"))
     console.print(grid)
 
 
@@ -156,15 +177,15 @@ def show_groups(result: Result) -> None:
     """Print the released rows, one line a group, largest first."""
     names = list(result.problem.table.quasi_identifiers)
     symbol = result.problem.table.symbol
-    frame = as_polars(result.table).select(names)
-    rows = unused_name(names)
-    groups = frame.group_by(names, maintain_order=True).len(rows).sort(rows, descending=True, maintain_order=True)
+    frame, by = as_polars(result.table)[names], [f"c{j}" for j in range(len(names))]
+    frame.columns = by  # a name such as * would be read as a pattern of names
+    groups = frame.group_by(by, maintain_order=True).len("rows").sort("rows", descending=True, maintain_order=True)
     grid = Grid(title="released rows", title_justify="left")
     grid.add_column("rows", justify="right", style="cyan")
     for name in names:
-        grid.add_column(name)
+        grid.add_column(plain(name))
     for *cells, size in groups.head(SHOWN_GROUPS).rows():
-        shown = [Text(symbol, style="dim red") if c == symbol else Text("" if c is None else str(c)) for c in cells]
+        shown = [plain(symbol, "dim red") if c == symbol else plain("" if c is None else c) for c in cells]
         grid.add_row(str(size), *shown)
     if groups.height > SHOWN_GROUPS:
         grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
@@ -177,7 +198,7 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    grid.add_row("table", f"{title}: {summary['n']:,} rows, {summary['m']} quasi-identifiers")
+    grid.add_row("table", plain(f"{title}: {summary['n']:,} rows, {summary['m']} quasi-identifiers"))
     grid.add_row(
         "row types",
         f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)",
@@ -188,7 +209,7 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
         f"{sizes['unique']:,} rows are unique",
     )
     domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
-    grid.add_row("domains", domains)
+    grid.add_row("domains", plain(domains))
     Console(highlight=False).print(grid)
 
 
@@ -210,10 +231,10 @@ def show_diagnoses(found: Sequence[Diagnosis]) -> None:
         grid.add_column(name, overflow="fold")
     for d in found:
         if d.problems:
-            state = Text("; ".join(d.problems), style="red")
+            state = plain("; ".join(d.problems), "red")
         elif d.availability:
             state = Text("solves the canaries", style="green")
         else:
             state = Text(d.availability.value, style="yellow")
-        grid.add_row(d.name, d.version, state, d.location)
+        grid.add_row(d.name, plain(d.version), state, plain(d.location))
     Console(highlight=False).print(grid)

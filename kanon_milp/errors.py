@@ -4,10 +4,15 @@ table."""
 from __future__ import annotations
 
 import json
+import numbers
+import unicodedata
 
 
 class KanonError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose. Its text is one `printable` line."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(KanonError):
@@ -23,14 +28,36 @@ class NotProvenError(KanonError):
     """A result was required to be optimal and is not proven to be."""
 
 
+class KanonWarning(UserWarning):
+    """Base of every warning of this package."""
+
+
+class RoleWarning(KanonWarning):
+    """Columns without a role are about to be released."""
+
+
+def printable(text: object) -> str:
+    """Text in which nothing can steer a terminal or forge a line: control characters, line ends, marks that change the
+    direction of writing and halves of characters are shown as \\x1b, \\n, \\u202e, \\udc80.
+
+    Whatever comes from outside (names of columns, files and solvers, labels, titles) goes through here on its way out.
+    """
+    return "".join(
+        each if each.isprintable() or unicodedata.category(each) == "Zs" else each.encode("unicode_escape").decode()
+        for each in str(text)
+    )
+
+
 def kind_of(value: object) -> str:
     """Describe a value without printing it: 'missing', 'empty text', 'text of 7 characters', 'number', ..."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
         return "true/false"
-    if isinstance(value, int | float):
+    if isinstance(value, numbers.Number):
         return "number"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     if isinstance(value, str):
         if not value:
             return "empty text"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -10,44 +12,61 @@ import numpy as np
 from kanon_milp.errors import InputError, kind_of
 
 LARGEST_SHOWN = 10**6  # denominator of a number in a text for people
-Number = int | str | float | Fraction
+MOST_DIGITS = 12  # significant ones of a float that stands for the decimal number that one reads
+LARGEST = 10**100  # of numerators and denominators
+WRITTEN = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
+Number = int | str | float | Fraction | Decimal
 
 
-def exact_number(value: Number, what: str) -> Fraction:
-    """Read a non-negative number exactly; a float means its shortest decimal form."""
-    try:
-        number = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{what}: a non-negative number is expected, found {kind_of(value)}") from None
+def exact_number(value: object, what: str) -> Fraction:
+    """Read a number that must not be negative; as `exact_parameter` otherwise."""
+    number = exact_parameter(value, what)
     if number < 0:
         raise InputError(f"{what}: must not be negative")
     return number
 
 
 def exact_parameter(value: object, what: str) -> Fraction:
-    """Read a parameter of a privacy requirement, which must be an exact rational.
+    """Read a number exactly, by the one rule of this package.
 
-    Whole numbers, text ("0.15", "3/20") and fractions are. A float is where it is the number that one reads, as 0.5 is;
-    0.15 is refused, since that float is not 3/20.
+    Integers, fractions, decimals and text ("0.15", "3/20") are what they say. A float stands for its shortest decimal
+    form, 0.3 for 3/10, where that has no more than `MOST_DIGITS` digits: one with more was computed, and nobody has
+    written what it stands for (0.1 + 0.2, 1/3). Numerator and denominator stay below `LARGEST`, which is checked before
+    anything is computed from an exponent.
     """
-    if isinstance(value, float | np.floating) and not is_exact(float(value)):
+    number = _read(value)
+    if number is None and isinstance(value, float | np.floating):
         raise InputError(
-            f"{what}: a float is not exact unless it is one like 0.5 or 0.25; write it as text, such as "
-            '"0.15" or "3/20", or as a Fraction'
+            f"{what}: a float of more than {MOST_DIGITS} digits, or one that is no number, has no exact value; round "
+            'it, or write it as text, such as "0.15" or "3/20", or as a Fraction'
         )
-    if isinstance(value, bool) or not hasattr(value, "__str__"):
-        raise InputError(f"{what}: a number is expected, found {kind_of(value)}")
+    if number is None:
+        raise InputError(f'{what}: an exact number such as 2, "1.5" or "3/2" is expected, found {kind_of(value)}')
+    if max(abs(number.numerator), number.denominator) >= LARGEST:
+        raise InputError(f"{what}: the number is too large or too fine; at most 100 digits are read")
+    return number
+
+
+def _read(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, float | np.floating):
+        shortest = float.__repr__(float(value))
+        digits = shortest.partition("e")[0].replace(".", "").lstrip("-0").rstrip("0")
+        return Fraction(shortest) if math.isfinite(value) and len(digits) <= MOST_DIGITS else None
+    if not isinstance(value, str | Decimal):
+        return None
+    written = str(value).strip()
+    if WRITTEN.fullmatch(written) is None:
+        return None
     try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            f'{what}: an exact number such as 2, "1.5" or "3/2" is expected, found {kind_of(value)}'
-        ) from None
-
-
-def is_exact(value: float) -> bool:
-    """Whether a float is, to the last bit, the decimal number that it is written as: 0.5 is, 0.1 is not."""
-    return math.isfinite(value) and Fraction(value) == Fraction(str(float(value)))
+        return Fraction(written)
+    except (ValueError, ZeroDivisionError):  # 1/0, or more digits than Python converts
+        return None
 
 
 def in_words(value: Fraction | None) -> str:

@@ -13,7 +13,7 @@ from kanon_milp.instance import Instance
 from kanon_milp.rowtypes import rows_by_type
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """columns: per quasi-identifier its released values as text, in row order.
 
@@ -34,10 +34,8 @@ def expand(instance: Instance, assignment: Assignment) -> Release:
     candidate_of_row[rows] = np.repeat(assignment.candidate, assignment.rows)
     used, first, inverse = np.unique(candidate_of_row, return_index=True, return_inverse=True)
     labels = instance.candidates.labels(types, levels, used)
-    columns = {
-        name: pl.Series(name, label, dtype=pl.String).gather(inverse)
-        for name, label in zip(types.names, labels, strict=True)
-    }
+    released = pl.DataFrame([pl.Series(f"c{j}", label, dtype=pl.String) for j, label in enumerate(labels)])[inverse]
+    columns = {name: column.alias(name) for name, column in zip(types.names, released, strict=True)}
     number = np.empty(len(used), dtype=np.int64)
     number[np.argsort(first)] = np.arange(1, len(used) + 1)
     return Release(columns, number[inverse])

@@ -9,65 +9,97 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
-from kanon_milp.table import SYMBOL, CsvFormat, read_frame
+from kanon_milp.arguments import file_path, listed, text, wrong
+from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.sidefiles import read_hierarchy_rows
+from kanon_milp.table import SYMBOL, open_frame
 
 Label = str | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
     paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
-    (`*`).
-    source: what error messages call it.
+    (`*`), all of the same length.
+    source: what error messages call it, such as its file.
+    Raises InputError that names the entry (or row of a file) and the kind of fault: a path that does not begin with its
+    value, paths of different lengths, no common top, levels that are not nested, and a label that stands for
+    different values at two levels, so that a released table could not be read.
     """
 
     paths: Mapping[Label, tuple[Label, ...]]
     source: str = "hierarchy"
 
+    def __post_init__(self) -> None:
+        text(self.source, "source of a hierarchy")
+        if not isinstance(self.paths, Mapping):
+            raise wrong(
+                self.source, "a mapping from values to their labels, such as {'31': ('31', '30-39', '*')},", self.paths
+            )
+        if not self.paths:
+            raise InputError(f"{self.source}: the hierarchy has no rows")
+        paths: dict[Label, tuple[Label, ...]] = {}
+        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+        height = -1
+        for number, (value, labels) in enumerate(self.paths.items(), 1):
+            where = f"{self.source}: row {number}"
+            path = _labels(labels, where)
+            _label(value, where)
+            if path and path[0] != value:
+                raise InputError(f"{where}: the labels of a value begin with the value itself (level0), these do not")
+            height = len(path) if height < 0 else height
+            _check_path(path, height, parent, where)
+            paths[value] = path
+            for level in range(1, len(path) - 1):
+                parent.setdefault((level, path[level]), (path[level + 1], number))
+        _refuse_ambiguous(paths, self.source)
+        object.__setattr__(self, "paths", paths)
+
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Label]], source: str = "hierarchy") -> Hierarchy:
         """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header."""
         paths: dict[Label, tuple[Label, ...]] = {}
-        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
-        height = -1
-        for number, row in enumerate(rows, 1):
-            path = tuple(row)
-            height = len(path) if height < 0 else height
-            _check_path(path, height, paths, parent, number, source)
+        for number, row in enumerate(listed(rows, source, "a list of rows (value, label, ..., '*')"), 1):
+            path = _labels(row, f"{source}: row {number}")
+            if not path:
+                raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
+            if path[0] in paths:
+                raise InputError(f"{source}: row {number}: the value of level0 occurs twice; leaves must be unique")
             paths[path[0]] = path
-            for level in range(1, len(path) - 1):
-                parent.setdefault((level, path[level]), (path[level + 1], number))
-        if not paths:
-            raise InputError(f"{source}: the hierarchy has no rows")
-        _refuse_ambiguous(paths, source)
         return cls(paths, source)
 
     @classmethod
     def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
         """Build from a data frame with the columns level0, level1, ..."""
-        wrapped = nw.from_native(frame, eager_only=True)
+        wrapped, _ = open_frame(frame, source)
         names = list(wrapped.columns)
         expected = [f"level{i}" for i in range(len(names))]
         if names != expected or len(names) < 2:
-            raise InputError(
-                f'{source}: the header must be level0,level1,... (at least two levels), found "{",".join(names)}"'
-            )
+            wrong = [number for number, pair in enumerate(zip(names, expected, strict=True)) if pair[0] != pair[1]]
+            found = f"column {wrong[0] + 1} is not level{wrong[0]}" if wrong else "there is one column"
+            raise InputError(f"{source}: the columns must be level0, level1, ... (at least two): {found}")
         columns = [wrapped[name].to_polars().cast(pl.String) for name in names]
         return cls.from_rows(zip(*columns, strict=True), source)
 
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> Hierarchy:
-        """Read a CSV file with the header level0,level1,...; an empty level0 stands for missing values."""
-        path = Path(path)
-        return cls.from_frame(read_frame(path, fmt), str(path))
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> Hierarchy:
+        """Read a CSV file with the header level0,level1,..., or one of ARX, without it; an empty level0 stands for
+        missing values.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |. Without a header, rows end in one common label.
+        """
+        path = file_path(path, "path of a hierarchy")
+        return cls.from_rows(read_hierarchy_rows(path, encoding), str(path))
+
+    def __repr__(self) -> str:
+        """Shape and name, and no label: those of level 0 are values of the table."""
+        return printable(f"<Hierarchy {self.source}: {len(self.paths)} values, levels 0 to {self.height}>")
 
     @property
     def height(self) -> int:
@@ -75,51 +107,56 @@ class Hierarchy:
         return len(next(iter(self.paths.values()))) - 1
 
 
+def _labels(labels: object, where: str) -> tuple[Label, ...]:
+    """The labels of one value."""
+    path = listed(labels, where, "a list of labels from the value itself to '*'")
+    for label in path:
+        _label(label, where)
+    return path
+
+
+def _label(label: object, where: str) -> None:
+    if not isinstance(label, str | None):
+        raise InputError(f"{where}: a label is a {kind_of(label)}; values are compared as text, so write it as text")
+
+
 def _check_path(
-    path: tuple[Label, ...],
-    height: int,
-    paths: Mapping[Label, tuple[Label, ...]],
-    parent: Mapping[tuple[int, Label], tuple[Label, int]],
-    number: int,
-    source: str,
+    path: tuple[Label, ...], height: int, parent: Mapping[tuple[int, Label], tuple[Label, int]], where: str
 ) -> None:
+    """Check one path against those before it. height: levels that it should have."""
     if len(path) < 2 or len(path) != height:
-        raise InputError(f"{source}: row {number} has {len(path)} levels, expected {max(height, 2)}")
-    if path[0] in paths:
-        raise InputError(f'{source}: row {number}: the value "{path[0]}" occurs twice in level0; leaves must be unique')
+        raise InputError(f"{where} has {len(path)} levels, expected {max(height, 2)}")
     if path[-1] != SYMBOL:
-        raise InputError(f'{source}: row {number}: the last level of value "{path[0]}" must be "{SYMBOL}"')
+        raise InputError(f'{where}: the last level must be "{SYMBOL}"')
     for level, label in enumerate(path[:-1]):
         if label == SYMBOL:
-            raise InputError(
-                f'{source}: row {number}: "{SYMBOL}" may stand in the last level only, found in level{level}'
-            )
+            raise InputError(f'{where}: "{SYMBOL}" may stand in the last level only, found in level{level}')
         if level and label is None:
-            raise InputError(f'{source}: row {number}: level{level} of value "{path[0]}" is empty')
+            raise InputError(f"{where}: level{level} is empty")
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
             raise InputError(
-                f'{source}: row {number}: levels are not nested: "{label}" of level{level} lies in "{path[level + 1]}" '
-                f'here and in "{parent[level, label][0]}" in row {parent[level, label][1]}'
+                f"{where}: levels are not nested: the label of level{level} lies in another label of "
+                f"level{level + 1} than in row {parent[level, label][1]}"
             )
 
 
 def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> None:
     """A label used at two levels must name the same values in both, or a released table could not be read."""
-    named: dict[Label, dict[int, set[Label]]] = {}
-    for leaf, path in paths.items():
+    named: dict[Label, dict[int, list[int]]] = {}
+    for number, path in enumerate(paths.values(), 1):
         for level, label in enumerate(path):
-            named.setdefault(label, {}).setdefault(level, set()).add(leaf)
-    for label, by_level in named.items():
-        sets = list(by_level.items())
-        for level, leaves in sets[1:]:
-            if leaves != sets[0][1]:
+            named.setdefault(label, {}).setdefault(level, []).append(number)
+    for by_level in named.values():
+        (first, rows), *others = by_level.items()
+        for level, same in others:
+            if same != rows:
                 raise InputError(
-                    f'{source}: "{label}" names different values in level{sets[0][0]} and level{level}; '
-                    "rename one of them"
+                    f"{source}: the label of level{first} in row {rows[0]} names different values than the same label "
+                    f"of level{level} in row {same[0]}; rename one of them"
                 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnLevels:
     """One column's hierarchy over the values that occur in the table.
 

@@ -36,6 +36,8 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
     Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
     mask. None if there is no such requirement.
     """
+    if problem.min_groups is not None and problem.min_groups > problem.table.n:
+        return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
     counts = whole_table(types)
     whole: Group = replace(counts, whole=counts)
     for requirement in problem.requirements:
@@ -44,7 +46,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
         short = requirement.shortfall(whole)
         because = ""
         if short is not None:
-            of_row = problem.table.keys[short.attribute]
+            of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
         return f"not even the whole table as one group has {spelled(requirement)}{because}"

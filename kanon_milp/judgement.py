@@ -1,7 +1,8 @@
-"""What a solver's answer proves about a problem: units, objective of the released table, stop reason and proof."""
+"""What is proven about a problem: units, objective of the released table, stop reason, and proof with its backing."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,66 +12,135 @@ import pyomo.environ as pyo
 from kanon_milp.compilation import Compiled
 from kanon_milp.instance import Instance
 from kanon_milp.problem import Problem
-from kanon_milp.proof import close, contradicts, meets
+from kanon_milp.proof import Backing, Grid, close
 from kanon_milp.result import Proof
-from kanon_milp.solvers import SolverResult, StopReason
+from kanon_milp.solvers import SolverAdapter, SolverResult, StopReason
+from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
+
+_DENOMINATOR = 1000  # largest one that a coefficient of a user's objective may have to be a fraction
+_ROUNDING = 1e-14  # of coefficients that were multiplied in floating point, such as 3 · 0.3
+_STEPS = 1_000_000  # most steps that a unit of it may have
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
     """How a model's objective relates to the problem's: value = sign · model value · unit.
 
-    integral: whether the objective of every integral point is a whole number in the model's units.
+    grid: where the values of the model's objective lie.
     """
 
     sign: int
     unit: Fraction
-    integral: bool
+    grid: Grid
 
     def to_problem(self, value: float | None) -> float | None:
         """A model's (minimized) value in the problem's units."""
         return None if value is None else self.sign * value * float(self.unit)
 
-    def exact(self, bound: float | None) -> Fraction | None:
-        """A model's safe bound in the problem's units."""
-        if bound is None:
-            return None
-        whole = Fraction(round(bound)) if self.integral else Fraction(bound).limit_denominator(10**9)
-        return self.sign * whole * self.unit
-
-    def to_model(self, value: Fraction) -> float:
+    def to_model(self, value: Fraction) -> Fraction:
         """A value in the problem's units as the model's."""
-        return self.sign * float(value / self.unit)
+        return self.sign * value / self.unit
+
+    def proven(self, bound: float | None) -> Fraction | None:
+        """What a bound that a solver claims proves, in the problem's units."""
+        safe = self.grid.safe(bound)
+        return None if safe is None else self.sign * safe * self.unit
+
+    def exact(self, value: float) -> Fraction:
+        """The value of an integral point, computed in floating point, in the problem's units."""
+        steps = self.grid.steps
+        known = Fraction(round(value * steps), steps) if steps else Fraction(value).limit_denominator(10**9)
+        return self.sign * known * self.unit
 
 
-def scale_of(instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, *, own: bool) -> Scale:
-    """Our own objectives are whole numbers; a user's is only if all of its variables and coefficients are."""
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the optimum in the problem's units, and what stands behind it."""
+
+    value: Fraction | None = None
+    backed_by: tuple[Backing, ...] = ()
+
+    def and_also(self, other: Bound) -> Bound:
+        """The higher one of two lower bounds on the loss; everything that stands behind it where they are the same."""
+        if self.value is None or (other.value is not None and other.value > self.value):
+            return other
+        if other.value is None or other.value < self.value:
+            return self
+        return Bound(self.value, tuple(dict.fromkeys((*self.backed_by, *other.backed_by))))
+
+
+UNKNOWN = Bound()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a run ends: stop reason, proof, the proven bound (of "infeasible", only what stands behind it), a message."""
+
+    reason: str
+    proof: Proof
+    bound: Bound
+    message: str
+
+
+def scale_of(
+    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, adapter: SolverAdapter, *, own: bool
+) -> Scale:
+    """Our own objectives are whole numbers; a user's lies on a grid if its variables are whole and its coefficients
+    are fractions."""
     linear = compiled.linear
-    whole = bool((linear.c == np.round(linear.c)).all()) and linear.offset == round(linear.offset)
-    integral = own or (whole and bool(linear.integer[linear.c != 0].all()))
-    return Scale(compiled.sign, instance.levels.unit if model.loss.active else Fraction(1), integral)
+    steps = 1 if own else _steps(linear)
+    unit = instance.levels.unit if model.loss.active else Fraction(1)
+    return Scale(compiled.sign, unit, Grid(steps, precision_size(adapter, linear)))
+
+
+def _steps(linear: LinearModel) -> int:
+    """Into how many steps a unit of the objective falls at integral points; 0 where that is not known."""
+    if not linear.integer[linear.c != 0].all():
+        return 0
+    steps = 1
+    for value in {linear.offset, *linear.c.tolist()}:
+        simple = Fraction(value).limit_denominator(_DENOMINATOR)
+        steps = math.lcm(steps, simple.denominator)
+        if not math.isclose(simple, value, rel_tol=_ROUNDING) or steps > _STEPS:
+            return 0
+    return steps
 
 
 def judge(
-    stopped: StopReason, message: str, report: Report, objective: Fraction | None, bound: float | None, scale: Scale
-) -> tuple[str, Proof, Fraction | None, str]:
-    """Stop reason, proof, bound and message: optimal only where incumbent and bound meet and the verifier agrees."""
-    exact_bound = scale.exact(bound)
+    stopped: StopReason, message: str, report: Report, objective: Fraction | None, bound: Bound, scale: Scale
+) -> Verdict:
+    """Optimal only where incumbent and bound meet and the verifier agrees."""
     if objective is None or not report.ok:
-        return "error", "none", exact_bound, "the verifier refuses the table"
-    reached = scale.to_model(objective)
-    if contradicts(reached, bound, integral=scale.integral):
-        return (
-            "error",
-            "none",
-            None,
-            "the verified table is better than the bound that is claimed; the bound is discarded",
-        )
-    if meets(reached, bound, integral=scale.integral):
-        return "optimal", "optimal", objective, message
-    reason = "gap_limit" if stopped is StopReason.OPTIMAL else stopped.value
-    return reason, "none" if exact_bound is None else "bound", exact_bound, message
+        return Verdict("error", "none", bound, "the verifier refuses the table")
+    reached, proven = scale.to_model(objective), None if bound.value is None else scale.to_model(bound.value)
+    if scale.grid.contradicts(reached, proven):
+        said = "the verified table is better than the bound that is claimed; the bound is discarded"
+        return Verdict("error", "none", Bound(), _joined(message, said))
+    if scale.grid.meets(reached, proven):
+        about = "" if scale.grid.steps else _ROUGH
+        return Verdict("optimal", "optimal", Bound(objective, bound.backed_by), _joined(message, about))
+    reason = stopped.value
+    if stopped is StopReason.OPTIMAL:
+        reason = "gap_limit"
+        if scale.grid.too_fine:
+            message = _joined(message, _TOO_FINE)
+    return Verdict(reason, "none" if bound.value is None else "bound", bound, message)
+
+
+_ROUGH = (
+    "the objective of this model is not made of whole variables and fractions, so objective and bound meet only up to "
+    "a millionth of their size"
+)
+_TOO_FINE = (
+    "the solver says optimal, but the weights differ so much in size that its floating point cannot tell neighbouring "
+    "losses apart; weights with fewer digits, or the solver cpsat, which computes exactly, can prove more"
+)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def objective_of(
@@ -84,12 +154,12 @@ def objective_of(
     own: bool,
 ) -> Fraction | None:
     """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
-    assert answer.x is not None
     if report.cost is None:
         return None
     if own:
         return report.cost if problem.objective == "loss" else Fraction(report.groups)
+    assert answer.x is not None
     value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and close(value, scale.to_model(report.cost)):
+    if model.loss.active and close(value, float(scale.to_model(report.cost))):
         return report.cost
     return scale.exact(value)

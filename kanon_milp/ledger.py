@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from kanon_milp.algorithms.row_assignment import Assignment
+from kanon_milp.proof import Backing
 from kanon_milp.solvers import OnProgress, Progress
 
 
@@ -19,6 +20,7 @@ class Ledger:
     began: float
     on_progress: OnProgress | None
     bound: int = 0
+    backed_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
     best: Assignment | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
 
@@ -28,10 +30,10 @@ class Ledger:
             self.best = assignment
             self._note()
 
-    def higher(self, bound: int) -> None:
+    def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
         """Take a proven bound if it is the highest so far."""
         if bound > self.bound:
-            self.bound = bound
+            self.bound, self.backed_by = bound, backed_by
             self._note()
 
     def show(self, point: Progress) -> None:

@@ -51,7 +51,7 @@ def measure(table: Table, anonymized: Any) -> Metrics:
         h_avg=average_size(sizes),
         h_max=max(sizes),
         discernibility=discernibility(sizes),
-        usefulness=usefulness(table.keys.select(table.quasi_identifiers), released)
+        usefulness=usefulness(table.keys[list(table.quasi_identifiers)], released)
         if released.height == table.n
         else None,
     )
@@ -90,7 +90,7 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
     group_of_row, groups = classes(released)
     total = Fraction(0)
     for name in original.columns:
-        value_of_row, values = classes(original.select(name))
+        value_of_row, values = classes(original[[name]])
         total += Fraction(_distinct_pairs(group_of_row, value_of_row), values.height)
     return total / groups.height
 

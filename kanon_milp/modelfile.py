@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kanon_milp.arguments import exists, file_path
 from kanon_milp.distances import ground_distance
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, kind_of, nearest, unreadable
+from kanon_milp.exact import exact_number, in_words
 from kanon_milp.instances import datasets, generators
 from kanon_milp.powers import BASES
 from kanon_milp.privacy import REQUIREMENTS, Requirement
 from kanon_milp.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.result import Result
+from kanon_milp.roles import Roles
 from kanon_milp.run import METHODS
 from kanon_milp.table import CsvFormat, Table, read_table
 
@@ -28,6 +32,7 @@ class Key:
     types: tuple[type, ...]
     meaning: str
     choices: tuple[str, ...] = ()
+    least: int | None = None
 
 
 TEXT, WHOLE, TRUTH = (str,), (int,), (bool,)
@@ -44,11 +49,13 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "dataset": Key(TEXT, "or a data set by name", tuple(datasets.names())),
         "generator": Key(TEXT, "or a generator by name", tuple(generators.GENERATORS)),
         "arguments": Key(TABLE, "arguments of the generator"),
-        "rows": Key(WHOLE, "only the first so many rows"),
+        "rows": Key(WHOLE, "only the first so many rows", least=1),
         "quasi_identifiers": Key(
             LIST, "columns to generalize; required, except for a generator (default: all of its columns)"
         ),
         "sensitive": Key((str, list), "sensitive attribute, or a list of them"),
+        "identifying": Key((str, list), "columns that must not be released: they are dropped"),
+        "keep": Key((str, list), "insensitive columns; those that are named nowhere are kept with a warning"),
         "delimiter": Key(TEXT, "of a CSV file; default , (a tab for .tsv)"),
         "encoding": Key(TEXT, "of a CSV file; default utf-8"),
         "missing": Key(TEXT, "missing values are a value of their own (default), or refused", ("value", "error")),
@@ -96,8 +103,8 @@ SCHEMA: dict[str, dict[str, Key]] = {
             "pattern mask beside this file: CSV with the quasi-identifiers as header, keep, * or a level in the cells",
         ),
         "patterns": Key(LIST, "or the patterns themselves, each a list of cells in the order of the quasi-identifiers"),
-        "random_patterns": Key(WHOLE, "or so many random patterns, the fully suppressed one among them"),
-        "random_seed": Key(WHOLE, "seed of the random patterns; default 0"),
+        "random_patterns": Key(WHOLE, "or so many random patterns, the fully suppressed one among them", least=1),
+        "random_seed": Key(WHOLE, "seed of the random patterns; default 0", least=0),
         "hierarchies": Key(
             TEXT, "folder beside this file with a hierarchy COLUMN.csv for some of the quasi-identifiers"
         ),
@@ -154,17 +161,35 @@ class ModelFile:
     title: str
     source: str
 
+    def contradiction(self, result: Result) -> str:
+        """What a result says against the [known] entry; empty if it agrees, or says nothing about it."""
+        where, found = f"{self.path}: [known]", result.exact_objective
+        if self.known.get("infeasible") and result.verified:
+            return f"{where} infeasible = true is wrong: there is a verified table with objective {in_words(found)}"
+        if "optimum" not in self.known:
+            return ""
+        optimum = exact_number(self.known["optimum"], f"{where} optimum")
+        wrong = f"{where} optimum = {in_words(optimum)} is wrong: "
+        if result.proof == "infeasible":
+            return f"{wrong}the problem is proven infeasible"
+        if found is None or not result.verified or found == optimum:
+            return ""
+        if result.is_optimal:
+            return f"{wrong}the proven and verified optimum is {in_words(found)}"
+        better = found > optimum if self.problem.objective == "max_groups" else found < optimum
+        return f"{wrong}a verified table has {in_words(found)}" if better else ""
+
 
 def read_model(path: str | Path) -> ModelFile:
     """Read and check a model file; raises InputError that names file, key and the way out."""
-    path = Path(path)
-    if not path.is_file():
+    path = file_path(path, "path of a model file")
+    if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Written)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is no TOML file: {error}") from None
+    content = _parse(path)
     validate(content, path)
+    content.update(
+        {name: _exact(content[name]) for name in ("privacy", "recoding", "problem", "known") if name in content}
+    )
     data = content.get("data")
     if data is None:
         raise InputError(f"{path}: the table [data] is missing")
@@ -177,15 +202,31 @@ def read_model(path: str | Path) -> ModelFile:
         if "min_groups" in sides or "max_groups" in sides:
             raise InputError(f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone")
         sides.update(min_groups=exact, max_groups=exact)
+    known = content.get("known", {})
+    if "optimum" in known:
+        exact_number(known["optimum"], f"{path}: [known] optimum")
     problem = Problem(table, privacy, recoding, name=content.get("name", path.stem), **sides)
     return ModelFile(
         path,
         problem,
         content.get("solver", {}),
-        content.get("known", {}),
+        known,
         content.get("title", ""),
         content.get("source", ""),
     )
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Written)
+    except OSError as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: is no TOML file: {error}") from None
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is no TOML file: {unreadable(error)}") from None
+    except ValueError:  # of Python, which converts no more than so many digits
+        raise InputError(f"{path}: a number has too many digits, or a date is none") from None
 
 
 def validate(content: Mapping[str, Any], path: Path) -> None:
@@ -231,6 +272,8 @@ def _check_value(key: Key, value: object, where: str, path: Path) -> None:
         raise InputError(
             f"{path}: {where}: unknown value{nearest(str(value), list(key.choices))}; one of: {', '.join(key.choices)}"
         )
+    if key.least is not None and isinstance(value, int) and value < key.least:
+        raise InputError(f"{path}: {where} must be at least {key.least}, found {value}")
 
 
 def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:
@@ -242,7 +285,7 @@ def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Pat
 
 def _table(data: Mapping[str, Any], path: Path) -> Table:
     origin = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
-    options = {key: data[key] for key in ("missing", "symbol") if key in data}
+    options = {key: data[key] for key in ("identifying", "keep", "missing", "symbol") if key in data}
     qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
     if qi is None and origin != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
@@ -255,20 +298,21 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
     else:
         try:
             frame = generators.GENERATORS[data["generator"]](**data.get("arguments", {}))
-        except TypeError:
+        except (TypeError, OverflowError):
             raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
     if "rows" in data:
-        frame = frame.head(data["rows"])
-    columns = qi if qi is not None else [name for name in frame.columns if name != sensitive]
+        frame = frame.head(min(data["rows"], frame.height))
+    others = Roles.of((), sensitive, data.get("identifying"), data.get("keep"))
+    columns = qi if qi is not None else others.unclassified(frame.columns)
     return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat(), **options)
 
 
 def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requirement]:
-    found = [REQUIREMENTS[key](**{key: _exact(value)}) for key, value in entries.items() if key in REQUIREMENTS]
+    found = [REQUIREMENTS[key](**{key: value}) for key, value in entries.items() if key in REQUIREMENTS]
     kinds = {kind.name: kind for kind in REQUIREMENTS.values()}
     for number, given in enumerate(entries.get("requirements", []), 1):
         where = f"{path}: [[privacy.requirements]] number {number}"
-        arguments = {key: _exact(value) for key, value in given.items()}
+        arguments = dict(given)
         kind = kinds.get(arguments.pop("kind", None))
         if kind is None:
             raise InputError(f"{where}: kind is missing; one of: {', '.join(kinds)}")
@@ -280,7 +324,7 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
             if taken.default is dataclasses.MISSING and key not in arguments:
                 raise InputError(f"{where}: {kind.name} needs {key}")
         if "distance" in arguments:
-            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv)
+            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv.encoding)
         found.append(kind(**arguments))
     if not found:
         raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
@@ -288,7 +332,11 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
 
 
 def _exact(value: Any) -> Any:
-    """Numbers as they were written; everything else as it is."""
+    """Numbers as they were written, also within lists and tables; everything else as it is."""
+    if isinstance(value, list):
+        return [_exact(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _exact(each) for key, each in value.items()}
     return value.text if isinstance(value, Written) else value
 
 
@@ -297,7 +345,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
     mask = None
     if kind == "mask":
-        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv)
+        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv.encoding)
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
@@ -311,6 +359,7 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
             weights=weights,
             level_costs=entries.get("level_costs", {}),
             mask=mask,
+            encoding=table.csv.encoding,
         )
     if "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.algorithms.row_assignment import Assignment, Cells, assign_rows
 from kanon_milp.compilation import Compiled, compile_model
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.instance import Instance
-from kanon_milp.judgement import judge, objective_of, scale_of
-from kanon_milp.proof import safe_bound
-from kanon_milp.result import Proof, Result
-from kanon_milp.run import Run
+from kanon_milp.judgement import UNKNOWN, Bound, Verdict, judge, objective_of, scale_of
+from kanon_milp.limit import Over
+from kanon_milp.result import Result
+from kanon_milp.run import Found, Run
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
+from kanon_milp.solvers.second_look import solve_checked
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
 Floats = NDArray[np.float64]
 
+TOO_LATE = "it ended before the solver could start"
+
 
 def solve_whole(
     run: Run,
     model: pyo.ConcreteModel,
     on_progress: OnProgress | None,
-    interrupt: threading.Event | None,
     *,
     own: bool,
     explain: Callable[[], str] | None = None,
-    known: Fraction | None = None,
+    known: Bound = UNKNOWN,
     dual: DualPoint | None = None,
 ) -> Result:
     """Hand a problem's whole model over, solve it, assign rows, verify and judge.
@@ -48,73 +46,61 @@ def solve_whole(
     own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known: a
     bound on the loss that is already proven. dual: multipliers that prove a part of it.
     """
-    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
-    with clock.step("handover"):
-        compiled = compile_model(model)
-        compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+    instance, clock = run.prepared.instance, run.clock
+    try:
+        with clock.step("handover"):
+            compiled = run.limit.call(compile_model, model)
+            compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+    except Over:
+        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
-    scale = scale_of(instance, model, compiled, own=own)
+    scale = scale_of(instance, model, compiled, run.adapter, own=own)
 
-    options = run.options
-    if options.time_limit is not None:
-        left = options.time_limit - clock.since_reading()
-        if left <= 0:
-            message = "the time was over before the solver could start"
-            return run.end(
-                "time_limit", "none" if known is None else "bound", bound=known, size=size, message=message, dual=dual
-            )
-        options = replace(options, time_limit=left)
+    start = first_table(run, model, compiled) if own else None
+    if run.limit.over:
+        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, size=size, dual=dual)
+    options = replace(run.options, time_limit=run.limit.seconds)
 
     def forward(point: Progress) -> None:
         if on_progress is not None:
             on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
 
     with clock.step("solve"):
-        start = first_table(run, model, compiled) if own else None
-        answer = run.adapter.solve(linear, options, start=start, on_progress=forward, interrupt=interrupt)
-    bound = safe_bound(answer.bound, integral=scale.integral)
-    if known is not None:
-        bound = max(scale.to_model(known), -math.inf if bound is None else bound)
+        answer = solve_checked(
+            run.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=run.interrupt
+        )
+    bound = Bound(scale.proven(answer.bound), answer.backed_by)
+    if known.value is not None:
+        bound = known.and_also(bound)
     trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
-    if answer.x is None:
-        reason, proof, message = _claim_without_point(answer, bound, run)
-        if proof == "infeasible" and explain is not None:
+    table = None
+    if answer.x is not None:
+        with clock.step("assign"):
+            assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+        released = run.release(assignment)
+        table = Found(
+            released, objective_of(run.prepared.problem, model, compiled, answer, released.report, scale, own=own)
+        )
+    rival = bound.value if table is None else table.objective
+    # without a point the first table is taken, whatever stopped the solver; with one, where it is better
+    ours = run.constructed(better_than=None if table is None else rival) if own else None
+    if ours is not None:
+        table = ours
+    elif answer.x is not None and not own:
+        compiled.load(answer.x)
+    if table is None:
+        verdict = _without_point(answer, bound, known, run)
+        if verdict.proof == "infeasible" and explain is not None:
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):
-                message = explain()
-        known = None if proof == "infeasible" else scale.exact(bound)
-        return run.end(
-            reason,
-            proof,
-            bound=known,
-            size=size,
-            trajectory=trajectory,
-            version=answer.version,
-            message=message,
-            dual=dual,
-        )
-    with clock.step("assign"):
-        assignment = assignment_of(instance, model, compiled, answer.x, own=own)
-    released = run.release(assignment)
-    if not own:
-        compiled.load(answer.x)
-    objective = objective_of(problem, model, compiled, answer, released.report, scale, own=own)
-    reason, proof, exact_bound, message = judge(
-        answer.stop_reason, answer.message, released.report, objective, bound, scale
-    )
-    return run.end(
-        reason,
-        proof,
-        objective=objective,
-        bound=exact_bound,
-        released=released,
-        size=size,
-        trajectory=trajectory,
-        version=answer.version,
-        message=message,
-        dual=dual,
-    )
+                verdict = replace(verdict, message=explain())
+        return run.end(verdict, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+    stopped, message = answer.stop_reason, answer.message
+    if stopped is StopReason.INFEASIBLE:
+        stopped, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
+    verdict = judge(stopped, message, table.released.report, table.objective, bound, scale)
+    return run.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
 
 
 def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
@@ -122,12 +108,9 @@ def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[
     problem, instance = run.prepared.problem, run.prepared.instance
     if problem.network or problem.objective != "loss" or side_constraints(problem):
         return None
-    if Capability.PARTIAL_START not in run.adapter.capabilities:
+    if Capability.PARTIAL_START not in run.adapter.capabilities or run.first is None:
         return None
-    found = greedy(instance)
-    if found is None:
-        return None
-    return start_of(instance, model, compiled, found)
+    return start_of(instance, model, compiled, run.first)
 
 
 def start_of(
@@ -180,13 +163,12 @@ def assignment_of(
     return assignment
 
 
-def _claim_without_point(answer: SolverResult, bound: float | None, run: Run) -> tuple[str, Proof, str]:
+def _without_point(answer: SolverResult, bound: Bound, known: Bound, run: Run) -> Verdict:
+    """What is left of an answer without a point."""
     if answer.stop_reason is StopReason.INFEASIBLE:
-        return "infeasible", "infeasible", explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+        message = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+        return Verdict("infeasible", "infeasible", Bound(None, answer.backed_by), message)
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
-        return answer.stop_reason.value, "none" if bound is None else "bound", answer.message
-    return (
-        "error",
-        "none",
-        answer.message or f"the solver ended as {answer.stop_reason.value} without a table",
-    )
+        return Verdict(answer.stop_reason.value, "none" if bound.value is None else "bound", bound, answer.message)
+    message = answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
+    return Verdict("error", "none", known, message)

@@ -13,17 +13,22 @@ BASES = ("natural", "base2")
 
 
 def below_power(value: Fraction, exponent: Fraction, base: Base) -> bool:
-    """Whether value < e^exponent ("natural") or value < 2^exponent ("base2"), decided exactly. exponent > 0."""
+    """Whether value < e^exponent ("natural") or value < 2^exponent ("base2"), decided exactly. exponent > 0.
+
+    The power itself is only computed where value is near it, so that no exponent is too large or too fine.
+    """
     if value <= 1:
         return True
-    if base == "base2":
-        # value < 2^(a/b) exactly if value^b < 2^a
-        power = exponent.denominator
-        return bool(value.numerator**power < 2**exponent.numerator * value.denominator**power)
-    # e^exponent is transcendental, so enough digits always decide
+    # 2^bits is above value, so a power of at least that is, too
+    bits = value.numerator.bit_length() - value.denominator.bit_length() + 1
+    if exponent >= bits:
+        return True
+    if base == "base2" and exponent.denominator == 1:
+        return value < Fraction(2) ** exponent.numerator
+    # e^exponent is transcendental and 2^exponent irrational, so enough digits always decide
     digits = 30
     while True:
-        exact = _natural_power(exponent, digits)
+        exact = _power(exponent, base, digits)
         # relative error of the rounded exponent, carried through exp, and of the result
         margin = exact * (abs(exponent) + 2) * Fraction(10) ** (2 - digits)
         if abs(value - exact) > margin:
@@ -32,10 +37,13 @@ def below_power(value: Fraction, exponent: Fraction, base: Base) -> bool:
 
 
 @cache
-def _natural_power(exponent: Fraction, digits: int) -> Fraction:
-    """e^exponent to so many digits."""
+def _power(exponent: Fraction, base: Base, digits: int) -> Fraction:
+    """e^exponent or 2^exponent to so many digits."""
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**15, Emin=-(10**15))
-    return Fraction(context.exp(context.divide(exponent.numerator, exponent.denominator)))
+    power = context.divide(exponent.numerator, exponent.denominator)
+    if base == "base2":
+        power = context.multiply(power, context.ln(2))
+    return Fraction(context.exp(power))
 
 
 def largest_below(below: Callable[[Fraction], bool], limit: int) -> Fraction:

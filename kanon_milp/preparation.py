@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 
 from numpy.typing import NDArray
 
@@ -13,10 +13,18 @@ from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.formulations import Formulation
 from kanon_milp.infeasibility import find_stranded, refuse_whole
 from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
+from kanon_milp.limit import NO_LIMIT, Limit, Over
+from kanon_milp.memory import vectors_in_memory, vectors_in_time
 from kanon_milp.problem import Problem
+from kanon_milp.recoding import Levels
 from kanon_milp.reductions import MERGING, Step, reduce, restore, restore_values
 from kanon_milp.reductions.base import T
 from kanon_milp.result import Size
+from kanon_milp.rowtypes import RowTypes
+
+PREPARATION_SHARE = 0.5  # of the time limit, for candidates and for reductions each
+FEW_SHARE = 0.25  # of what is left after it, for some of the candidates where there is no time or memory for all
+FEW_VECTORS, FEW_PAIRS = 10_000, 10_000_000  # of these at most, however much time there is
 
 STEPS = (
     "read",
@@ -65,11 +73,20 @@ class Clock:
         return {**spent, "total": self.since_reading() + self.seconds["read"]}
 
 
+@dataclass(frozen=True)
+class Shortage:
+    """What there was not enough of, as a stop reason of results, and in words."""
+
+    reason: str
+    message: str
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """An instance before and after the reductions, and what the formulation is declared over.
 
-    row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver.
+    row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver. shortage: why
+    the instance has only some of the problem's candidates, so that it gives tables and no bound; None where it has all.
     """
 
     problem: Problem
@@ -79,6 +96,7 @@ class Prepared:
     steps: list[Step]
     row_types: tuple[int, int]
     obstacle: str | None
+    shortage: Shortage | None = None
 
     @property
     def size_before(self) -> Size:
@@ -111,27 +129,53 @@ class Prepared:
         return [] if self.instance is self.before else self.steps
 
 
-def prepare_for(problem: Problem, formulation: Formulation, clock: Clock, *, merge: bool = False) -> Prepared:
+def prepare_for(
+    problem: Problem, formulation: Formulation, clock: Clock, *, merge: bool = False, limit: Limit = NO_LIMIT
+) -> Prepared:
     """Compress, recode, enumerate and reduce.
 
-    merge: also by reductions that merge row types; not for models that users read and extend.
+    merge: also by reductions that merge row types; not for models that users read and extend. limit: of the run. Where
+    that or the memory is too small for all candidates, the instance has some of them, and is not reduced.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
         compressed = compress_table(problem)
         types = types_of(problem, compressed)
         obstacle = refuse_whole(problem, types)
+    row_types = (compressed.count, compressed.star_count)
     with clock.step("candidates"):
         levels = recode(problem, types)
-        before = with_candidates(problem, types, levels)
+        before, shortage = _candidates(problem, types, levels, limit)
+    if shortage is not None:
+        return Prepared(problem, formulation, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
-        steps = reduce(before)
-        reduced = steps[-1].instance
+        shared = limit.share(PREPARATION_SHARE)
+        steps = reduce(before, limit=shared)
+        reduced = steps[-1].instance if steps else before
         stranded = find_stranded(before, reduced)
         if merge and stranded is None:
-            steps += reduce(reduced, MERGING)
-            reduced = steps[-1].instance
+            steps += reduce(reduced, MERGING, shared)
+            reduced = steps[-1].instance if steps else before
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
     instance = before if not formulation.reduced or stranded is not None else reduced
-    row_types = (compressed.count, compressed.star_count)
     return Prepared(problem, formulation, before, instance, steps, row_types, obstacle or stranded)
+
+
+def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit) -> tuple[Instance, Shortage | None]:
+    """All candidates; where time or memory are too short, those of some level vectors, and why."""
+    shared = limit.share(PREPARATION_SHARE)
+    fits = vectors_in_memory(types.count)
+    if levels.count > fits:
+        shortage = Shortage("error", "the memory that is free is too small")
+    else:
+        if levels.count <= vectors_in_time(types.count, shared.left):
+            with suppress(Over):
+                return shared.call(with_candidates, problem, types, levels), None
+        shortage = Shortage(limit.reason, "interrupted" if limit.asked else "the time limit is too short")
+    in_time = 0.0 if limit.asked else vectors_in_time(types.count, FEW_SHARE * limit.left)
+    few = levels.some(int(max(1, min(FEW_VECTORS, FEW_PAIRS // types.count, fits, in_time))))
+    message = (
+        f"{shortage.message} for the candidates of {levels.count:,} patterns over {types.count:,} row types, so the "
+        f"table is what {few.count:,} of the patterns give, and nothing is proven"
+    )
+    return with_candidates(problem, types, few), replace(shortage, message=message)

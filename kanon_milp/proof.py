@@ -1,45 +1,100 @@
-"""What a solver's bound proves: the rounding that whole-number objectives allow, and no more."""
+"""What a bound proves: the rounding that whole-number objectives allow, and no more; and what stands behind it."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+# "solver": the solver that was asked says so. "second look": another solver, or the same one in another setting, has
+# solved the same model and agrees. "own bound": what this package has computed itself proves it. "certificate": so do
+# multipliers, which anybody can check from the table alone.
+Backing = Literal["solver", "second look", "own bound", "certificate"]
+Number = float | Fraction
 
 # Solvers work in floating point: a value counts as reached within this much, relative to its size ...
 TOLERANCE = 1e-6
-# ... but where values are whole numbers never by more than this, whatever their size.
+# ... but where values are whole numbers never by more than this, whatever their size ...
 WHOLE_TOLERANCE = 0.1
+# ... except that nothing is known below this part of the largest number in the objective: SCIP takes two values for
+# equal there (its numerics/epsilon), and no finer one is known of the others. From about 10^8 units on, whole numbers
+# next to each other are not told apart.
+PRECISION = 1e-9
 # The absolute gap that still ends in a proof: with it and the tolerance, less than one unit is open.
 WHOLE_GAP = 0.89
 
 
-def slack(value: float, *, integral: bool = False) -> float:
+def slack(value: Number, *, integral: bool = False) -> float:
     """How far a solver's floating-point value of this size may be off."""
-    relative = TOLERANCE * max(1.0, abs(value))
+    relative = TOLERANCE * max(1.0, abs(float(value)))
     return min(relative, WHOLE_TOLERANCE) if integral else relative
 
 
-def safe_bound(bound: float | None, *, integral: bool) -> float | None:
+def safe_bound(bound: float | None, *, integral: bool, size: float = 0.0) -> float | None:
     """The bound that is proven, in the model's units (a minimization); None if there is none.
 
-    With a whole-number objective the next whole number not below the bound (less a tolerance) is still a bound.
+    With a whole-number objective the next whole number not below the bound (less a tolerance) is still a bound. size:
+    the largest number that the solver's floating-point objective consists of, 0 for a solver that computes exactly.
     """
     if bound is None or not math.isfinite(bound):
         return None
-    return float(math.ceil(bound - slack(bound, integral=True))) if integral else bound
+    if not integral:
+        return bound
+    error = max(slack(bound, integral=True), PRECISION * max(size, abs(bound)) if size else 0.0)
+    return math.ceil(Fraction(bound) - Fraction(error))
 
 
-def meets(objective: float, bound: float | None, *, integral: bool) -> bool:
+def meets(objective: Number, bound: Number | None, *, integral: bool) -> bool:
     """Whether an objective and a safe bound meet; whole numbers meet only where they are equal."""
     if bound is None:
         return False
-    return round(bound) >= round(objective) if integral else bound >= objective - slack(objective)
+    return round(bound) >= round(objective) if integral else bound >= objective - Fraction(slack(objective))
 
 
-def contradicts(objective: float, bound: float | None, *, integral: bool) -> bool:
+def contradicts(objective: Number, bound: Number | None, *, integral: bool) -> bool:
     """Whether a verified table is better than what the solver says is possible."""
     if bound is None:
         return False
-    return round(bound) > round(objective) if integral else bound > objective + slack(objective)
+    return round(bound) > round(objective) if integral else bound > objective + Fraction(slack(objective))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the values of a model's objective lie: at integral points they are whole multiples of 1 / steps.
+
+    steps: 0 where they may lie anywhere. size: the largest number in the objective; 0 for a solver that computes
+    exactly.
+    """
+
+    steps: int = 1
+    size: float = 0.0
+
+    @property
+    def too_fine(self) -> bool:
+        """Whether floating point cannot tell values next to each other apart."""
+        return PRECISION * self.size * self.steps > WHOLE_TOLERANCE
+
+    def safe(self, bound: float | None) -> Fraction | None:
+        """The bound that is proven where a solver claims this one, exactly; None if there is none."""
+        if bound is None or not math.isfinite(bound):
+            return None
+        if not self.steps:
+            return Fraction(bound)
+        whole = safe_bound(bound * self.steps, integral=True, size=self.size * self.steps)
+        return None if whole is None else Fraction(whole) / self.steps
+
+    def meets(self, objective: Number, bound: Fraction | None) -> bool:
+        """As the function `meets`, in units of the model."""
+        return bound is not None and meets(*self._in_steps(objective, bound), integral=self.steps > 0)
+
+    def contradicts(self, objective: Number, bound: Fraction | None) -> bool:
+        """As the function `contradicts`, in units of the model."""
+        return bound is not None and contradicts(*self._in_steps(objective, bound), integral=self.steps > 0)
+
+    def _in_steps(self, objective: Number, bound: Fraction) -> tuple[Fraction, Fraction]:
+        steps = max(self.steps, 1)
+        return Fraction(objective) * steps, bound * steps
 
 
 def close(a: float, b: float) -> bool:

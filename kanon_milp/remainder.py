@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +15,16 @@ from kanon_milp.bounds import round_dual
 from kanon_milp.compilation import compile_model
 from kanon_milp.instance import Instance
 from kanon_milp.ledger import Ledger
+from kanon_milp.limit import Limit, Over
+from kanon_milp.memory import too_long
 from kanon_milp.monolithic import assignment_of, start_of, whole_assignment
-from kanon_milp.proof import WHOLE_GAP, safe_bound
+from kanon_milp.proof import WHOLE_GAP, Backing, Grid
 from kanon_milp.reductions.base import Dropped, restore
 from kanon_milp.reductions.fixing import ReducedCosts
 from kanon_milp.run import Run
 from kanon_milp.search.grouping import close_groups
 from kanon_milp.solvers import Progress, SolverResult, StopReason
+from kanon_milp.solvers.second_look import precision_size, solve_checked
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -43,13 +47,17 @@ class _Call(threading.Event):
 
 @dataclass(eq=False)
 class Remainder:
-    """The models of what a better table could use, until nothing better is left, or the time is over."""
+    """The models of what a better table could use, until nothing better is left, or the time is over.
+
+    backed_by: who stands behind the last answer.
+    """
 
     run: Run
     dual: DualPoint
     ledger: Ledger
     stop: threading.Event
     ends: float
+    backed_by: tuple[Backing, ...] = ()
 
     def solve(self) -> tuple[tuple[int, int], StopReason | None, str]:
         """Number of variables and constraints of the last model, why it stopped, and what the solver says.
@@ -68,7 +76,7 @@ class Remainder:
             size, answer = self._solve(rest, step)
             if answer is None:
                 return size, reason, message
-            reason, message = answer.stop_reason, answer.message
+            reason, message, self.backed_by = answer.stop_reason, answer.message, answer.backed_by
             best = self.ledger.best
             if reason is not StopReason.INTERRUPTED or self.stop.is_set():
                 return size, reason, message
@@ -82,12 +90,18 @@ class Remainder:
         return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.run.prepared.instance)
 
     def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
-        run, ledger = self.run, self.ledger
-        with run.clock.step("build"):
-            model = run.prepared.formulation.build(rest)
-        with run.clock.step("handover"):
-            compiled = whole_assignment(rest, compile_model(model), model)
+        run, ledger, limit = self.run, self.ledger, Limit(self.ends, self.stop)
+        if too_long(rest, limit.seconds):
+            return (0, 0), None
+        try:
+            with run.clock.step("build"):
+                model = limit.call(run.prepared.formulation.build, rest)
+            with run.clock.step("handover"):
+                compiled = whole_assignment(rest, limit.call(compile_model, model), model)
+        except Over:
+            return (0, 0), None
         size = (compiled.linear.variables, compiled.linear.constraints)
+        grid = Grid(size=precision_size(run.adapter, compiled.linear))
         left = self.ends - time.perf_counter()
         if left <= 0:
             return size, None
@@ -100,25 +114,31 @@ class Remainder:
         seen: list[int] = [] if ledger.best is None else [ledger.best.cost]
 
         def watch(point: Progress) -> None:
-            ledger.show(replace(point, bound=safe_bound(point.bound, integral=True)))
+            ledger.show(replace(point, bound=_rounded(grid.safe(point.bound))))
             if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
                 seen.append(round(point.incumbent))
                 if self._left(seen[-1]) <= WORTH * rest.candidates.pairs:
                     call.set()
 
         with run.clock.step("solve"):
-            answer = run.adapter.solve(compiled.linear, limited, start=start, on_progress=watch, interrupt=call)
+            answer = solve_checked(
+                run.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
+            )
         incumbent = None if ledger.best is None else ledger.best.cost
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
             ledger.better(close_groups(run.prepared.instance, restore([] if step is None else [step], found)))
-        bound = safe_bound(answer.bound, integral=True)
+        bound = grid.safe(answer.bound)
         if bound is not None:
             # what costs as much as the incumbent may be missing from the rest
-            ledger.higher(int(bound) if incumbent is None else min(int(bound), incumbent))
+            ledger.higher(int(bound) if incumbent is None else min(int(bound), incumbent), answer.backed_by)
         return size, answer
 
     def _left(self, incumbent: int) -> int:
         """Pairs that would be left."""
         _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.run.prepared.instance)
         return int(pairs.sum())
+
+
+def _rounded(bound: Fraction | None) -> float | None:
+    return None if bound is None else float(bound)

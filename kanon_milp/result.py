@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import NotProvenError
+from kanon_milp.errors import NotProvenError, printable
 from kanon_milp.exact import in_words, plain
 from kanon_milp.problem import Problem
+from kanon_milp.proof import Backing
 from kanon_milp.solvers.base import SolverOptions
 from kanon_milp.verify import Report
 
@@ -57,6 +59,9 @@ class Result:
     stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, interrupted, error).
     proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or
     "none".
+    backed_by: what stands behind the proof: "solver" (the solver that was asked says so), "second look" (another
+    solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
+    package), "certificate" (a proof that anybody can check from the table alone).
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.
@@ -80,6 +85,7 @@ class Result:
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
+    backed_by: tuple[Backing, ...] = ()
 
     @property
     def objective(self) -> Numeric | None:
@@ -145,13 +151,16 @@ class Result:
 
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
+        return printable(self._summary())
+
+    def _summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
             return f"verification failed: {self.report.violations[0]}"
         if self.proof == "infeasible":
-            return f"infeasible: {self.message}"
+            return f"infeasible: {self.message}{self._backing()}"
         if self.proof == "optimal":
-            return f"proven optimum {objective}, verified"
+            return f"proven optimum {objective}, verified{self._backing()}"
         reason = self.stop_reason.replace("_", " ")
         if self.exact_objective is None:
             known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
@@ -160,6 +169,11 @@ class Result:
             return f"verified table with objective {objective}, nothing proven ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
         return f"verified table with objective {objective}, bound {bound}{gap} ({reason})"
+
+    def _backing(self) -> str:
+        """What stands behind the proof, as the end of a sentence."""
+        *first, last = self.backed_by or ("",)
+        return last and f"; backed by {' and '.join(word for word in (', '.join(first), last) if word)}"
 
     def __repr__(self) -> str:
         """One line, and no cell of the table."""
@@ -176,6 +190,7 @@ class Result:
             "problem": describe_problem(self.problem, self.row_types),
             "stop_reason": self.stop_reason,
             "proof": self.proof,
+            "proof_backed_by": list(self.backed_by),
             "objective": self.objective,
             "suppressed_cells": report.suppressed_cells if report is not None else None,
             "bound": self.bound,
@@ -191,7 +206,7 @@ class Result:
                     "absolute_gap": options.absolute_gap,
                     "node_limit": options.node_limit,
                     **{
-                        key: value if isinstance(value, int | float | str) else str(value)
+                        key: value if isinstance(value, int | str) or _is_finite(value) else str(value)
                         for key, value in options.extra.items()
                     },
                 },
@@ -211,7 +226,12 @@ class Result:
             "judged_by_their_own_code": [] if report is None else list(report.own),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
+            "warnings": list(self.problem.table.warnings),
         }
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
@@ -229,6 +249,10 @@ def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, 
         "requirements": described,
         "quasi_identifiers": list(table.quasi_identifiers),
         "sensitive": list(table.sensitive),
+        "roles": {
+            **{role: list(names) for role, names in table.roles.items()},
+            "unclassified": table.roles.unclassified(table.frame.columns),
+        },
         "recoding": problem.recoding.kind,
         "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
         "suppressed_rows": problem.suppressed_rows,

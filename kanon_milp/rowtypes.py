@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import wrong
+from kanon_milp.errors import printable
 from kanon_milp.hierarchies import Label
+from kanon_milp.roles import Roles
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowTypes:
     """Row types of a table (Homogeneity paper, section 2), ordered by their codes, so independent of the row order.
 
@@ -37,6 +41,13 @@ class RowTypes:
     star_codes: Codes
     star_counts: Ints
     split: bool = False
+
+    def __repr__(self) -> str:
+        """Numbers and names, and no value of a domain."""
+        return printable(
+            f"<RowTypes: {self.n} rows, {self.count} row types of {', '.join(self.names)}; {self.star_count} with the "
+            f"sensitive {', '.join(self.sensitive) or 'attributes (none)'}>"
+        )
 
     @property
     def count(self) -> int:
@@ -72,11 +83,13 @@ class RowTypes:
 
     def frame(self) -> pl.DataFrame:
         """The row types as text, one row each, in order."""
-        columns = []
         codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
-        for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False)):
-            columns.append(pl.Series(name, domain, dtype=pl.String).gather(codes[:, j]))
-        return pl.DataFrame(columns)
+        return pl.DataFrame(
+            {
+                name: pl.Series(domain, dtype=pl.String).gather(codes[:, j])
+                for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
+            }
+        )
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -111,11 +124,11 @@ class RowTypes:
 
     def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
         """Row type of each row of the table that was compressed, int32 (n,), in row order."""
-        number = unused_name(self.by)
-        types = self.frame().with_row_index(number).lazy()
-        rows = frame.lazy().select(pl.col(name).cast(pl.String) for name in self.by)
-        joined = rows.join(types, on=list(self.by), how="left", nulls_equal=True, maintain_order="left")
-        found = joined.select(number).collect(engine="streaming").to_series()
+        by = [f"c{j}" for j in range(len(self.by))]
+        types = self.frame().rename(dict(zip(self.by, by, strict=True))).with_row_index("number").lazy()
+        rows = frame.lazy().select(column(name, at).cast(pl.String) for name, at in zip(self.by, by, strict=True))
+        joined = rows.join(types, on=by, how="left", nulls_equal=True, maintain_order="left")
+        found = joined.select("number").collect(engine="streaming").to_series()
         return found.to_numpy().astype(np.int32)
 
 
@@ -123,15 +136,21 @@ def compress(
     frame: pl.DataFrame | pl.LazyFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str] = ()
 ) -> RowTypes:
     """Count the distinct rows of a table; a lazy frame may be larger than memory."""
-    by = [*quasi_identifiers, *sensitive]
-    schema = frame.collect_schema()
-    rows = unused_name(by)
-    groups = frame.lazy().group_by(by).agg(pl.len().alias(rows)).collect(engine="streaming")
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)
+    roles = Roles.of(quasi_identifiers, sensitive)
+    roles.check(frame.collect_schema().names(), "compress")
+    quasi_identifiers, sensitive = roles.quasi_identifiers, roles.sensitive
+    names = [*quasi_identifiers, *sensitive]
+    by = [f"c{j}" for j in range(len(names))]
+    chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))
+    schema = chosen.collect_schema()
+    groups = chosen.group_by(by).agg(pl.len().alias("rows")).collect(engine="streaming")
     # floats are cast after the grouping: values that look alike as text are one value
-    as_text = [pl.col(name).fill_nan(None) if schema[name].is_float() else pl.col(name) for name in by]
-    groups = groups.with_columns(column.cast(pl.String) for column in as_text)
+    as_text = [pl.col(at).fill_nan(None) if schema[at].is_float() else pl.col(at) for at in by]
+    groups = groups.with_columns(each.cast(pl.String) for each in as_text)
     domains, encoded = _encode(groups, by)
-    counts = groups[rows].to_numpy().astype(np.int64)
+    counts = groups["rows"].to_numpy().astype(np.int64)
     key = mixed_key(encoded, [max(len(d), 1) for d in domains])
     order = np.argsort(key)
     new_star = _begins(key[order])
@@ -156,9 +175,9 @@ def compress(
     )
 
 
-def unused_name(names: Sequence[str]) -> str:
-    """A column name that is not among these."""
-    return "#" * (1 + max(map(len, names)))
+def column(name: str, alias: str) -> pl.Expr:
+    """A column under another name; `pl.col` would read names such as * and ^a.*$ as patterns of names."""
+    return cs.by_name(name).as_expr().alias(alias)
 
 
 def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.algorithms.greedy import greedy, suppress_all
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.expansion import expand
+from kanon_milp.judgement import UNKNOWN, Bound, Scale, Verdict, judge
+from kanon_milp.limit import Limit
 from kanon_milp.preparation import Clock, Prepared
-from kanon_milp.result import Proof, Result, Size, SolverRun
-from kanon_milp.solvers import SolverAdapter, SolverOptions
+from kanon_milp.proof import Grid
+from kanon_milp.result import Result, Size, SolverRun
+from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.verify import Report, verify
 
 if TYPE_CHECKING:
@@ -21,10 +28,11 @@ if TYPE_CHECKING:
 
 MethodName = Literal["auto", "milp", "search"]
 METHODS = ("auto", "milp", "search")
+FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Released:
     """An assignment as a table, in the user's own kind of data frame, with the group of each row and what the verifier
     says."""
@@ -35,14 +43,64 @@ class Released:
 
 
 @dataclass(frozen=True, eq=False)
+class Found:
+    """A table with its objective, None where the verifier cannot tell it."""
+
+    released: Released
+    objective: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
-    """One call of `solve`. method: whether one model is solved, or a search closes in on the bound."""
+    """One call of `solve`.
+
+    method: whether one model is solved, or a search closes in on the bound. interrupt: set by whoever wants it to stop.
+    """
 
     prepared: Prepared
     adapter: SolverAdapter
     options: SolverOptions
     clock: Clock
     method: MethodName = "milp"
+    interrupt: threading.Event | None = None
+
+    @property
+    def limit(self) -> Limit:
+        """When it has to end."""
+        return limit_of(self.clock, self.options, self.interrupt)
+
+    @cached_property
+    def first(self) -> Assignment | None:
+        """A table to begin with and to end with if there is no better one: greedy, or all rows suppressed; None where
+        not even these can be.
+
+        It may take its least time also after the limit. Whether it satisfies the problem is for the verifier to say.
+        """
+        instance = self.prepared.instance
+        with self.clock.step("search"):
+            found = greedy(instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
+            return suppress_all(instance) if found is None else found
+
+    def constructed(self, better_than: Fraction | None = None) -> Found | None:
+        """A verified table that no solver has made, with a better objective than this one; None if there is none.
+
+        The first table, or the one with all rows in one group.
+        """
+        problem, instance = self.prepared.problem, self.prepared.instance
+        sign = -1 if problem.objective == "max_groups" else 1
+        for table in (self.first, suppress_all(instance)):
+            if table is None:
+                continue
+            groups = Fraction(len(np.unique(table.candidate)))
+            objective = table.cost * instance.levels.unit if problem.objective == "loss" else groups
+            if better_than is not None and sign * objective >= sign * better_than:
+                continue
+            report = (released := self.release(table)).report
+            # what the table is worth is the verifier's word
+            reached = report.cost if problem.objective == "loss" else Fraction(report.groups)
+            if report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
+                return Found(released, reached)
+        return None
 
     def release(self, assignment: Assignment) -> Released:
         """The table of an assignment over the reduced instance, verified."""
@@ -54,21 +112,41 @@ class Run:
             report = verify(problem, table, partition=release.group.tolist())
         return Released(table, release.group, report)
 
-    def end(
+    def end_without(
         self,
         reason: str,
-        proof: Proof,
+        message: str,
         *,
-        objective: Fraction | None = None,
-        bound: Fraction | None = None,
-        released: Released | None = None,
+        own: bool = True,
+        bound: Bound = UNKNOWN,
+        size: tuple[int, int] = (0, 0),
+        dual: DualPoint | None = None,
+    ) -> Result:
+        """The result where no solver was asked: the first table, if it satisfies the problem.
+
+        own: the model is as the package declares it; of a user's own rows the first table knows nothing.
+        """
+        found = self.constructed() if own else None
+        verdict = Verdict(reason, "none" if bound.value is None else "bound", bound, message)
+        if found is not None:
+            problem, unit = self.prepared.problem, self.prepared.instance.levels.unit
+            sign = -1 if problem.objective == "max_groups" else 1
+            scale = Scale(sign, unit if problem.objective == "loss" else Fraction(1), Grid())
+            verdict = judge(StopReason(reason), message, found.released.report, found.objective, bound, scale)
+        return self.end(verdict, found, size=size, dual=dual)
+
+    def end(
+        self,
+        verdict: Verdict,
+        found: Found | None = None,
+        *,
         size: tuple[int, int] = (0, 0),
         trajectory: Trajectory = (),
         version: str | None = None,
-        message: str = "",
         dual: DualPoint | None = None,
     ) -> Result:
         """The result; `size` is the model's number of variables and constraints."""
+        released = None if found is None else found.released
         instance = self.prepared.instance
         types, candidates = instance.types, instance.candidates
         formulation = self.prepared.formulation.name
@@ -77,10 +155,11 @@ class Run:
             dual = dual.spread(self.prepared.restore_values)
         return Result(
             problem=self.prepared.problem,
-            stop_reason=reason,
-            proof=proof,
-            exact_objective=objective,
-            exact_bound=bound,
+            stop_reason=verdict.reason,
+            proof=verdict.proof,
+            backed_by=() if verdict.proof == "none" else verdict.bound.backed_by,
+            exact_objective=None if found is None else found.objective,
+            exact_bound=verdict.bound.value,
             table=released.table if released is not None and shown else None,
             groups=released.groups if released is not None and shown else None,
             report=None if released is None else released.report,
@@ -92,7 +171,12 @@ class Run:
             row_types=self.prepared.row_types,
             seconds=self.clock.total(),
             trajectory=trajectory,
-            message=message,
+            message=verdict.message,
             reductions=self.prepared.reduction_sizes,
             dual=dual,
         )
+
+
+def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:
+    """The time limit counts from the moment when the table has been read."""
+    return Limit(math.inf if options.time_limit is None else clock.began + options.time_limit, interrupt)

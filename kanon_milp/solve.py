@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
-from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
 from kanon_milp.conflict import find_conflict
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError
+from kanon_milp.files import check_target, refuse_overwriting, write_file
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
-from kanon_milp.memory import too_large
-from kanon_milp.monolithic import solve_whole
+from kanon_milp.judgement import UNKNOWN, Bound, Verdict
+from kanon_milp.limit import Over
+from kanon_milp.memory import too_large, too_long
+from kanon_milp.monolithic import TOO_LATE, solve_whole
 from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
-from kanon_milp.problem import Problem
+from kanon_milp.problem import Problem, expect_problem
+from kanon_milp.processes import begin_threads
 from kanon_milp.proof import WHOLE_GAP
 from kanon_milp.relaxation import LARGE, network_relaxation
-from kanon_milp.result import Proof, Result
-from kanon_milp.run import METHODS, MethodName, Run
+from kanon_milp.result import Result
+from kanon_milp.run import METHODS, MethodName, Run, limit_of
+from kanon_milp.signals import ctrl_c_sets
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.table import is_text
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -33,6 +39,9 @@ if TYPE_CHECKING:
 SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
+REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
+LONGEST = 1e9  # seconds; a longer limit is none
+LARGEST_COUNT = 2**31 - 1  # of threads, nodes, ... and the seed, as solvers hold them
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 EXTENDED_INFEASIBLE = (
     "proven: the model as it was given, with everything that was added to it, has no solution; whether the problem has "
@@ -65,35 +74,44 @@ def solve(
     "search" closes in on the optimum with a Lagrangian bound, a search and a model of what these leave (k-anonymity at
     minimum loss, without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the
     table is large.
-    time_limit: seconds of wall clock for everything after reading. threads: of the solver, and processes that search.
+    time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
+    solver. threads: of the solver, and processes that search.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
+    expect_problem(problem, "solve")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options, node_limit)
-    if method not in METHODS:
-        raise InputError(f"method must be one of {', '.join(METHODS)}{nearest(method, list(METHODS))}")
-    if iteration_limit is not None and iteration_limit < 1:
-        raise InputError("the iteration limit must be at least 1")
+    if options.log_file is not None:
+        _check_log(problem, options.log_file)
+    _check_callbacks(on_progress, on_stage, interrupt)
+    one_of(method, METHODS, "method")
+    if iteration_limit is not None:
+        iteration_limit = _counted(iteration_limit, "iteration_limit")
+    if dask is not None:
+        text(dask, "dask, the address of a scheduler")
     if method == "milp" and not (iteration_limit is None and dask is None):
         what = "an iteration limit is" if dask is None else "a Dask cluster is"
         raise InputError(f"{what} for the search, and the method milp does none; use search, auto or a node limit")
     adapter, chosen = _adapter(solver), get_formulation(formulation)
     clock = Clock(on_stage)
-    prepared = prepare_for(problem, chosen, clock, merge=True)
-    if _searches(method, prepared):
+    with ctrl_c_sets(interrupt) as stop:
+        prepared = prepare_for(problem, chosen, clock, merge=True, limit=limit_of(clock, options, stop))
+        searches = _searches(method, prepared)
+        _begin_log(options)
+        if not searches:
+            return _solve(Run(prepared, adapter, options, clock, "milp", stop), on_progress)
         from kanon_milp.closing import close_in  # compiled code that small problems do not wait for
 
-        run = Run(prepared, adapter, options, clock, "search")
-        return close_in(run, iterations=iteration_limit, dask=dask, on_progress=on_progress, interrupt=interrupt)
-    return _solve(prepared, adapter, options, clock, on_progress=on_progress, interrupt=interrupt)
+        run = Run(prepared, adapter, options, clock, "search", stop)
+        return close_in(run, iterations=iteration_limit, dask=dask, on_progress=on_progress)
 
 
 def _searches(method: str, prepared: Prepared) -> bool:
     """Whether the search is asked for, or suits the problem. Raises InputError where it cannot be done."""
-    if prepared.obstacle is not None:
+    if prepared.obstacle is not None or prepared.shortage is not None:
         return False
     problem = prepared.problem
     own = prepared.formulation.name == "strong"
@@ -115,83 +133,75 @@ def unsearchable(problem: Problem) -> str:
     return ""
 
 
-def _solve(
-    prepared: Prepared,
-    adapter: SolverAdapter,
-    options: SolverOptions,
-    clock: Clock,
-    *,
-    on_progress: OnProgress | None = None,
-    interrupt: threading.Event | None = None,
-    explain: bool = True,
-) -> Result:
+def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = True) -> Result:
     """Declare and solve one model, with what is known of its bound before."""
-    asked = options
-    formulation = prepared.formulation
-    tuned = formulation.tune(prepared.instance).get(adapter.name, {})
+    prepared, asked = run.prepared, run.options
+    formulation, instance = prepared.formulation, prepared.instance
+    tuned = formulation.tune(instance).get(run.adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
-    options = replace(options, absolute_gap=WHOLE_GAP, extra={**tuned, **options.extra})
-    run = Run(prepared, adapter, options, clock)
+    run = replace(run, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
-        return run.end("infeasible", "infeasible", message=prepared.obstacle)
-    known, dual = _known_bound(run, asked, interrupt)
-    left = None if asked.time_limit is None else asked.time_limit - clock.since_reading()
-    obstacle = too_large(prepared.instance, left)
-    if obstacle:
-        return _without_model(run, obstacle, known, dual)
-    with clock.step("build"):
-        model = formulation.build(prepared.instance)
-    why = None if not explain else lambda: _explain(run, interrupt)
-    return solve_whole(run, model, on_progress, interrupt, own=True, explain=why, known=known, dual=dual)
+        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), prepared.obstacle))
+    if prepared.shortage is not None:
+        return run.end_without(prepared.shortage.reason, prepared.shortage.message)
+    known, dual = _known_bound(run, asked)
+    if message := too_large(instance):
+        return run.end_without("error", message, bound=known, dual=dual)
+    if message := too_long(instance, run.limit.seconds):
+        return run.end_without("time_limit", message, bound=known, dual=dual)
+    try:
+        with run.clock.step("build"):
+            model = run.limit.call(formulation.build, instance)
+    except Over:
+        return run.end_without(run.limit.reason, TOO_LATE, bound=known, dual=dual)
+    why = None if not explain else lambda: _explain(run)
+    return solve_whole(run, model, on_progress, own=True, explain=why, known=known, dual=dual)
 
 
-def _without_model(run: Run, obstacle: str, known: Fraction | None, dual: DualPoint | None) -> Result:
-    """The greedy table and the bound that is known, for a model that is too large to be declared."""
-    problem = run.prepared.problem
-    plain = problem.objective == "loss" and not side_constraints(problem)
-    with run.clock.step("search"):
-        found = greedy(run.prepared.instance) if plain else None
-    proof: Proof = "none" if known is None else "bound"
-    if found is None:
-        return run.end("error", proof, bound=known, message=obstacle, dual=dual)
-    released = run.release(found)
-    cost = released.report.cost
-    return run.end("error", proof, objective=cost, bound=known, released=released, message=obstacle, dual=dual)
-
-
-def _known_bound(
-    run: Run, asked: SolverOptions, interrupt: threading.Event | None
-) -> tuple[Fraction | None, DualPoint | None]:
+def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
     """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
     problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
     if run.prepared.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
-        return None, None
+        return UNKNOWN, None
+    if run.limit.over:
+        return UNKNOWN, None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
     from kanon_milp.bounds.required import improved
 
+    unit = instance.levels.unit
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-        dual = lagrangian(instance, seconds=seconds, interrupt=interrupt, threads=asked.threads)
+        dual = lagrangian(instance, seconds=seconds, interrupt=run.interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
-        known = improved(instance, bound, dual.multipliers, seconds, interrupt) * instance.levels.unit
+        better = bound
+        with suppress(Over):  # the proof of what it has found takes as long as it takes
+            part = run.limit.part(REQUIRED_SHARE * seconds)
+            better = part.call(improved, instance, bound, dual.multipliers, seconds, run.interrupt)
+        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
     relaxed = network_relaxation(instance)
-    if relaxed is None:
+    if relaxed is None or run.limit.over:
         return known, dual
     with clock.step("solve"):
-        share = None if asked.time_limit is None else RELAXATION_SHARE * asked.time_limit
-        quick = replace(asked, time_limit=share, log_file=None)
-        inner = Clock()
-        prepared = prepare_for(relaxed, run.prepared.formulation, inner, merge=True)
-        easier = _solve(prepared, run.adapter, quick, inner, interrupt=interrupt, explain=False)
-    return max(known, easier.exact_bound or known), dual
+        share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, run.limit.left)
+        easier = _solve_another(run, relaxed, replace(asked, time_limit=share, log_file=None))
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
+
+
+def _solve_another(run: Run, problem: Problem, options: SolverOptions) -> Result:
+    """Solve a problem that tells something about that of the run, on the same solver."""
+    clock = Clock()
+    limit = limit_of(clock, options, run.interrupt)
+    prepared = prepare_for(problem, run.prepared.formulation, clock, merge=True, limit=limit)
+    return _solve(Run(prepared, run.adapter, options, clock, "milp", run.interrupt), explain=False)
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
     """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README)."""
-    prepared = prepare_for(problem, get_formulation(formulation), Clock())
+    expect_problem(problem, "build_model")
+    prepared = _prepared_whole(problem, formulation, Clock())
     return prepared.formulation.build(prepared.instance)
 
 
@@ -217,9 +227,14 @@ def solve_model(
     components `assign` and `open` over the candidates of `build_model(problem, formulation)`; formulation: the one that
     it was built with; other parameters as in `solve`.
     """
+    expect_problem(problem, "solve_model")
+    instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = _options(time_limit, threads, seed, gap, log_file, solver_options)
+    _check_callbacks(on_progress, on_stage, interrupt)
+    if options.log_file is not None:
+        _check_log(problem, options.log_file)
     clock = Clock(on_stage)
-    prepared = prepare_for(problem, get_formulation(formulation), clock)
+    prepared = _prepared_whole(problem, formulation, clock)
     candidates = prepared.instance.candidates
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
@@ -229,10 +244,20 @@ def solve_model(
                 f'the model was not built for this problem by the formulation "{formulation}": it has no component '
                 f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
             )
-    run = Run(prepared, _adapter(solver), options, clock)
+    _begin_log(options)
     # what was added may be to blame, so neither mask nor requirements are
     why = prepared.obstacle or EXTENDED_INFEASIBLE
-    return solve_whole(run, model, on_progress, interrupt, own=False, explain=lambda: why)
+    with ctrl_c_sets(interrupt) as stop:
+        run = Run(prepared, _adapter(solver), options, clock, "milp", stop)
+        return solve_whole(run, model, on_progress, own=False, explain=lambda: why)
+
+
+def _prepared_whole(problem: Problem, formulation: str, clock: Clock) -> Prepared:
+    """An instance for a user's own model, which must have all candidates. Raises InputError if they do not fit."""
+    prepared = prepare_for(problem, get_formulation(formulation), clock)
+    if prepared.shortage is not None:
+        raise InputError(prepared.shortage.message)
+    return prepared
 
 
 def _options(
@@ -244,20 +269,66 @@ def _options(
     extra: dict[str, object] | None,
     node_limit: int | None = None,
 ) -> SolverOptions:
-    if time_limit is not None and not time_limit > 0:
+    begin_threads()
+    seconds = None if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
+    if seconds is not None and not seconds > 0:
         raise InputError("the time limit must be a positive number of seconds")
-    if threads < 1:
-        raise InputError("threads must be at least 1")
+    if seconds is not None and seconds > LONGEST:
+        seconds = None  # also an infinite one
+    gap = real_number(gap, "gap", "a number such as 0.01")
     if not 0 <= gap < 1:
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
-    if seed < 0:
-        raise InputError("the seed must not be negative")
     return SolverOptions(
-        time_limit, threads, seed, gap, 0.0, None if log_file is None else Path(log_file), dict(extra or {}), node_limit
+        seconds,
+        _counted(threads, "threads"),
+        _counted(seed, "seed", least=0),
+        gap,
+        0.0,
+        None if log_file is None else file_path(log_file, "log_file"),
+        _by_name({} if extra is None else extra),
+        None if node_limit is None else _counted(node_limit, "node_limit"),
     )
 
 
+def _counted(value: object, what: str, least: int = 1) -> int:
+    """An integer that solvers can hold, too."""
+    number = whole_number(value, what, least)
+    if number > LARGEST_COUNT:
+        raise InputError(f"{what} must be at most {LARGEST_COUNT}")
+    return number
+
+
+def _by_name(extra: object) -> dict[str, object]:
+    given: Mapping[object, object] = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
+    return {text(name, "a name in solver_options"): value for name, value in given.items()}
+
+
+def _check_callbacks(
+    on_progress: OnProgress | None, on_stage: OnStage | None, interrupt: threading.Event | None
+) -> None:
+    for what, given in (("on_progress", on_progress), ("on_stage", on_stage)):
+        if given is not None and not callable(given):
+            raise wrong(what, "a function", given)
+    if interrupt is not None:
+        instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
+
+
+def _check_log(problem: Problem, path: Path) -> None:
+    if not is_text(str(path)):
+        raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
+    refuse_overwriting([("log_file", path)], problem.sources)
+    check_target(path)
+
+
+def _begin_log(options: SolverOptions) -> None:
+    """The log grows while the solver runs. That of an earlier run gives way, also where no solver will be needed."""
+    if options.log_file is not None:
+        write_file(options.log_file, lambda _: None)
+
+
 def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
+    if not isinstance(solver, str | SolverAdapter):
+        raise wrong("solver", 'a name, such as "highs", or an adapter', solver)
     adapter = solvers.get(solver) if isinstance(solver, str) else solver
     availability = adapter.availability()
     if not availability:
@@ -265,23 +336,15 @@ def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
     return adapter
 
 
-def _explain(run: Run, interrupt: threading.Event | None) -> str:
+def _explain(run: Run) -> str:
     """Which of the things asked for are in conflict, or just that there is no solution."""
-    problem = run.prepared.problem
-    ends = time.perf_counter() + EXPLAIN_SECONDS
-    if run.options.time_limit is not None:
-        ends = min(ends, time.perf_counter() + run.options.time_limit - run.clock.since_reading())
+    problem, limit = run.prepared.problem, run.limit.part(EXPLAIN_SECONDS)
 
     def is_infeasible(smaller: Problem) -> bool | None:
-        left = ends - time.perf_counter()
-        if left <= 0 or (interrupt is not None and interrupt.is_set()):
+        if limit.over:
             return None
         # any table will do: a gap that the first one meets
-        options = replace(run.options, time_limit=left, gap=0.999, log_file=None)
-        formulation = run.prepared.formulation
-        clock = Clock()
-        prepared = prepare_for(smaller, formulation, clock, merge=True)
-        trial = _solve(prepared, run.adapter, options, clock, interrupt=interrupt, explain=False)
+        trial = _solve_another(run, smaller, replace(run.options, time_limit=limit.left, gap=0.999, log_file=None))
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)

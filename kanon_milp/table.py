@@ -3,23 +3,35 @@ frame."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.arguments import (
+    exists,
+    file_path,
+    instance_of,
+    one_of,
+    text,
+    whole_number,
+)
+from kanon_milp.csvfile import NoTextError, read_csv, scan_csv, text_of
+from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
+from kanon_milp.processes import begin_threads
+from kanon_milp.roles import Names, Roles, warning
 
 Missing = Literal["value", "error"]
+FileKind = Literal["CSV", "parquet", "arrow"]
 SYMBOL = "*"
+SHOWN_NAME = 60  # characters of a name that is no column, encoding or file
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -34,40 +46,51 @@ class CsvFormat:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        if len(self.delimiter.encode()) != 1:
+        if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
             raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
         try:
-            "".encode(self.encoding)
-        except LookupError:
-            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
+            "".encode(text(self.encoding, "encoding"))
+        except (LookupError, ValueError):
+            shown = self.encoding[:SHOWN_NAME]
+            raise InputError(f'unknown encoding "{shown}"; try utf-8, latin-1 or cp1252') from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Microdata with roles: which columns are quasi-identifiers, which are sensitive; all others pass through
-    untouched.
+    """Microdata with roles: which columns are quasi-identifiers, which are sensitive, which are dropped; all others
+    pass through untouched.
 
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
+    own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
+    warnings: what to say about columns without a role.
+    kind: the kind of file that it came from and is written to, "CSV" where it came from none.
     """
 
     frame: nw.DataFrame[Any]
-    quasi_identifiers: tuple[str, ...]
-    sensitive: tuple[str, ...]
+    roles: Roles
     keys: pl.DataFrame
     source: str = "table"
     symbol: str = SYMBOL
     csv: CsvFormat = CsvFormat()
     read_seconds: float = 0.0
+    own_names: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    kind: FileKind = "CSV"
+
+    def __post_init__(self) -> None:
+        instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
 
     @classmethod
     def from_frame(
         cls,
         frame: Any,
         quasi_identifiers: Sequence[str] | str,
-        sensitive: Sequence[str] | str | None = None,
+        sensitive: Names = None,
         *,
+        identifying: Names = None,
+        keep: Names = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -77,24 +100,72 @@ class Table:
 
         The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
-        missing: "value" makes missing values one value of their own, "error" refuses them.
+        identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
+        are kept too, with a RoleWarning. missing: "value" makes missing values one value of their own, "error" refuses
+        them.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
-        eager = _open_frame(frame, source)
-        qi, sa = roles(list(eager.columns), quasi_identifiers, sensitive, source)
+        text(source, "source")
+        if csv is not None:
+            instance_of(csv, CsvFormat, "csv", "a CsvFormat")
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+        table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
+        table._warn()
+        return table
+
+    @classmethod
+    def _checked(
+        cls, frame: Any, roles: Roles, missing: Missing, symbol: str, source: str, csv_format: CsvFormat
+    ) -> Table:
+        text(symbol, "symbol")
+        if not symbol:
+            raise InputError("symbol: the suppression symbol must not be empty")
+        begin_threads()
+        eager, own_names = open_frame(frame, source)
+        roles.check(eager.columns, source)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
-        if missing not in ("value", "error"):
-            raise InputError(
-                f'missing must be "value" or "error", not "{missing}"{nearest(str(missing), ["value", "error"])}'
-            )
-        keys = _as_text(eager, (*qi, *sa), source)
+        one_of(missing, ("value", "error"), "missing")
+        keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
         if missing == "error":
             _refuse_missing(keys, source)
-        table = cls(eager, qi, sa, keys, source, symbol, csv or CsvFormat())
+        rest = roles.unclassified(eager.columns)
+        said = (warning(rest, eager, source),) if rest else ()
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=said)
         table._refuse_symbol()
         return table
+
+    def _warn(self) -> None:
+        """Say once, to whoever calls this module, which columns have no role."""
+        for said in self.warnings:
+            warnings.warn(said, RoleWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        named = "; ".join(f"{role.replace('_', '-')} {', '.join(names)}" for role, names in self.roles.items() if names)
+        width = len(self.frame.columns)
+        return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns to generalize."""
+        return self.roles.quasi_identifiers
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive attributes."""
+        return self.roles.sensitive
+
+    @property
+    def identifying(self) -> tuple[str, ...]:
+        """Columns that are never released."""
+        return self.roles.identifying
+
+    @property
+    def released_columns(self) -> list[str]:
+        """All columns but the identifying ones, in their order."""
+        return [name for name in self.frame.columns if name not in self.roles.identifying]
 
     @property
     def n(self) -> int:
@@ -106,9 +177,13 @@ class Table:
         """Number of quasi-identifiers."""
         return len(self.quasi_identifiers)
 
+    def column(self, name: str) -> pl.Series:
+        """A column of `keys` without its name: methods of a series called ^a.*$ would read that as a pattern."""
+        return self.keys[name].alias("")
+
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
-        """Return the user's own kind of data frame with these columns (text) in place of the old ones; row order
-        kept."""
+        """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
+        identifying ones; row order kept."""
         replace = [
             nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
             for name, series in columns.items()
@@ -116,11 +191,16 @@ class Table:
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
             replace = [nw.maybe_set_index(series, index=index) for series in replace]
-        return self.frame.with_columns(*replace).to_native()
+        released = self.frame.with_columns(*replace).select(self.released_columns)
+        if not self.own_names:
+            return released.to_native()
+        return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
 
     def _refuse_symbol(self) -> None:
+        if not is_text(self.symbol):
+            raise InputError(f"{self.source}: the suppression symbol is no UTF-8 text; choose another symbol")
         for name in self.quasi_identifiers:
-            hits = (self.keys[name] == self.symbol).fill_null(value=False)
+            hits = (self.column(name) == self.symbol).fill_null(value=False)
             if hits.any():
                 raise InputError(
                     f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
@@ -131,8 +211,10 @@ class Table:
 def read_table(
     path: str | Path,
     quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None = None,
+    sensitive: Names = None,
     *,
+    identifying: Names = None,
+    keep: Names = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
@@ -144,28 +226,30 @@ def read_table(
     delimiter: default "," and, for .tsv, a tab. rows: only the first so many. Other parameters: `Table.from_frame`.
     Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
     """
-    path = Path(path)
+    path = file_path(path, "path of a table")
+    if rows is not None:
+        rows = whole_number(rows, "rows")
     began = time.perf_counter()
-    fmt = CsvFormat(delimiter or default_delimiter(path), encoding)
+    fmt = CsvFormat(default_delimiter(path) if delimiter is None else delimiter, encoding)
     frame = read_frame(path, fmt)
     if rows is not None:
-        frame = frame.head(rows)
-    table = Table.from_frame(
-        frame, quasi_identifiers, sensitive, missing=missing, symbol=symbol, source=str(path), csv=fmt
-    )
-    return replace(table, read_seconds=time.perf_counter() - began)
+        frame = frame.head(min(rows, frame.height))
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+    table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
+    table._warn()
+    return replace(table, kind=file_kind(path), read_seconds=time.perf_counter() - began)
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
     """Read a file whole, values of a CSV file as text."""
-    kind = _kind(path)
+    begin_threads()
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
-        if kind == "parquet":
-            return pl.read_parquet(path, glob=False)
-        if kind == "arrow":
-            return pl.read_ipc(path.read_bytes())
-        return _read_csv(path, fmt)
+        if kind == "CSV":
+            return read_csv(path, fmt)
+        with path.open("rb") as file:  # opened here, since its name need not be text
+            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
         raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
@@ -173,49 +257,14 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
-    kind = _kind(path)
+    begin_threads()
+    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
+    if not is_text(str(path)):  # the library takes no such name
+        return read_frame(path, fmt).lazy()
     if kind == "parquet":
         return pl.scan_parquet(path, glob=False)
-    if kind == "arrow":
-        return pl.scan_ipc(path, glob=False)
-    if fmt.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "ascii"):
-        return read_frame(path, fmt).lazy()
-    names = _header(path, fmt)
-    try:
-        with _open_text(path, "utf-8", newline="\n") as file:
-            rows = _rows_before_blank_end(file, len(names), path, fmt)
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    frame = pl.scan_csv(path, separator=fmt.delimiter, infer_schema=False, glob=False)
-    return frame if rows is None else frame.head(rows)
-
-
-def roles(
-    columns: list[str],
-    quasi_identifiers: Sequence[str] | str,
-    sensitive: Sequence[str] | str | None,
-    source: str,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Check the roles of columns and return (quasi-identifiers, sensitive attributes)."""
-    qi = (quasi_identifiers,) if isinstance(quasi_identifiers, str) else tuple(quasi_identifiers)
-    sa = () if sensitive is None else (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-    if not qi:
-        raise InputError(f"{source}: name at least one quasi-identifier")
-    for role, names in (("quasi-identifier", qi), ("sensitive attribute", sa)):
-        for name in names:
-            if name not in columns:
-                known = [str(c) for c in columns]
-                raise InputError(
-                    f'{source}: there is no column "{name}" ({role}){nearest(str(name), known)}; '
-                    f"columns: {', '.join(known)}"
-                )
-            if names.count(name) > 1:
-                raise InputError(f'{source}: column "{name}" is named twice as {role}')
-    for name in qi:
-        if name in sa:
-            raise InputError(f'{source}: column "{name}" cannot be quasi-identifier and sensitive attribute at once')
-    return qi, sa
+    return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
 
 
 def default_delimiter(path: Path) -> str:
@@ -223,8 +272,14 @@ def default_delimiter(path: Path) -> str:
     return "\t" if ".tsv" in path.suffixes else ","
 
 
-def _kind(path: Path) -> str:
-    if not path.exists():
+def is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8, unlike a file name in another encoding."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def file_kind(path: Path) -> FileKind:
+    """The kind of file that its name tells; raises InputError for another one, and where there is none."""
+    if not exists(path):
         raise InputError(f"{path}: no such file")
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
@@ -240,86 +295,8 @@ def _kind(path: Path) -> str:
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
 
 
-def _open_text(path: Path, encoding: str, newline: str = "") -> io.TextIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding=encoding, newline=newline)
-    return path.open(encoding=encoding, newline=newline)
-
-
-def _header(path: Path, fmt: CsvFormat) -> list[str]:
-    """Column names of a CSV file, checked: the CSV reader itself would rename a repeated column silently."""
-    encoding = "utf-8-sig" if fmt.encoding.lower() in ("utf-8", "utf8") else fmt.encoding
-    try:
-        with _open_text(path, encoding) as file:
-            names = next(csv.reader(file, delimiter=fmt.delimiter), None)
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    if not names:
-        what = "the file is empty" if names is None else "the first line is blank"
-        raise InputError(f"{path}: {what}: a header row with the column names is expected")
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f'{path}: the header names column "{name}" {names.count(name)} times')
-    return names
-
-
-def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
-    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
-
-
-def _read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
-    names = _header(path, fmt)
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    try:
-        if fmt.encoding.lower() in ("utf-8", "utf8"):
-            raw.decode("utf-8")  # the CSV reader would pass some faults on
-        else:
-            raw = raw.decode(fmt.encoding).encode("utf-8")
-    except UnicodeDecodeError:
-        raise _wrong_encoding(path, fmt) from None
-    rows = _rows_before_blank_end(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), len(names), path, fmt)
-    if raw.count(b"\n") <= 1 and not raw.partition(b"\n")[2].strip():
-        raise InputError(f"{path}: the table has no rows")
-    frame = pl.read_csv(io.BytesIO(raw), separator=fmt.delimiter, infer_schema=False)
-    return frame if rows is None else frame.head(rows)
-
-
-def _rows_before_blank_end(lines: Iterator[str], width: int, path: Path, fmt: CsvFormat) -> int | None:
-    """The number of rows, where nothing but blank lines comes after them; None where no such line is there.
-
-    Every row must have as many fields as the header: the CSV reader would fill short rows up, and blank lines, with
-    missing values. Only in a file of one column a blank line is a row, with a missing value.
-    """
-    blank = None
-    for row, (fields, line) in enumerate(_fields(lines, fmt.delimiter, path)):
-        if fields == 0 and width > 1:
-            blank = blank or (row, line)
-        elif blank is not None:
-            raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
-        elif fields != width and fields > 0:
-            raise InputError(
-                f"{path}: row {row} has {fields} fields, the header has {width}; is the delimiter "
-                f'"{fmt.delimiter}" right (delimiter=..., --delimiter)?'
-            )
-    return None if blank is None else blank[0] - 1
-
-
-def _fields(lines: Iterator[str], delimiter: str, path: Path) -> Iterator[tuple[int, int]]:
-    """For each row, the header first, its number of fields (0 for a blank line) and the number of its last line."""
-    for number, line in enumerate(lines, 1):
-        if '"' not in line:  # counting delimiters is exact, and fast
-            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, number
-            continue
-        reader = csv.reader(itertools.chain([line], lines), delimiter=delimiter)
-        try:
-            for row in reader:
-                blank = not row or (len(row) == 1 and not row[0].strip())
-                yield 0 if blank else len(row), number - 1 + reader.line_num
-        except csv.Error as error:
-            raise InputError(f"{path}: line {number - 1 + reader.line_num} is no CSV: {error}") from None
-
-
-def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
+def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:
+    """A data frame of any kind with text as names of its columns, and the integers that it has instead."""
     try:
         wrapped = nw.from_native(frame)
         eager: nw.DataFrame[Any] = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
@@ -329,34 +306,40 @@ def _open_frame(frame: Any, source: str) -> nw.DataFrame[Any]:
         raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{source}: column names must be text")
-    return eager
+    except Exception as error:  # of a lazy frame: whatever its rows are made by, and its own message may quote cells
+        raise InputError(f"{source}: the data frame cannot be read ({type(error).__name__})") from None
+    own_names = {str(name): name for name in names if not isinstance(name, str)}
+    if not own_names:
+        return eager, {}
+    if any(isinstance(name, bool) or not isinstance(name, int | np.integer) for name in own_names.values()):
+        raise InputError(f"{source}: column names must be text, or integers")
+    named = [str(name) for name in names]
+    if len(set(named)) < len(named):
+        raise InputError(f"{source}: a column name occurs twice, as text and as a number; rename one of the columns")
+    renamed: nw.DataFrame[Any] = nw.from_native(eager.to_native().set_axis(named, axis=1), eager_only=True)
+    return renamed, own_names
 
 
 def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
-    columns = []
+    columns: dict[str, pl.Series] = {}
     for name in names:
         try:
-            series = frame[name].to_polars()
+            columns[name] = text_of(frame[name].to_polars().alias(""))
+        except NoTextError as error:
+            raise InputError(
+                f'{source}: column "{name}" holds {error} values; '
+                "only text, numbers, dates, times and truth values can be used"
+            ) from None
         except Exception as error:  # whatever backend: its own message may quote cells
             raise InputError(
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
             ) from None
-        if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-            raise InputError(
-                f'{source}: column "{name}" holds {series.dtype} values; '
-                "only text, numbers, dates and truth values can be used"
-            )
-        if series.dtype.is_float():
-            series = series.fill_nan(None)
-        columns.append(series.cast(pl.String).alias(name))
     return pl.DataFrame(columns)
 
 
 def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
     for name in keys.columns:
-        hits = keys[name].is_null()
+        hits = keys[name].alias("").is_null()
         if hits.any():
             raise InputError(
                 f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '

@@ -22,6 +22,8 @@ def verify_files(
     quasi_identifiers: Sequence[str] | str,
     sensitive: Sequence[str] | str | None = None,
     *,
+    identifying: Sequence[str] | str | None = None,
+    keep: Sequence[str] | str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
@@ -35,16 +37,20 @@ def verify_files(
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
+    identifying: columns that must not be in the released table; all others must be there, and unchanged but for the
+    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
-    symbol: what stands in the anonymized file for a suppressed value. delimiter, encoding: of all CSV files. Raises
-    InputError for files that cannot be read or do not belong together.
+    symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
+    tables. encoding: of all CSV files. Raises InputError for files that cannot be read or do not belong together.
     """
     table = read_table(
         original,
         quasi_identifiers,
         sensitive,
+        identifying=identifying,
+        keep=keep,
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
@@ -52,7 +58,7 @@ def verify_files(
     )
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
-    recoding = _read_recoding(table, mask, hierarchies, weights, table.csv)
+    recoding = _read_recoding(table, mask, hierarchies, weights, encoding)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -65,20 +71,20 @@ def _read_recoding(
     mask: str | Path | None,
     hierarchies: str | Path | None,
     weights: Mapping[str, Number] | None,
-    fmt: CsvFormat,
+    encoding: str,
 ) -> Recoding:
-    patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
     if hierarchies is not None and (
         not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
     ):
-        return Hierarchies.read(hierarchies, table.quasi_identifiers, weights=weights, mask=patterns, fmt=fmt)
+        return Hierarchies.read(hierarchies, table.quasi_identifiers, weights=weights, mask=patterns, encoding=encoding)
     return Suppression(dict(weights or {})) if patterns is None else patterns
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
     """The hierarchical distance of each sensitive attribute that has a hierarchy in the folder."""
     files = {} if folder is None else _hierarchy_files(table.sensitive, folder)
-    return {name: HierarchicalDistance.read(path, table.csv) for name, path in files.items()}
+    return {name: HierarchicalDistance.read(path, table.csv.encoding) for name, path in files.items()}
 
 
 def _hierarchy_files(names: Sequence[str], folder: str | Path) -> dict[str, Path]:

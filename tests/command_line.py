@@ -13,9 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
-import pytest
-
-from kanon_milp.cli import main
+from kanon_milp.cli import command_line
 
 
 def run(*arguments: object) -> CompletedProcess[str]:
@@ -25,10 +23,9 @@ def run(*arguments: object) -> CompletedProcess[str]:
         patch.object(sys, "argv", ["kanon-milp", *map(str, arguments)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ended,
     ):
-        main()
-    return CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
+        code = command_line()
+    return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def run_process(*arguments: object, **environment: str) -> CompletedProcess[str]:

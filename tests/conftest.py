@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Tables in tests need no role for every column; tests about the warning ask for it."""
+    config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where tests will need the compiler: compile first, so that no time limit pays for it, and in one worker only."""

@@ -83,7 +83,8 @@ def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -
 
 
 def test_json_is_all_that_goes_to_standard_output(people: Path) -> None:
-    done = run_process("solve", "--data", people, "--qi", "zip", "--qi", "age", "--k", 2, "--json")
+    roles = ("--qi", "zip", "--qi", "age", "--identifying", "name", "--keep", "sick")
+    done = run_process("solve", "--data", people, *roles, "--k", 2, "--json")
     assert json.loads(done.stdout)["objective"] == 4
     assert done.stderr == ""
 
@@ -194,7 +195,7 @@ def test_bad_input_is_one_clear_line_with_code_2_and_nothing_is_written(people: 
                 "--mask",
                 bad(tmp_path, "m1.csv", "zip,agee\nkeep,*\n"),
             ],
-            '"agee"',
+            'did you mean "age"',
         ),
         (
             [

@@ -128,15 +128,6 @@ def test_sigterm_keeps_the_incumbent_like_ctrl_c(tmp_path: Path) -> None:
     assert (out / "anonymized.csv").exists() == (child.returncode == 4)
 
 
-def test_before_there_is_a_table_sigterm_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("kanon_milp.cli.app", lambda: signal.raise_signal(signal.SIGTERM))
-    done = run()
-    assert done.returncode == 5
-    assert done.stderr == "interrupted before there was a table\n"
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def test_the_line_says_when_something_is_compiled() -> None:
     line = display.Line("highs", None)
     line.stage("search")

@@ -29,6 +29,7 @@ def test_the_known_optimum_is_found_and_proven(path: Path) -> None:
     assert model.title
     assert model.source
     assert model.known["source"]
+    assert not model.problem.table.warnings  # each column of a curated table has a role
     result = km.solve(model.problem, **solver_options(model))
     if model.known.get("infeasible"):
         assert result.proof == "infeasible"

@@ -9,10 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-import kanon_milp as km
 from kanon_milp.errors import InputError
 from kanon_milp.search.pool import DaskPool, InlinePool, Pool, ProcessPool, open_pool
 
@@ -104,18 +102,3 @@ def test_workers_end_with_the_process_that_began_them(tmp_path: Path) -> None:
     while any(Path(f"/proc/{each}").exists() for each in found):
         assert time.perf_counter() < ends
         time.sleep(0.1)
-
-
-def test_a_cluster_searches_like_this_machine(data_folder: Path) -> None:
-    distributed = pytest.importorskip("distributed")
-    frame = pl.read_csv(data_folder / "adult.csv.gz", n_rows=120, infer_schema=False)
-    names = ["sex", "age", "race", "education", "workclass"]
-    problem = km.Problem(km.Table.from_frame(frame, names), [km.KAnonymity(4)])
-    quiet = {"dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **quiet) as cluster:
-        with DaskPool(cluster.scheduler_address) as pool:
-            assert pool.workers == 2
-            check(pool)
-        there = km.solve(problem, method="search", iteration_limit=3, dask=cluster.scheduler_address)
-    here = km.solve(problem, method="search", iteration_limit=3)
-    assert there.require_optimal().objective == here.require_optimal().objective

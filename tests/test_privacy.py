@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -38,16 +40,16 @@ def group(values: str, whole: str) -> Group:
         (lambda: km.PSensitivity(0), "p must be at least 1, found 0"),
         (lambda: km.PSensitivity("2"), "p must be a whole number"),  # type: ignore[arg-type]
         (lambda: km.LDiversity("0.9"), "l must be at least 1, found 9/10"),
-        (lambda: km.LDiversity(1.1), "l: a float is not exact"),  # type: ignore[arg-type]
+        (lambda: km.LDiversity(1 + 1 / 3), "l: a float of more than 12 digits"),
         (lambda: km.LDiversity("two"), "l: an exact number"),
         (lambda: km.LDiversity("3/2", "distinct"), "l must be a whole number for the distinct form"),
-        (lambda: km.LDiversity(2, "entropic"), "the form of l-diversity is one of"),  # type: ignore[arg-type]
+        (lambda: km.LDiversity(2, "entropic"), "the form of l-diversity must be one of"),  # type: ignore[arg-type]
         (lambda: km.LDiversity(2, sensitive=("a", "b")), "one sensitive attribute at a time"),
-        (lambda: km.TCloseness(0.2), 't: a float is not exact .*; write it as text, such as "0.15"'),  # type: ignore[arg-type]
+        (lambda: km.TCloseness(0.1 + 0.2), 't: a float of .*; round it, or write it as text, such as "0.15"'),
         (lambda: km.TCloseness("1.01"), "t must lie between 0 and 1, found 101/100"),
         (lambda: km.TCloseness("-1/10"), "t must lie between 0 and 1"),
         (lambda: km.TCloseness("0.2", "equl"), r'unknown ground distance "equl" \(did you mean "equal"'),
-        (lambda: km.TCloseness("0.2", form="long"), "the form of t-closeness is one of"),  # type: ignore[arg-type]
+        (lambda: km.TCloseness("0.2", form="long"), "the form of t-closeness must be one of"),  # type: ignore[arg-type]
         (lambda: km.AlphaKAnonymity("0"), "alpha must be above 0"),
         (lambda: km.AlphaKAnonymity("3/2"), "alpha must be above 0 and at most 1"),
         (lambda: km.AlphaKAnonymity("1/2", 0), "k must be at least 1"),
@@ -62,14 +64,55 @@ def test_parameters_that_make_no_sense_are_refused(make: Any, message: str) -> N
         make()
 
 
-def test_a_float_is_taken_where_it_is_the_number_that_one_reads() -> None:
-    for value in (0.5, 0.25, 1.0, 0.0, np.float64(0.5), np.float32(0.125)):
-        assert km.TCloseness(value).exact == Fraction(str(value))
-    assert km.LDiversity(1.5).exact == Fraction(3, 2)
-    assert km.AlphaKAnonymity(0.75).exact == Fraction(3, 4)
-    for wrong in (0.1, 0.3, np.float32(0.1), float("nan"), float("inf")):
-        with pytest.raises(km.InputError, match="t: a float is not exact"):
+def test_a_float_stands_for_its_shortest_decimal_form() -> None:
+    for value in (
+        0.5,
+        0.3,
+        0.1,
+        1.0,
+        0.0,
+        1e-5,
+        0.123456789012,
+        np.float64(0.3),
+        np.float32(0.125),
+        *np.arange(0, 1, 0.25),
+    ):
+        assert km.TCloseness(value).exact == Fraction(repr(float(value)))
+    assert km.TCloseness(0.3).exact == km.TCloseness("3/10").exact == km.TCloseness(Decimal("0.3")).exact
+    assert km.LDiversity(1.1).exact == Fraction(11, 10)
+    assert km.BetaLikeness(np.int64(3)).exact == 3
+    assert km.DeltaDisclosure(1e20).exact == 10**20
+    refused = (
+        0.1 + 0.2,
+        1 / 3,
+        0.1234567890123,
+        np.float32(0.1),
+        float("nan"),
+        float("inf"),
+        np.arange(0, 0.5, 0.1)[3],
+    )
+    for wrong in refused:
+        with pytest.raises(km.InputError, match="t: a float of more than 12 digits"):
             km.TCloseness(wrong)
+    assert km.TCloseness(np.round(np.arange(0, 0.5, 0.1), 1)[3]).exact == Fraction(3, 10)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("1e99999999", "1e-99999999", "9" * 5000, "1/" + "9" * 5000, "1/0", "1_0", "nan", "inf", "", "0x1"),
+        *(10**101, 1e200, Decimal("1e99999999"), Decimal("nan"), Fraction(1, 10**101)),
+        *(True, None, [1], {}, b"1", np.array([0.5])),
+    ],
+)
+def test_numbers_that_nobody_means_are_refused_at_once(value: Any) -> None:
+    began = time.perf_counter()
+    for make in (km.LDiversity, km.TCloseness, km.AlphaKAnonymity, km.BetaLikeness, km.DeltaDisclosure):
+        with pytest.raises(km.InputError, match=r"number|float"):
+            make(value)
+    with pytest.raises(km.InputError, match=r"number|float"):
+        km.Suppression({"a": value})
+    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize(
@@ -204,6 +247,26 @@ def test_comparison_with_powers_is_exact(value: Fraction, exponent: Fraction) ->
     for base, log in (("natural", math.log), ("base2", math.log2)):
         if abs(log(value) - exponent) > 1e-9:
             assert below_power(value, exponent, base) == (log(value) < exponent)  # type: ignore[arg-type]
+
+
+def test_no_exponent_is_too_large_or_too_fine_for_the_comparison() -> None:
+    tiny = Fraction(1, 10**99)
+    for base in ("natural", "base2"):
+        assert below_power(Fraction(10**6), Fraction(10**99), base)  # type: ignore[arg-type]
+        assert not below_power(Fraction(10**6 + 1, 10**6), tiny, base)  # type: ignore[arg-type]
+    assert not below_power(Fraction(8), Fraction(3), "base2")
+    assert below_power(Fraction(8), 3 + tiny, "base2")
+    assert not below_power(Fraction(8), 3 - tiny, "base2")
+
+
+@pytest.mark.parametrize("delta", [1e9, "1e99", "0.000000001", "1e-99"])
+@pytest.mark.parametrize("log", ["natural", "base2"])
+def test_delta_disclosure_takes_numbers_of_any_size(delta: Any, log: Any) -> None:
+    began = time.perf_counter()
+    result = km.solve(km.Problem(table("abaaba"), km.DeltaDisclosure(delta, log)))
+    assert time.perf_counter() - began < 10
+    # a large delta asks for both values in every group, a small one for the shares of the table, 2 to 1
+    assert result.require_optimal().objective == (4 if Fraction(str(delta)) > 1 else 6)
 
 
 def test_a_rational_power_is_not_below_itself() -> None:

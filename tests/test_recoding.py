@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,10 +63,10 @@ def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "columns", "message"),
     [
-        ([("keep", "*")], ["age", "sx"], 'column "sx" is no quasi-identifier.*did you mean "sex"'),
+        ([("keep", "*")], ["age", "sx"], 'column 2 of the header is no quasi-identifier.*did you mean "sex"'),
         ([("keep",)], ["age"], '"sex" occurs 0 times'),
         ([("keep", "*", "*")], ["age", "sex", "sex"], '"sex" occurs 2 times'),
-        ([("keep", "hide")], None, 'pattern 1, column "sex": "hide" is neither keep nor'),
+        ([("keep", "hide")], None, 'pattern 1, column "sex": text of 4 characters is neither keep nor'),
         ([("keep", "2")], None, "a level from 0 to 1"),
         ([("keep", "*"), (0, 1)], None, "pattern 2 repeats pattern 1"),
         ([("keep",)], None, "has 1 cells, expected 2"),
@@ -80,15 +82,18 @@ def test_bad_masks_are_refused(patterns: Any, columns: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("31", "30s", "*"), ("31", "30s", "*")], '"31" occurs twice'),
+        ([("31", "30s", "*"), ("31", "30s", "*")], "row 2: the value of level0 occurs twice"),
         ([("31", "30s", "*"), ("38", "30s", "x", "*")], "row 2 has 4 levels, expected 3"),
         ([("31", "30s", "*"), ("38", "30s", "top")], "last level"),
         (
             [("a", "x", "u", "*"), ("b", "x", "v", "*")],
-            'not nested: "x" of level1 lies in "v" here and in "u" in row 1',
+            "row 2: levels are not nested: the label of level1 lies in another label of level2 than in row 1",
         ),
-        ([("a", "b", "*"), ("b", "b", "*")], '"b" names different values in level'),
-        ([("a", None, "*")], "level1 .* is empty"),
+        (
+            [("a", "b", "*"), ("b", "b", "*")],
+            "the label of level1 in row 1 names different values than the same label of level0 in row 2",
+        ),
+        ([("a", None, "*")], "row 1: level1 is empty"),
         ([("a", "*", "*")], "last level only"),
         ([], "no rows"),
     ],
@@ -117,24 +122,79 @@ def test_a_missing_value_needs_a_place_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("recoding", "message"),
     [
-        (km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
-        (km.Suppression({"age": -1}), "must not be negative"),
-        (km.Suppression({"age": float("nan")}), "non-negative number"),
-        (km.Suppression({"age": "much"}), "non-negative number"),
-        (km.Suppression({"age": "1e-40"}), "too fine"),
-        (km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
-        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
-        (km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
+        (lambda: km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
+        (lambda: km.Suppression({"age": -1}), 'weights of column "age": must not be negative'),
+        (lambda: km.Suppression({"age": float("nan")}), "has no exact value"),
+        (
+            lambda: km.Suppression({"age": 0.1 + 0.2}),
+            'has no exact value; round it, or write it as text, such as "0.15"',
+        ),
+        (lambda: km.Suppression({"age": "much"}), "an exact number .* is expected, found text of 4 characters"),
+        (lambda: km.Suppression({"age": "1e-40"}), "too fine"),
+        (lambda: km.Suppression({"age": "1e99999999"}), "an exact number"),
+        (lambda: km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
+        (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
+        (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
     ],
 )
 def test_bad_weights_and_costs_are_refused(recoding: Any, message: str) -> None:
     with pytest.raises(km.InputError, match=message):
-        levels(recoding)
+        levels(recoding())
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (
+            {"31": ("31", "38", "*"), "38": ("38", "38", "*")},
+            "row 1 names different values than the same label of level0 in row 2",
+        ),
+        ({"31": ("30-39", "*")}, "row 1: the labels of a value begin with the value itself"),
+        ({"31": ("31", "30-39"), "38": ("38", "30-39")}, 'row 1: the last level must be "\\*"'),
+        (
+            {"31": ("31", "30s", "young", "*"), "38": ("38", "30s", "old", "*")},
+            "row 2: levels are not nested: the label of level1 lies in another label of level2 than in row 1",
+        ),
+        ({"31": ("31", "30s", "*"), "38": ("38", "*")}, "row 2 has 2 levels, expected 3"),
+        ({"31": ("31",)}, "row 1 has 1 levels, expected 2"),
+        ({"31": ()}, "row 1 has 0 levels, expected 2"),
+        ({"31": ("31", None, "*")}, "level1 is empty"),
+        ({31: (31, "30s", "*")}, "row 1: a label is a number; values are compared as text, so write it as text"),
+        ({31: ("31", "30s", "*")}, "row 1: a label is a number"),
+        ({"31": "*"}, "row 1: a list of labels"),
+        ({"31": 5}, "row 1: a list of labels"),
+        ({}, "no rows"),
+    ],
+)
+def test_a_hierarchy_given_as_a_dict_is_checked_like_rows(paths: Any, message: str) -> None:
+    with pytest.raises(km.InputError, match=f"ages: .*{message}"):
+        km.Hierarchy(paths, "ages")
+    with pytest.raises(km.InputError, match=f'hierarchies of column "age": .*{message}'):
+        km.Hierarchies({"age": paths})
+
+
+def test_a_plain_dict_is_a_hierarchy() -> None:
+    paths = {row[0]: list(row) for row in AGE}
+    recoding = km.Hierarchies({"age": paths})
+    assert costs(recoding) == costs(km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}))
+    paths["31"][1] = "60-69"  # what is changed afterwards does not change what was checked
+    assert recoding.hierarchies["age"].paths["31"] == ("31", "30-39", "*")
+
+
+def test_the_same_random_patterns_are_drawn_as_from_a_list_of_all() -> None:
+    """Known optima of the model library belong to them."""
+    everything = list(itertools.product(("keep", "*"), repeat=4))
+    drawn = [*random.Random(3).sample(everything[:-1], 5), everything[-1]]
+    assert [tuple(pattern) for pattern in km.PatternMask.random(list("abcd"), 6, seed=3).patterns] == drawn
+    assert len(km.PatternMask.random([f"q{j}" for j in range(40)], 5).patterns) == 5
+    for count in (0, -3, 17):
+        with pytest.raises(km.InputError, match="patterns"):
+            km.PatternMask.random(list("abcd"), count)
 
 
 def test_hierarchy_files_are_checked(tmp_path: Path) -> None:
     (tmp_path / "age.csv").write_text("value,group\n31,30s\n")
-    with pytest.raises(km.InputError, match="header must be level0,level1"):
+    with pytest.raises(km.InputError, match="the first line is not the header level0,level1"):
         km.Hierarchies.read(tmp_path, ["age"])
     with pytest.raises(km.InputError, match="no hierarchy of any"):
         km.Hierarchies.read(tmp_path, ["sex"])

@@ -162,12 +162,19 @@ def test_an_optimal_status_without_a_bound_proves_nothing() -> None:
     assert (low.proof, low.bound, low.stop_reason, low.exit_code) == ("bound", 4, "gap_limit", 4)
 
 
-def test_a_solver_that_gives_nothing_leaves_exit_code_5() -> None:
+def test_a_solver_that_gives_nothing_leaves_a_constructed_table() -> None:
     from dataclasses import replace
 
     late = Liar(lambda answer, _: replace(answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT))
     result = km.solve(problem(), late)
-    assert (result.exit_code, result.proof, result.bound, result.table) == (5, "bound", 2, None)
+    assert (result.exit_code, result.proof, result.bound, result.verified) == (4, "bound", 2, True)
+    assert result.objective >= km.solve(problem()).objective > 2
+    # of rows that a user has added the constructed table knows nothing
+    own = km.solve_model(problem(), km.build_model(problem()), late)
+    assert (own.exit_code, own.proof, own.bound, own.table) == (5, "bound", 2, None)
+    # nor is there one where the mask has no pattern that all rows fit
+    stuck = problem(recoding=km.PatternMask([("keep", "*"), ("*", "keep")]))
+    assert km.solve(stuck, late).exit_code == 5
 
 
 def test_one_requirement_needs_no_list() -> None:
@@ -203,7 +210,7 @@ def test_numbers_for_people_are_exact() -> None:
     weights = km.Suppression({"zip": "1/3", "age": "1/3"})
     result = km.solve(problem(recoding=weights))
     assert result.exact_objective == Fraction(5, 3)
-    assert result.summary() == "proven optimum 5/3 (1.667), verified"
+    assert result.summary() == "proven optimum 5/3 (1.667), verified; backed by solver and second look"
     for value, shown in (
         (Fraction(54), "54"),
         (Fraction(5, 2), "2.5"),
@@ -315,4 +322,7 @@ def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pyte
     assert "to declare" in late.message
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
-    assert (counted.stop_reason, counted.exit_code, counted.table) == ("error", 5, None)
+    assert (counted.stop_reason, counted.exit_code, counted.proof, counted.verified) == ("error", 4, "none", True)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    with pytest.raises(km.InputError, match="memory that is free is too small for the candidates"):
+        km.build_model(km.Problem(table, [km.KAnonymity(2)]))

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import kanon_milp as km
-from kanon_milp.output import as_polars, csv_text
+from kanon_milp.csvfile import csv_text
+from kanon_milp.output import as_polars
 from kanon_milp.table import scan_frame
 
 TEXT = 'a,b,note\n007, x,"one, two"\n1.0,,\n1,"","""quoted"""\n'
@@ -123,7 +124,7 @@ SECRET = "Wilhelmina"
         ("a,b\n1,2\n", ["a", "a"], None, "twice"),
         ("a,b\n1,2\n", ["a"], "a", "quasi-identifier and sensitive"),
         ("a,b\n1,2\n", [], None, "at least one quasi-identifier"),
-        ("a,a\n1,2\n", ["a"], None, 'header names column "a" 2 times'),
+        ("a,a\n1,2\n", ["a"], None, "columns 1 and 2 of the header have the same name"),
         (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 fields"),
         (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "row 2 has 3 fields"),
         (f"a,b\n{SECRET},2\n\n3,4\n", ["a"], None, "line 3, after row 1, is blank; remove it"),

@@ -93,7 +93,8 @@ from fractions import Fraction
 from types import SimpleNamespace as Data
 from kanon_milp.verify import verify
 frame = pl.DataFrame({{"q": ["a", "b"], "s": ["x", "y"]}})
-table = Data(frame=nw.from_native(frame), quasi_identifiers=("q",), sensitive=("s",), source="table", symbol="*")
+table = Data(frame=nw.from_native(frame), quasi_identifiers=("q",), sensitive=("s",), source="table", symbol="*",
+             identifying=())
 recoding = Data(hierarchies={{}}, weights={{}}, level_costs={{}}, mask=None)
 problem = Data(table=table, privacy=(), recoding=recoding, suppressed_rows="strict", cost_bound=None, min_groups=None,
                max_groups=None)

@@ -10,34 +10,37 @@ from numpy.typing import NDArray
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.hierarchies import Label
 from kanon_milp.instance import Instance
+from kanon_milp.limit import NO_LIMIT, Limit
 from kanon_milp.privacy import Group, KAnonymity
 
 Ints = NDArray[np.int64]
 
 
-def greedy(instance: Instance) -> Assignment | None:
+def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     """Go through the level vectors from the cheapest to the dearest and form every group of still unplaced rows that
     satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
 
     Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
     frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the
-    requirements, the group whose rows lose least by it is dissolved into it. None where the mask has no fully
-    suppressed pattern, a requirement is about more than one group, or not even all rows together satisfy the
-    requirements.
+    requirements, the group whose rows lose least by it is dissolved into it. At the limit all rows that are not placed
+    yet are left over. None where no candidate can take all rows, a requirement is about more than one group, or not
+    even all rows together satisfy the requirements.
     """
     if any(isinstance(r, KAnonymity) and not r.merge_closed for r in instance.problem.requirements):
         return None
     candidates, levels = instance.candidates, instance.levels
-    last = np.flatnonzero((levels.vectors[candidates.vector] == levels.top).all(axis=1))
-    if not len(last):
+    last = _of_all(instance)
+    if last is None:
         return None
     judge = _Judge(instance)
     left = instance.types.counts.copy()
     rows = np.zeros(candidates.pairs, dtype=np.int64)
-    order = np.lexsort((np.arange(candidates.count), levels.costs[candidates.vector]))
-    for g in order.tolist():
-        if g == last[0]:
-            continue
+    # what has too few rows when all are left has too few later
+    large = np.flatnonzero(candidates.support >= instance.least)
+    order = large[np.lexsort((large, levels.costs[candidates.vector[large]]))]
+    for g in order[order != last].tolist():
+        if limit.over:
+            break
         pairs = _pairs(instance, g)
         members = candidates.members[pairs]
         taken = judge.most(g, members, left[members])
@@ -45,7 +48,27 @@ def greedy(instance: Instance) -> Assignment | None:
             rows[pairs] = taken
             left[members] -= taken
             judge.take(members, taken)
-    return _place_rest(instance, judge, int(last[0]), left, rows)
+    return _place_rest(instance, judge, last, left, rows)
+
+
+def suppress_all(instance: Instance) -> Assignment | None:
+    """All rows in one candidate, whatever is required; None where no candidate can take all."""
+    last = _of_all(instance)
+    if last is None:
+        return None
+    pairs = _pairs(instance, last)
+    rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
+    rows[pairs] = instance.types.counts[instance.candidates.members[pairs]]
+    return Assignment.from_pairs(instance, rows)
+
+
+def _of_all(instance: Instance) -> int | None:
+    """The candidate that can take any row: fully suppressed, or cheaper where all rows have more in common."""
+    candidates = instance.candidates
+    found = np.flatnonzero(np.diff(candidates.indptr) == instance.types.count)
+    # fully suppressed rows that are exempt can be few
+    best = np.lexsort((candidates.cost[found], ~instance.exempt[found]))
+    return int(found[best[0]]) if len(found) else None
 
 
 def _place_rest(instance: Instance, judge: _Judge, g: int, left: Ints, rows: Ints) -> Assignment | None:

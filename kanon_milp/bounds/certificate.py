@@ -17,8 +17,9 @@ two sides share no code.
 A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
 alone cannot check it; give it to those who may see the original.
 
-format, version     "kanon-milp dual certificate", 3
-problem             quasi_identifiers, sensitive, requirements (name and parameters), suppressed_rows,
+format, version     "kanon-milp dual certificate", 4
+problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be whole as
+                    exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
                     hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all)
@@ -37,7 +38,11 @@ rank_one_rows       list of {"rows": numbers of distinct rows as above, "weights
                     others not negative
 bound               what is claimed, an exact number
 
-Version 2 has no rank_one_rows and is else the same; it is read, and checked, as well.
+A requirement of a user's own is not named, since nobody could recompute what it asks for: the bound is that of the
+others, which holds with it too. Where there are no others, groups of one row are all that is asked for.
+
+Versions 2 and 3 give such numbers twice, as "t" and as "t_exact", and version 2 has no rank_one_rows; else they are the
+same. The checker takes them where both numbers agree.
 
 The hash of a hierarchy is over one such line for each value: the value and its labels at the levels 1, 2, ... below
 the top; sorted by value.
@@ -60,20 +65,42 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
 from kanon_milp.bounds.rank_one import RankOneRows
-from kanon_milp.distances import ground_distance
+from kanon_milp.distances import (
+    EqualDistance,
+    GroundDistance,
+    HierarchicalDistance,
+    MatrixDistance,
+    NumericDistance,
+    OrderedDistance,
+    ground_distance,
+)
 from kanon_milp.errors import InputError, unreadable
+from kanon_milp.files import write_file
 from kanon_milp.hierarchies import Hierarchy
 from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
-from kanon_milp.output import write_whole
-from kanon_milp.privacy import AlphaKAnonymity, DeltaDisclosure, KAnonymity, PSensitivity, Requirement, TCloseness
+from kanon_milp.privacy import (
+    REQUIREMENTS,
+    AlphaKAnonymity,
+    DeltaDisclosure,
+    KAnonymity,
+    PSensitivity,
+    Requirement,
+    TCloseness,
+)
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import Levels
 from kanon_milp.reductions import Dominance, Viability
 from kanon_milp.rowtypes import RowTypes
 
 FORMAT = "kanon-milp dual certificate"
-VERSION = 3
-VERSIONS = (2, VERSION)  # that are read; the first one has no rank-1 rows
+VERSION = 4
+DISTANCES: set[type[GroundDistance]] = {
+    EqualDistance,
+    OrderedDistance,
+    NumericDistance,
+    HierarchicalDistance,
+    MatrixDistance,
+}
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -118,19 +145,23 @@ class Certificate:
     def write(self, path: str | Path) -> None:
         """Write the JSON file; it appears whole or not at all."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
-        write_whole(Path(path), lambda beside: _write_bytes(beside, text.encode()))
+        content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
+        write_file(Path(path), lambda file: file.write(content))
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
         """Read a file written by `write`; raises InputError for anything else."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] not in VERSIONS:
-                raise InputError(f"{path}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
+            if data["format"] != FORMAT or data["version"] != VERSION:
+                raise InputError(
+                    f"{path}: not a dual certificate of version {VERSION}; those before are for "
+                    "`kanon-milp verify --certificate` only"
+                )
             counting = tuple((tuple(row["rows"]), row["multiplier"]) for row in data["counting_rows"])
             rank_one = tuple(
                 (tuple(row["rows"]), tuple(row["weights"]), row["denominator"], row["multiplier"])
-                for row in (data["rank_one_rows"] if data["version"] == VERSION else [])
+                for row in data["rank_one_rows"]
             )
             numbers = [data["rows"], data["denominator"], *data["multipliers"]]
             numbers += [x for rows, each in counting for x in (*rows, each)]
@@ -215,7 +246,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [{"name": r.name, **r.describe()} for r in problem.requirements],
+        "requirements": [_stated(r) for r in problem.requirements if _is_known(r)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -229,6 +260,19 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(json.dumps(described))
     return plain
+
+
+def _stated(requirement: Requirement) -> dict[str, Any]:
+    """Name and parameters, each number once: as exact text unless it is whole by nature."""
+    described = {"name": requirement.name, **requirement.describe()}
+    return {key: described.get(f"{key}_exact", value) for key, value in described.items() if not key.endswith("_exact")}
+
+
+def _is_known(requirement: Requirement) -> bool:
+    """Whether it is one of this package, not a subclass, and so is its ground distance."""
+    if isinstance(requirement, TCloseness) and type(ground_distance(requirement.distance)) not in DISTANCES:
+        return False
+    return type(requirement) in REQUIREMENTS.values()
 
 
 def table_hash(types: RowTypes) -> str:
@@ -304,19 +348,18 @@ def _rank_one_of_distinct_rows(
 
 
 def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:
-    """What of a requirement the parameters that `describe` names and the counts of the table say."""
+    """What of a requirement the parameters that `describe` names and the counts of the table say; of a user's own
+    nothing."""
+    if not _is_known(requirement):
+        return []
     if isinstance(requirement, KAnonymity) and requirement.quasi_identifiers is not None:
         return []
     if isinstance(requirement, AlphaKAnonymity) and requirement.values is not None:
         return [KAnonymity(requirement.k)]  # a little less, where fully suppressed rows are exempt from k
     if isinstance(requirement, DeltaDisclosure):
         (attribute,) = requirement.attributes
-        every = problem.table.keys[attribute].n_unique()
+        every = problem.table.column(attribute).n_unique()
         return [PSensitivity(every, attribute)] if requirement.absent == "violation" else []
-    if isinstance(requirement, TCloseness) and ground_distance(requirement.distance).name != "equal":
+    if isinstance(requirement, TCloseness) and not isinstance(ground_distance(requirement.distance), EqualDistance):
         return []
     return [requirement]
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    path.write_bytes(data)

@@ -1,86 +1,99 @@
-"""The command line: it reads options, calls the package and prints; no logic of its own."""
+"""The command line: it reads options, calls the package and prints; no logic of its own.
+
+`app` has the commands. This file imports next to nothing, so that signals are heard from the first moment on.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated
+from typing import Literal, NoReturn
 
-import typer
-
-from kanon_milp import __version__
-from kanon_milp.cli.solve import solve
-from kanon_milp.cli.tools import compress, doctor, export
-from kanon_milp.cli.verify import verify
-from kanon_milp.errors import InputError, SolverError
-from kanon_milp.result import NO_TABLE
-
-BAD_INPUT = 2
-
-app = typer.Typer(
-    name="kanon-milp",
-    help="Provably optimal anonymization of tables.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # a usage error is one line, not a box
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (solve, verify, export, compress, doctor):
-    app.command()(command)
+BAD_INPUT, NO_TABLE = 2, 5
+INTERRUPTED = "interrupted before there was a result\n"
 
 
-def _version(value: bool) -> None:
-    if value:
-        typer.echo(f"kanon-milp {__version__}")
-        raise typer.Exit
+class _Signals:
+    """What Ctrl-C and SIGTERM do as long as no command has taken them over, as `solve` does.
 
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Provably optimal anonymization of tables."""
-
-
-@contextmanager
-def _terminated_like_ctrl_c() -> Iterator[None]:
-    """While the block runs, SIGTERM does what Ctrl-C does there: the best table is kept, verified and written.
-
-    Also where Ctrl-C itself is ignored, as in a background process of a shell script.
+    leave: end the process where it stands. So it is while modules are imported: nothing has begun that has to be put
+    away, and an exception may be lost there or break a compiled library. raise: the first signal is a
+    KeyboardInterrupt; another one, in case the first was lost, ends the process. ignore: the command has done its work.
     """
 
-    def ask(_number: int, frame: FrameType | None) -> None:
+    answer: Literal["leave", "raise", "ignore"] = "leave"
+
+    def install(self) -> None:
+        """Listen. Where Ctrl-C is ignored, as in a background process of a shell script, it still is."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self.end)
+        signal.signal(signal.SIGTERM, self.forward)
+
+    def end(self, _number: int, _frame: FrameType | None) -> None:
+        """Somebody wants it to end."""
+        if self.answer == "raise":
+            self.answer = "leave"
+            raise KeyboardInterrupt
+        if self.answer == "leave":
+            os.write(2, INTERRUPTED.encode())
+            os._exit(NO_TABLE)
+
+    def forward(self, _number: int, frame: FrameType | None) -> None:
+        """SIGTERM does what Ctrl-C does now: where a table is being made, the best one is kept, verified, written."""
         handler = signal.getsignal(signal.SIGINT)
-        (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+        (handler if callable(handler) else self.end)(signal.SIGINT, frame)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, ask)
+
+signals = _Signals()
+
+
+def command_line() -> int:
+    """Do what the arguments say; one clear line for an error, and the exit code that says what happened."""
+    from kanon_milp.cli.app import app
+    from kanon_milp.cli.warned import warnings_as_lines
+    from kanon_milp.errors import InputError, SolverError
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def main() -> None:
-    """Entry point: one clear line for an error, and the exit code that says what happened."""
-    try:
-        with _terminated_like_ctrl_c():
+        with warnings_as_lines():
             app()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
-        sys.exit(BAD_INPUT)
+        return BAD_INPUT
     except SolverError as error:
         sys.stderr.write(f"error: {error}\n")
-        sys.exit(NO_TABLE)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted before there was a table\n")
-        sys.exit(NO_TABLE)
+        return NO_TABLE
+    except Interrupted:
+        sys.stderr.write(INTERRUPTED)
+        return NO_TABLE
+    return 0
+
+
+class Interrupted(BaseException):
+    """A command was interrupted; typer would make an exit code of its own of a KeyboardInterrupt."""
+
+
+def main() -> NoReturn:
+    """Entry point. It leaves without what Python does at its end: a solver that was left behind may be at work in a
+    thread, and would bring the process down, and a signal would be taken for one that kills."""
+    signals.install()
+    code = command_line()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has enough
+        pass
+    except OSError as error:
+        code = BAD_INPUT
+        sys.stderr.write(f"error: cannot write to the standard output: {error.strerror or error}\n")
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    os._exit(code)

@@ -12,7 +12,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem import SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import CsvFormat, Missing
+from kanon_milp.table import Missing
 
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
@@ -20,6 +20,13 @@ ModelPath = Annotated[
 Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
 Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
+Identifying = Annotated[
+    list[str] | None, typer.Option("--identifying", metavar="E,F", help="Columns that must not be released: dropped.")
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
+]
 K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
 P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
 L = Annotated[
@@ -54,7 +61,10 @@ Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
 ]
 Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of CSV files; default , (a tab for .tsv).")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option("--delimiter", help="Of the table (hierarchies and masks have their own); default , or a tab."),
+]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
 MissingValues = Annotated[
     Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
@@ -110,13 +120,13 @@ def privacy(
 
 
 def recoding(
-    names: tuple[str, ...], mask: Path | None, folder: Path | None, weight: list[str] | None, fmt: CsvFormat
+    names: tuple[str, ...], mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str
 ) -> Recoding:
     """The recoding that --mask, --hierarchies and --weight ask for."""
     given = weights(weight)
-    patterns = None if mask is None else PatternMask.read(mask, given, fmt)
+    patterns = None if mask is None else PatternMask.read(mask, given, encoding)
     if folder is not None:
-        return Hierarchies.read(folder, names, weights=given, mask=patterns, fmt=fmt)
+        return Hierarchies.read(folder, names, weights=given, mask=patterns, encoding=encoding)
     return Suppression(given) if patterns is None else patterns
 
 

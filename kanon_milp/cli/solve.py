@@ -8,10 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp import display, modelfile, output, solvers
-from kanon_milp.cli import options
+from kanon_milp.cli import options, signals
 from kanon_milp.errors import InputError
+from kanon_milp.files import check_target, refuse_overwriting
 from kanon_milp.problem import Objective, Problem
+from kanon_milp.result import UNVERIFIED, Result
 from kanon_milp.run import MethodName
+from kanon_milp.signals import ctrl_c_sets
 from kanon_milp.solve import solve as solve_problem
 from kanon_milp.table import read_table
 
@@ -21,6 +24,8 @@ def solve(
     data: options.Data = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -44,7 +49,7 @@ def solve(
     missing: options.MissingValues = "value",
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for anonymized.csv, groups.csv, result.json."),
+        typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
     ] = None,
     solver: Annotated[
         str | None, typer.Option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
@@ -91,8 +96,9 @@ def solve(
     of optimality; 5 no table within the limit; 6 verification failed.
     """
     chosen: dict[str, Any] = {}
+    read: modelfile.ModelFile | None = None
     if model is not None:
-        own = (data, qi, sensitive, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         if any(value is not None for value in own):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
         read = modelfile.read_model(model)
@@ -105,12 +111,14 @@ def solve(
             data,
             options.names(qi, "--qi"),
             options.names(sensitive, "--sensitive", required=False),
+            identifying=options.names(identifying, "--identifying", required=False),
+            keep=options.names(keep, "--keep", required=False),
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,
             symbol=symbol,
         )
-        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, table.csv)
+        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
         problem = Problem(
             table,
             options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
@@ -123,10 +131,15 @@ def solve(
             data.name,
         )
         title = data.name
-    if out is not None:
-        output.check_folder(out)
-    if certificate is not None:
-        output.check_folder(certificate.parent)
+    targets = [("--certificate", certificate), ("--log-file", log_file)]
+    written = [("--out", out / name) for name in output.FILES] if out is not None else []
+    written += [(option, path) for option, path in targets if path is not None]
+    refuse_overwriting(written, [*problem.sources, *([] if model is None else [model])])
+    for _, path in written:
+        check_target(path)
+    word = "" if out is None else output.check_output(problem, out)
+    if word and not quiet:
+        typer.echo(f"note: {word}", err=True)
     given = {
         "name": solver,
         "method": method,
@@ -141,25 +154,47 @@ def solve(
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
-    with display.live(adapter.name, enabled=not (quiet or json)) as line:
-        result = solve_problem(
-            problem, adapter, log_file=log_file, on_stage=line.stage, on_progress=line.progress, **chosen
-        )
-    if out is not None:
-        output.write_result(result, out)
-    if certificate is not None and result.proof == "infeasible":
-        typer.echo("no certificate: there is no table whose loss could be bounded", err=True)
-        certificate = None
-    elif certificate is not None:
-        result.certificate.write(certificate)
-    searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
-    if searching and result.solver.method == "milp" and not quiet:
-        options_named = " and ".join(searching)
-        typer.echo(f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True)
-    if json:
-        typer.echo(output.json_text(result.as_dict()), nl=False)
-    elif not quiet:
-        display.show_result(result, title, out, certificate)
-        if show and result.table is not None:
-            display.show_groups(result)
-    raise typer.Exit(result.exit_code)
+    with ctrl_c_sets(None) as stop:
+        with display.live(adapter.name, enabled=not (quiet or json)) as line:
+            result = solve_problem(
+                problem,
+                adapter,
+                log_file=log_file,
+                on_stage=line.stage,
+                on_progress=line.progress,
+                interrupt=stop,
+                **chosen,
+            )
+        described = result.as_dict() if out is None else output.write_result(result, out)
+        if certificate is not None and result.proof == "infeasible":
+            display.say("no certificate: there is no table whose loss could be bounded", err=True)
+            certificate = None
+        elif certificate is not None:
+            result.certificate.write(certificate)
+        searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
+        if searching and result.solver.method == "milp" and not quiet:
+            options_named = " and ".join(searching)
+            display.say(
+                f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+            )
+        if json:
+            display.print_json(described)
+        elif not quiet:
+            display.show_result(result, title, out, certificate)
+            if show and result.table is not None:
+                display.show_groups(result)
+        if stop.is_set():
+            display.say(f"interrupted: {_what_is_left(result)}", err=True)
+        wrong = "" if read is None else read.contradiction(result)
+        if wrong:
+            display.say(f"error: {wrong}", err=True)
+        signals.answer = "ignore"
+    refuted = wrong and (result.is_optimal or result.proof == "infeasible")
+    raise typer.Exit(UNVERIFIED if refuted else result.exit_code)
+
+
+def _what_is_left(result: Result) -> str:
+    """What came of a run that somebody has interrupted."""
+    if result.stop_reason != "interrupted":
+        return "the result was complete"
+    return "this is the best table so far" if result.verified else "there was no table yet"

@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
-from kanon_milp import display, modelfile, output
+from kanon_milp import display, modelfile
 from kanon_milp.cli import options
 from kanon_milp.compilation import compile_model
+from kanon_milp.files import check_target, refuse_overwriting
 from kanon_milp.result import NO_TABLE, OPTIMAL
+from kanon_milp.roles import Roles
 from kanon_milp.rowtypes import compress as compress_rows
 from kanon_milp.solve import build_model
 from kanon_milp.solvers.canaries import diagnose
-from kanon_milp.solvers.mps import write_model
-from kanon_milp.table import CsvFormat, default_delimiter, roles, scan_frame
+from kanon_milp.solvers.mps import names_path, write_model
+from kanon_milp.table import CsvFormat, default_delimiter, scan_frame
 from kanon_milp.warmup import warm_up
 
 
@@ -27,12 +29,15 @@ def export(
 ) -> None:
     """Write a problem's model as MPS or LP, with a map of its names beside it."""
     read = modelfile.read_model(model)
-    output.check_folder(to.parent)
+    written = [("--to", to), ("--to", names_path(to))]
+    refuse_overwriting(written, [*read.problem.sources, model])
+    for _, path in written:
+        check_target(path)
     chosen = formulation or read.solver.get("formulation", "strong")
     linear = compile_model(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
-        typer.echo(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
 
 
 def compress(
@@ -45,13 +50,11 @@ def compress(
 ) -> None:
     """Count the row types of a table, also of one that is larger than memory."""
     frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
-    names = options.names(qi, "--qi")
-    quasi, private = roles(
-        frame.collect_schema().names(), names, options.names(sensitive, "--sensitive", required=False), str(file)
-    )
-    types = compress_rows(frame, quasi, private)
+    roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
+    roles.check(frame.collect_schema().names(), str(file))
+    types = compress_rows(frame, roles.quasi_identifiers, roles.sensitive)
     if json:
-        typer.echo(output.json_text(types.summary()), nl=False)
+        display.print_json(types.summary())
     else:
         display.show_row_types(types.summary(), file.name)
 
@@ -68,7 +71,7 @@ def doctor(
         typer.echo(f"the search is compiled: {functions} functions, {seconds:.0f} s", err=json)
     found = diagnose()
     if json:
-        typer.echo(output.json_text([display.diagnosis_dict(d) for d in found]), nl=False)
+        display.print_json([display.diagnosis_dict(d) for d in found])
     else:
         display.show_diagnoses(found)
     usable = any(d.availability and not d.problems for d in found if d.name == "highs")

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_milp import output
+from kanon_milp import display, output
 from kanon_milp.cli import options
+from kanon_milp.csvfile import csv_text
 from kanon_milp.errors import InputError
+from kanon_milp.files import check_target, refuse_overwriting, write_file
 from kanon_milp.result import OPTIMAL, UNVERIFIED
 from kanon_milp.verification import verify_files
 from kanon_milp.verify import CertificateReport, Report, check_certificate_files
@@ -23,6 +25,8 @@ def verify(
     ] = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -62,6 +66,11 @@ def verify(
             f"{certificate}: the certificate is about tables whose fully suppressed rows need no partners, and the "
             "released table would be checked strictly; name one reading for both: --suppressed-rows exempt (or strict)"
         )
+    if groups is not None:
+        read = [original, anonymized, certificate, mask, *([] if hierarchies is None else hierarchies.glob("*.csv"))]
+        read.append(Path(distance.partition(":")[2]))
+        refuse_overwriting([("--groups", groups)], [path for path in read if path is not None])
+        check_target(groups)
     privacy = options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False)
     others = options.names(sensitive, "--sensitive", required=False)
     common: dict[str, Any] = {
@@ -81,12 +90,16 @@ def verify(
             anonymized,
             options.names(qi, "--qi"),
             others,
+            identifying=options.names(identifying, "--identifying", required=False),
+            keep=options.names(keep, "--keep", required=False),
             suppressed_rows=suppressed_rows or "strict",
             **common,
         )
         if groups is not None:
-            output.write_whole(groups, report.group_frame().write_csv)
+            write_file(groups, lambda file: file.write(csv_text(report.group_frame(), ",").encode()))
         found["table"] = report
+        if output.is_stale(anonymized) and not quiet:
+            typer.echo(f"note: the {output.CLAIM} beside {anonymized} is not about this content of the file", err=True)
     if certificate is not None:
         quasi = options.names(qi, "--qi", required=False) or None
         found["certificate"] = check_certificate_files(
@@ -99,7 +112,7 @@ def verify(
         )
     if json:
         values = {name: each.as_dict() for name, each in found.items()}
-        typer.echo(output.json_text({**values.pop("table", {}), **values}), nl=False)
+        display.print_json({**values.pop("table", {}), **values})
     elif not quiet:
         for each in found.values():
             typer.echo(each.summary())

@@ -12,14 +12,13 @@ from kanon_milp.distances.matrix import MatrixDistance
 from kanon_milp.distances.numeric import NumericDistance
 from kanon_milp.distances.ordered import OrderedDistance
 from kanon_milp.errors import InputError, kind_of, nearest
-from kanon_milp.table import CsvFormat
 
 SIMPLE: dict[str, Callable[[], GroundDistance]] = {
     "equal": EqualDistance,
     "ordered": OrderedDistance,
     "numeric": NumericDistance,
 }
-FROM_FILE: dict[str, Callable[[Path, CsvFormat | None], GroundDistance]] = {
+FROM_FILE: dict[str, Callable[[Path, str], GroundDistance]] = {
     "order": OrderedDistance.read,
     "hierarchy": HierarchicalDistance.read,
     "matrix": MatrixDistance.read,
@@ -38,12 +37,11 @@ __all__ = [
 ]
 
 
-def ground_distance(
-    spec: str | GroundDistance, folder: Path | None = None, fmt: CsvFormat | None = None
-) -> GroundDistance:
+def ground_distance(spec: str | GroundDistance, folder: Path | None = None, encoding: str = "utf-8") -> GroundDistance:
     """A ground distance by name: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.
 
-    folder: where relative file names begin. A ground distance itself is taken as it is.
+    folder: where relative file names begin. encoding: of the file.
+    A ground distance itself is taken as it is.
     Raises InputError for an unknown name and a file that cannot be used.
     """
     if isinstance(spec, GroundDistance):
@@ -55,6 +53,6 @@ def ground_distance(
     if not colon and kind in SIMPLE:
         return SIMPLE[kind]()
     if colon and kind in FROM_FILE:
-        return FROM_FILE[kind]((folder or Path()) / file, fmt)
+        return FROM_FILE[kind]((folder or Path()) / file, encoding)
     close = nearest(f"{kind}:FILE" if colon else kind, known)
     raise InputError(f'unknown ground distance "{spec}"{close}; known: {", ".join(known)}')

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import ClassVar
 
+from kanon_milp.arguments import listed
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.hierarchies import Label
 
@@ -32,7 +33,7 @@ class Tree:
     order: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """The metric space of a table's sensitive values (Liang, Yuan 2013, section 2.1).
 
@@ -70,10 +71,8 @@ def named(label: Label) -> str:
 
 def distinct_labels(labels: Sequence[Label], source: str) -> tuple[Label, ...]:
     """Check a list of values that the user gives: text, or None for missing, each once."""
-    if isinstance(labels, str):
-        raise InputError(f"{source}: a list of values is expected, found one text")
     found: dict[Label, int] = {}
-    for number, label in enumerate(labels, 1):
+    for number, label in enumerate(listed(labels, source, "a list of values"), 1):
         if not (label is None or isinstance(label, str)):
             raise InputError(
                 f"{source}: entry {number} is a {kind_of(label)}; values are compared as text, so write them as text"

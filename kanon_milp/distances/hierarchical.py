@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from kanon_milp.arguments import instance_of
 from kanon_milp.distances.base import GroundDistance, Space, Tree, missing_place
 from kanon_milp.errors import InputError
 from kanon_milp.hierarchies import Hierarchy, Label
-from kanon_milp.table import CsvFormat
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class HierarchicalDistance(GroundDistance):
     name: ClassVar[str] = "hierarchical"
 
     def __post_init__(self) -> None:
+        instance_of(self.hierarchy, Hierarchy, "hierarchical distance", "a Hierarchy, such as Hierarchy.read(file),")
         if len(self.hierarchy.paths) < 2:
             raise InputError(f"{self.hierarchy.source}: a distance needs at least two values")
         if len({path[-2] for path in self.hierarchy.paths.values()}) < 2:
@@ -36,9 +37,9 @@ class HierarchicalDistance(GroundDistance):
             )
 
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> HierarchicalDistance:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> HierarchicalDistance:
         """Read a hierarchy file (`Hierarchy.read`); an empty level0 stands for missing."""
-        return cls(Hierarchy.read(path, fmt))
+        return cls(Hierarchy.read(path, encoding))
 
     def space(self, values: Sequence[Label], where: str) -> Space:
         """The part of the hierarchy above the values, as a tree of their depth."""

@@ -12,57 +12,67 @@ from typing import ClassVar
 
 import numpy as np
 
+from kanon_milp.arguments import listed
 from kanon_milp.distances.base import GroundDistance, Space, distinct_labels, missing_place, named
-from kanon_milp.errors import InputError
-from kanon_milp.exact import exact_parameter
+from kanon_milp.errors import InputError, printable
+from kanon_milp.exact import Number, exact_parameter
 from kanon_milp.hierarchies import Label
-from kanon_milp.table import CsvFormat, read_frame
+from kanon_milp.sidefiles import read_side_frame
 
 SAFE = 1 << 62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MatrixDistance(GroundDistance):
     """Distances written out (Liang, Yuan 2013, section 2.1): zero diagonal, symmetric, triangle inequality, maximum 1.
 
-    values: of rows and columns, possibly more than a table has. matrix: exact rationals, one row a value; floats are
-    refused. source: what error messages call it. scale, whole: the matrix in whole numbers, times scale.
+    values: of rows and columns, possibly more than a table has. matrix: exact rationals (`exact_parameter`), one row a
+    value. source: what error messages call it. scale, whole: the matrix in whole numbers, times scale.
     Two values may be at distance 0. Raises InputError that names the entries, or the three values, that break the rule.
     """
 
     values: Sequence[Label]
-    matrix: Sequence[Sequence[int | str | Fraction]]
+    matrix: Sequence[Sequence[Number]]
     source: str = "the distance matrix"
     scale: int = field(init=False, repr=False, compare=False)
     whole: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "matrix"
 
     def __post_init__(self) -> None:
-        values, count = distinct_labels(self.values, self.source), len(self.values)
-        if len(self.matrix) != count:
-            raise InputError(f"{self.source}: {count} values need {count} rows, it has {len(self.matrix)}")
+        values = distinct_labels(self.values, self.source)
+        count = len(values)
+        given = listed(self.matrix, self.source, "a list of rows")
+        matrix = tuple(
+            listed(row, f"{self.source}: row {number}", "a list of numbers") for number, row in enumerate(given, 1)
+        )
+        if len(matrix) != count:
+            raise InputError(f"{self.source}: {count} values need {count} rows, it has {len(matrix)}")
         exact: list[list[Fraction]] = []
-        for number, row in enumerate(self.matrix, 1):
+        for number, row in enumerate(matrix, 1):
             if len(row) != count:
                 raise InputError(f"{self.source}: row {number} has {len(row)} entries, {count} values need {count}")
             where = f"{self.source}: the entry of row {number} for"
             exact.append([exact_parameter(cell, f"{where} {named(v)}") for cell, v in zip(row, values, strict=True)])
         scale = math.lcm(1, *(cell.denominator for row in exact for cell in row))
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "matrix", tuple(tuple(row) for row in self.matrix))
+        object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "whole", tuple(tuple(int(cell * scale) for cell in row) for row in exact))
         self._check_pairs()
         self._check_triples()
         self._check_maximum()
 
+    def __repr__(self) -> str:
+        """How many values there are, and none of them."""
+        return printable(f"<MatrixDistance {self.source}: {len(self.values)} values>")
+
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> MatrixDistance:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> MatrixDistance:
         """Read a CSV file: the header names the values from the second cell on, the first column names them again.
 
         An empty cell in both stands for missing values; the first cell of the header must then not be empty, too.
         """
-        frame = read_frame(Path(path), fmt)
+        frame = read_side_frame(Path(path), encoding, _is_square)
         header, first = (
             [name or None for name in names] for names in (frame.columns[1:], frame.to_series(0).to_list())
         )
@@ -124,6 +134,11 @@ class MatrixDistance(GroundDistance):
             raise InputError(
                 f"{self.source}: the largest distance must be 1, it is {largest}; divide all entries by {largest}"
             )
+
+
+def _is_square(rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a matrix file: the first column names the same values as the header."""
+    return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
 
 
 def _entry(whole: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:

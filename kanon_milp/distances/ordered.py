@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from kanon_milp.distances.base import GroundDistance, Space, all_numbers, distinct_labels, missing_place, path_space
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.hierarchies import Label
-from kanon_milp.table import CsvFormat, read_frame
+from kanon_milp.sidefiles import read_side_frame
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OrderedDistance(GroundDistance):
     """|rank - rank| / (V - 1) over V ranked values (Li, Li, Venkatasubramanian 2007, for numerical attributes).
 
@@ -31,15 +31,20 @@ class OrderedDistance(GroundDistance):
         if self.order is not None:
             object.__setattr__(self, "order", distinct_labels(self.order, self.source))
 
+    def __repr__(self) -> str:
+        """How many values are ranked, and none of them."""
+        ranked = "by size" if self.order is None else f"{self.source}: {len(self.order)} values"
+        return printable(f"<OrderedDistance {ranked}>")
+
     @classmethod
-    def read(cls, path: str | Path, fmt: CsvFormat | None = None) -> OrderedDistance:
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> OrderedDistance:
         """Read a CSV file with one column `value`, the values in order; an empty line (also at the end) is missing."""
-        frame = read_frame(Path(path), fmt)
+        frame = read_side_frame(Path(path), encoding, _is_one_column)
         # a file without a header would lose its first value unnoticed
         if frame.columns != ["value"]:
             raise InputError(
-                f'{path}: an order has one column with the header "value", then the values in order; '
-                f'found the header "{",".join(frame.columns)}"'
+                f'{path}: an order has one column with the header "value", then the values in order; the first row of '
+                f"this file has {frame.width} column{'s' * (frame.width > 1)} and is another"
             )
         return cls(frame.to_series().to_list(), str(path))
 
@@ -54,6 +59,10 @@ class OrderedDistance(GroundDistance):
             if value not in position:
                 raise missing_place(where, number, value, f"has no rank in {self.source}; add it there")
         return _ranked(values, [position[value] for value in values], len(position))
+
+
+def _is_one_column(rows: list[list[str]]) -> bool:
+    return rows[0] == ["value"]
 
 
 def _ranked(values: Sequence[Label], ranks: Sequence[int], count: int) -> Space:

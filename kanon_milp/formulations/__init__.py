@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
+from kanon_milp.arguments import text
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong, tune_strong
@@ -42,6 +43,7 @@ FORMULATIONS: dict[str, Formulation] = {
 
 def get_formulation(name: str) -> Formulation:
     """Look a formulation up by name."""
+    text(name, "formulation")
     if name not in FORMULATIONS:
         known = list(FORMULATIONS)
         raise InputError(f'unknown formulation "{name}"{nearest(name, known)}; known: {", ".join(known)}')

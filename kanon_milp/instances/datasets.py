@@ -17,7 +17,9 @@ from pathlib import Path
 import polars as pl
 import pooch
 
+from kanon_milp.arguments import text
 from kanon_milp.errors import InputError, nearest
+from kanon_milp.files import write_file
 
 FOLDER_VARIABLE = "KANON_MILP_DATA"
 CACHE_VARIABLE = "KANON_MILP_CACHE"
@@ -101,6 +103,8 @@ def load(name: str, *, base_url: str = BASE_URL) -> pl.DataFrame:
 
     Raises InputError for an unknown name, a table that is not the expected one, or where nothing can be downloaded.
     """
+    text(name, "name of a data set")
+    text(base_url, "base_url")
     source = path(name, base_url=base_url)
     try:
         # bytes, because polars takes the characters * ? [ ] of a path for a pattern
@@ -168,8 +172,7 @@ def _download(name: str, target: Path, base_url: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         _fetch(url, entry.raw_hash, beside, name)
         frame = _checked(entry.finish(_parse(beside.read_bytes(), entry.columns)), name, url)
-        frame.write_csv(beside)
-        beside.replace(target)
+        write_file(target, lambda file: file.write(frame.write_csv().encode()))
     except OSError as error:
         raise InputError(
             f"{target.parent}: cannot be used as the cache ({type(error).__name__}); "

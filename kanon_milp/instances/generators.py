@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from kanon_milp.errors import InputError
+
+MOST_CELLS = 20_000_000
 
 
 def tight_example(m: int) -> pl.DataFrame:
@@ -24,6 +27,7 @@ def tight_example(m: int) -> pl.DataFrame:
     """
     if m < 2:
         raise InputError("tight_example needs m of at least 2")
+    _refuse_large(m * m, m)
     rows = [["1"] * m for _ in range(m)]
     own = itertools.count(2)
     for i in range(m):
@@ -36,6 +40,7 @@ def full_product(domain_sizes: Sequence[int]) -> pl.DataFrame:
     """Each combination of the domains exactly once, like UCI's Nursery data without its class."""
     if not domain_sizes or min(domain_sizes) < 1:
         raise InputError("full_product needs at least one domain, each of at least one value")
+    _refuse_large(math.prod(domain_sizes), len(domain_sizes))
     return _frame([[str(v) for v in row] for row in itertools.product(*(range(size) for size in domain_sizes))])
 
 
@@ -87,8 +92,15 @@ def random_table(rows: int, columns: int, domain: int, seed: int = 0) -> pl.Data
     """Independent uniform values 0, ..., domain-1."""
     if rows < 1 or columns < 1 or domain < 1:
         raise InputError("random_table needs at least one row, one column and one value")
+    _refuse_large(rows, columns)
     rng = random.Random(seed)
     return _frame([[str(rng.randrange(domain)) for _ in range(columns)] for _ in range(rows)])
+
+
+def _refuse_large(rows: int, columns: int) -> None:
+    """These tables are made cell by cell."""
+    if rows * columns > MOST_CELLS:
+        raise InputError(f"a generated table has at most {MOST_CELLS:,} cells")
 
 
 def _frame(rows: list[list[str]]) -> pl.DataFrame:

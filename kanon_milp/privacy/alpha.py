@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,10 +11,12 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import whole_number
+from kanon_milp.distances.base import distinct_labels
 from kanon_milp.errors import InputError
-from kanon_milp.exact import both, exact_parameter
+from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.expressions import weighted_sum
-from kanon_milp.privacy.base import Requirement, Shortfall, sensitive_names, whole_number
+from kanon_milp.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.privacy.cells import Rows
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.records import Group
@@ -33,14 +35,17 @@ class AlphaKAnonymity(Requirement):
     l = 1/α. Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
     """
 
-    alpha: int | str | Fraction
+    alpha: Number
     k: int = 1
     sensitive: str | None = None
-    values: Sequence[str | None] | None = None
+    values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
 
     def __post_init__(self) -> None:
         whole_number(self.k, "k")
+        name_attribute(self)
+        if self.values is not None:
+            object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
         if not 0 < self.exact <= 1:
             raise InputError(f"alpha must be above 0 and at most 1, found {self.exact}")
 
@@ -57,7 +62,7 @@ class AlphaKAnonymity(Requirement):
         if self.values is not None:
             if len(names) > 1:
                 raise InputError(f"{table.source}: alpha for certain values needs the sensitive attribute they are of")
-            known = set(table.keys[names[0]].to_list())
+            known = set(table.column(names[0]).to_list())
             for number, value in enumerate(self.values, 1):
                 if value not in known:
                     raise InputError(

@@ -11,7 +11,8 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.arguments import column_name
+from kanon_milp.errors import InputError, nearest
 from kanon_milp.records import Group, Label
 
 if TYPE_CHECKING:
@@ -110,6 +111,15 @@ def bind_each(requirement: R, sensitive: str | None, table: Table) -> tuple[R, .
     return tuple(replace(requirement, sensitive=name) for name in names)  # type: ignore[type-var]
 
 
+def name_attribute(requirement: Requirement) -> None:
+    """Check the field `sensitive` of a requirement about one sensitive attribute at a time."""
+    named = vars(requirement)["sensitive"]
+    if named is not None:
+        object.__setattr__(
+            requirement, "sensitive", column_name(named, f"sensitive, the attribute of {requirement.name}")
+        )
+
+
 def sensitive_names(what: str, named: str | Sequence[str] | None, table: Table) -> tuple[str, ...]:
     """The sensitive attributes that are meant, all by default; each must have a role in the table and two values."""
     if not table.sensitive:
@@ -121,17 +131,8 @@ def sensitive_names(what: str, named: str | Sequence[str] | None, table: Table) 
                 f'{table.source}: {what}: "{name}" is not a sensitive attribute of the table'
                 f"{nearest(str(name), list(table.sensitive))}; it has {', '.join(table.sensitive)}"
             )
-        if table.keys[name].n_unique() < 2:
+        if table.column(name).n_unique() < 2:
             raise InputError(
                 f'{table.source}: column "{name}": a sensitive attribute with one value only hides nothing'
             )
     return names
-
-
-def whole_number(value: object, what: str, least: int = 1) -> int:
-    """Check a whole-number parameter."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{what} must be a whole number, found {kind_of(value)}")
-    if value < least:
-        raise InputError(f"{what} must be at least {least}, found {value}")
-    return int(value)

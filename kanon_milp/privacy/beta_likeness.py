@@ -12,8 +12,8 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.exact import both, exact_parameter
-from kanon_milp.privacy.base import Requirement, bind_each
+from kanon_milp.exact import Number, both, exact_parameter
+from kanon_milp.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.records import Group
 
@@ -31,11 +31,12 @@ class BetaLikeness(Requirement):
     Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
     """
 
-    beta: int | str | Fraction
+    beta: Number
     sensitive: str | None = None
     name: ClassVar[str] = "beta_likeness"
 
     def __post_init__(self) -> None:
+        name_attribute(self)
         if self.exact < 0:
             raise InputError(f"beta must not be negative, found {self.exact}")
 

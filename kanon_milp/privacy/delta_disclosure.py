@@ -11,11 +11,12 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, nearest
-from kanon_milp.exact import both, exact_parameter
+from kanon_milp.arguments import one_of
+from kanon_milp.errors import InputError
+from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.expressions import weighted_sum
 from kanon_milp.powers import BASES, Base, below_power, largest_below, smallest_above
-from kanon_milp.privacy.base import Requirement, bind_each
+from kanon_milp.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.privacy.cells import Rows, distinct_values
 from kanon_milp.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.records import Group
@@ -42,18 +43,18 @@ class DeltaDisclosure(Requirement):
     say exactly the same, so the model's coefficients are whole numbers. `assign` stays integer.
     """
 
-    delta: int | str | Fraction
+    delta: Number
     log: Base = "natural"
     absent: Absent = "violation"
     sensitive: str | None = None
     name: ClassVar[str] = "delta_disclosure"
 
     def __post_init__(self) -> None:
+        name_attribute(self)
         if self.exact <= 0:
             raise InputError(f"delta must be above 0, found {self.exact}")
         for what, value, known in (("log", self.log, BASES), ("absent", self.absent, ABSENT)):
-            if value not in known:
-                raise InputError(f"{what} must be one of {', '.join(known)}{nearest(str(value), [*known])}")
+            one_of(value, known, what)
 
     @property
     def exact(self) -> Fraction:
@@ -160,6 +161,8 @@ class DeltaDisclosure(Requirement):
         n = sum(counts.values())
 
         def cap(rows: int) -> Fraction:
+            if below_power(Fraction(n, rows), self.exact, self.log):
+                return Fraction(1)  # no share is larger, however large e^δ is
             return largest_below(lambda share: below_power(share * n / rows, self.exact, self.log), n)
 
         return {value: cap(rows) for value, rows in counts.items()}

@@ -10,9 +10,10 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import column_names, whole_number
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.expressions import weighted_sum
-from kanon_milp.privacy.base import Requirement, whole_number
+from kanon_milp.privacy.base import Requirement
 from kanon_milp.privacy.cells import Rows, projections
 from kanon_milp.records import Group
 
@@ -37,6 +38,9 @@ class KAnonymity(Requirement):
 
     def __post_init__(self) -> None:
         whole_number(self.k, "k")
+        if self.quasi_identifiers is not None:
+            named = column_names(self.quasi_identifiers, "quasi_identifiers of k-anonymity")
+            object.__setattr__(self, "quasi_identifiers", named)
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
         """Refuse k > n, and columns that are no quasi-identifiers."""
@@ -44,7 +48,7 @@ class KAnonymity(Requirement):
             raise InputError(f"k = {self.k} is larger than the number of rows of {table.source} ({table.n})")
         if self.quasi_identifiers is None:
             return (self,)
-        names = (self.quasi_identifiers,) if isinstance(self.quasi_identifiers, str) else tuple(self.quasi_identifiers)
+        names = self.quasi_identifiers
         known = list(table.quasi_identifiers)
         for name in names:
             if name not in known:

@@ -11,10 +11,11 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, nearest
-from kanon_milp.exact import both, exact_parameter
+from kanon_milp.arguments import column_names, one_of
+from kanon_milp.errors import InputError
+from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.privacy import pairwise
-from kanon_milp.privacy.base import Requirement, Shortfall, sensitive_names
+from kanon_milp.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.p_sensitivity import refuse_too_many
 from kanon_milp.privacy.presence import declare_presence
@@ -44,20 +45,23 @@ class LDiversity(Requirement):
     jointly for blocki-williams, each on its own for the others. All forms are merge-closed.
     """
 
-    l: int | str | Fraction  # noqa: E741  (the papers' letter)
+    l: Number  # noqa: E741  (the papers' letter)
     form: Form = "frequency"
     sensitive: str | Sequence[str] | None = None
     name: ClassVar[str] = "l_diversity"
 
     def __post_init__(self) -> None:
-        if self.form not in FORMS:
-            raise InputError(f"the form of l-diversity is one of {', '.join(FORMS)}{nearest(str(self.form), [*FORMS])}")
+        one_of(self.form, FORMS, "the form of l-diversity")
+        if self.form == "blocki-williams" and self.sensitive is not None:
+            object.__setattr__(self, "sensitive", column_names(self.sensitive, "sensitive"))
+        elif isinstance(self.sensitive, list | tuple):
+            raise InputError(f"the {self.form} form of l-diversity is about one sensitive attribute at a time")
+        else:
+            name_attribute(self)
         if self.exact < 1:
             raise InputError(f"l must be at least 1, found {self.exact}")
         if self.form != "frequency" and self.exact.denominator != 1:
             raise InputError(f"l must be a whole number for the {self.form} form, found {self.exact}")
-        if self.form != "blocki-williams" and not isinstance(self.sensitive, str | None):
-            raise InputError(f"the {self.form} form of l-diversity is about one sensitive attribute at a time")
 
     @property
     def exact(self) -> Fraction:

@@ -9,8 +9,9 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import whole_number
 from kanon_milp.errors import InputError
-from kanon_milp.privacy.base import Requirement, Shortfall, bind_each, whole_number
+from kanon_milp.privacy.base import Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.privacy.cells import distinct_values
 from kanon_milp.privacy.presence import declare_presence
 from kanon_milp.records import Group
@@ -35,6 +36,7 @@ class PSensitivity(Requirement):
 
     def __post_init__(self) -> None:
         whole_number(self.p, "p")
+        name_attribute(self)
 
     def bind(self, table: Table) -> tuple[PSensitivity, ...]:
         """Refuse p above the number of values."""
@@ -85,7 +87,7 @@ class PSensitivity(Requirement):
 
 def refuse_too_many(number: int, letter: str, attribute: str, table: Table) -> None:
     """Refuse to ask for more different values than the table has."""
-    values = table.keys[attribute].n_unique()
+    values = table.column(attribute).n_unique()
     if number > values:
         raise InputError(
             f'{table.source}: column "{attribute}" has {values} different values, fewer than {letter} = {number}; '

@@ -10,12 +10,13 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import one_of
 from kanon_milp.distances import SIMPLE, GroundDistance, Space, ground_distance
 from kanon_milp.emd import emd
-from kanon_milp.errors import InputError, nearest
-from kanon_milp.exact import both, exact_parameter
+from kanon_milp.errors import InputError
+from kanon_milp.exact import Number, both, exact_parameter
 from kanon_milp.privacy import transport
-from kanon_milp.privacy.base import Requirement, sensitive_names
+from kanon_milp.privacy.base import Requirement, name_attribute, sensitive_names
 from kanon_milp.records import Group
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class TCloseness(Requirement):
     Merge-closed: the distance is convex, and the reference stays the same. `assign` stays integer.
     """
 
-    t: int | str | Fraction
+    t: Number
     distance: str | GroundDistance = "equal"
     sensitive: str | None = None
     form: Form = "short"
@@ -49,8 +50,8 @@ class TCloseness(Requirement):
     def __post_init__(self) -> None:
         if not 0 <= self.exact <= 1:
             raise InputError(f"t must lie between 0 and 1, found {self.exact}")
-        if self.form not in FORMS:
-            raise InputError(f"the form of t-closeness is one of {', '.join(FORMS)}{nearest(str(self.form), [*FORMS])}")
+        name_attribute(self)
+        one_of(self.form, FORMS, "the form of t-closeness")
         distance = ground_distance(self.distance)
         if self.distance not in SIMPLE:
             # a file is read once, so what is solved and what is verified is the same
@@ -65,7 +66,7 @@ class TCloseness(Requirement):
         """Check that the ground distance knows every value."""
         bound = []
         for name in sensitive_names(self.name, self.sensitive, table):
-            column = table.keys[name]
+            column = table.column(name)
             values: list[Label] = column.drop_nulls().unique().sort().to_list()
             if column.null_count():
                 values.append(None)

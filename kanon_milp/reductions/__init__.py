@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kanon_milp.instance import Instance
+from kanon_milp.limit import NO_LIMIT, Limit
 from kanon_milp.reductions.base import Reduction, Step, apply_all, restore, restore_values
 from kanon_milp.reductions.dominance import Dominance
 from kanon_milp.reductions.kernel import Kernel
@@ -19,9 +20,11 @@ REDUCTIONS: tuple[Reduction[Step], ...] = (Viability(), Dominance())
 MERGING: tuple[Reduction[Step], ...] = (EqualSignature(),)
 
 
-def reduce(instance: Instance, reductions: Sequence[Reduction[Step]] = REDUCTIONS) -> list[Step]:
-    """Apply the reductions that are valid for the problem, in order."""
-    return apply_all(instance, reductions)
+def reduce(
+    instance: Instance, reductions: Sequence[Reduction[Step]] = REDUCTIONS, limit: Limit = NO_LIMIT
+) -> list[Step]:
+    """Apply the reductions that are valid for the problem, in order, as many as the limit allows."""
+    return apply_all(instance, reductions, limit)
 
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.instance import Instance
+from kanon_milp.limit import NO_LIMIT, Limit, Over
 from kanon_milp.privacy import KAnonymity
 from kanon_milp.problem import Problem
 from kanon_milp.rowtypes import RowTypes
@@ -75,13 +77,15 @@ class Reduction(ABC, Generic[S_co]):
         return self._apply(instance)
 
 
-def apply_all(instance: Instance, reductions: Sequence[Reduction[Step]]) -> list[Step]:
-    """Apply the reductions that are valid for the problem, in order."""
+def apply_all(instance: Instance, reductions: Sequence[Reduction[Step]], limit: Limit = NO_LIMIT) -> list[Step]:
+    """Apply the reductions that are valid for the problem, in order, until the limit: the problem is the same without
+    the rest."""
     steps: list[Step] = []
-    for reduction in reductions:
-        if reduction.accepts(instance.problem):
-            steps.append(reduction.apply(instance))
-            instance = steps[-1].instance
+    with suppress(Over):
+        for reduction in reductions:
+            if reduction.accepts(instance.problem):
+                steps.append(limit.call(reduction.apply, instance))
+                instance = steps[-1].instance
     return steps
 
 

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, Self, TypeVar
 
 from kanon_milp.errors import InputError
+from kanon_milp.processes import refuse_unguarded_script
 
 _CONNECT_SECONDS = 10.0
 _END_SECONDS = 2.0  # for processes that have been told to end
@@ -103,6 +104,7 @@ class ProcessPool(Pool):
     def __init__(self, workers: int) -> None:
         if workers < 1:
             raise InputError(f"a pool of processes needs at least 1 worker, not {workers}")
+        refuse_unguarded_script()
         self.workers = workers
         self._seen: dict[int, BaseProcess] = {}
         self._executor = cf.ProcessPoolExecutor(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
@@ -22,6 +22,7 @@ from kanon_milp.solvers.cpsat import CpsatAdapter
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
 from kanon_milp.solvers.scip import ScipAdapter
+from kanon_milp.solvers.suggestions import PULP, did_you_mean
 
 __all__ = [
     "Availability",
@@ -43,12 +44,11 @@ _ADAPTERS: dict[str, Callable[[], SolverAdapter]] = {
     "scip": ScipAdapter,
     "cpsat": CpsatAdapter,
 }
-_PULP = "pulp:"
 
 
 def names() -> list[str]:
     """Names that `get` takes: the adapters of this package, then `pulp:NAME` for all that PuLP knows."""
-    return [*_ADAPTERS, *(_PULP + solver for solver in solver_names())]
+    return [*_ADAPTERS, *(PULP + solver for solver in solver_names())]
 
 
 def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
@@ -65,5 +65,6 @@ def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
         return _ADAPTERS[name]()
     known = names()
     if name in known:
-        return PulpAdapter(name.removeprefix(_PULP))
-    raise InputError(f"unknown solver {name!r}{nearest(name, known)}; known are {', '.join(known)}")
+        return PulpAdapter(name.removeprefix(PULP))
+    hint = did_you_mean(name, list(_ADAPTERS), solver_names())
+    raise InputError(f"unknown solver {name!r}{hint}; known are {', '.join(known)}")

@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from kanon_milp.proof import Backing
+
 Floats = NDArray[np.float64]
 
 
@@ -52,6 +54,11 @@ class LinearModel:
     def constraints(self) -> int:
         """Number of rows."""
         return len(self.row_lower)
+
+    @property
+    def largest_cost(self) -> float:
+        """The largest number in the objective."""
+        return max(abs(self.offset), float(np.abs(self.c).max(initial=0.0)))
 
     def violation(self, x: Floats) -> float:
         """Largest violation of a bound, a row or an integrality by the point x (absolute)."""
@@ -94,6 +101,7 @@ class Capability(enum.Enum):
     LOG_FILE = "writes its log to a file"
     NODE_LIMIT = "stops after a number of nodes"
     INTERRUPT = "keeps the incumbent when it is interrupted"
+    EXACT = "computes in whole numbers, without rounding"
     CONTINUOUS = "takes fractional and unbounded variables"
 
 
@@ -145,7 +153,10 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, eq=False)
 class SolverResult:
-    """What a solver claims: `x` its best point over all columns, `bound` its lower bound; None: none."""
+    """What a solver claims: `x` its best point over all columns, `bound` its lower bound; None: none.
+
+    backed_by: who stands behind the bound, or behind "infeasible".
+    """
 
     stop_reason: StopReason
     x: Floats | None
@@ -157,6 +168,7 @@ class SolverResult:
     seconds: float
     trajectory: tuple[Progress, ...] = ()
     message: str = ""
+    backed_by: tuple[Backing, ...] = ("solver",)
 
 
 class SolverAdapter(ABC):

@@ -74,7 +74,7 @@ def mixed_rounding() -> Canary:
 
 
 def equality_clique() -> Canary:
-    """HiGHS 1.15.1 answers 2, marked optimal, unless presolve is off or the aggregator is.
+    """HiGHS 1.15.1 answers 2, marked optimal, unless presolve or its aggregator is off.
 
     The model is what is left of a small t-closeness problem. Its continuous variables are whole by themselves, and
     bounds that presolve derives for them are not (https://github.com/ERGO-Code/HiGHS/issues/3274).
@@ -97,6 +97,34 @@ def equality_clique() -> Canary:
     costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
     model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, whole=True)
     return Canary(model, StopReason.OPTIMAL, 0.0)
+
+
+def weak_dual_reductions() -> Canary:
+    """SCIP 10.0.2 answers 9, marked optimal, unless weak dual reductions are off.
+
+    The model is what is left of the table 3 2, 3 2, 0 0, 1 2, 1 0, 1 0 under k = 3: four groups may be opened, and the
+    two of cost 1 that split the rows evenly are the best.
+    """
+    sparse: list[tuple[float, dict[int, float], float]] = [
+        (1, {2: 1, 6: 1}, 1),  # every row goes somewhere
+        (2, {0: 1, 3: 1}, 2),
+        (1, {1: 1, 4: 1, 7: 1}, 1),
+        (2, {5: 1, 8: 1}, 2),
+        (-_INF, {1: 1, 9: -1}, 0),  # and only to an open group
+        (-_INF, {2: 1, 10: -1}, 0),
+        (-_INF, {4: 1, 11: -1}, 0),
+        (-_INF, {6: 1, 12: -1}, 0),
+        (-_INF, {7: 1, 12: -1}, 0),
+        (0, {0: 1, 1: 1, 9: -3}, _INF),  # of at least three rows
+        (0, {2: 1, 3: 1, 10: -3}, _INF),
+        (0, {4: 1, 5: 1, 11: -3}, _INF),
+        (0, {6: 1, 7: 1, 8: 1, 12: -3}, _INF),
+    ]
+    rows = [(low, [row.get(j, 0.0) for j in range(13)], high) for low, row, high in sparse]
+    bounds = [(0.0, most) for most in (2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0)]
+    costs = [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
+    model = small_model("weak dual reductions", costs, rows, bounds, [False] * 9 + [True] * 4, whole=True)
+    return Canary(model, StopReason.OPTIMAL, 6.0)
 
 
 def knapsack() -> Canary:
@@ -128,6 +156,7 @@ def unbounded() -> Canary:
 CANARIES: tuple[Callable[[], Canary], ...] = (
     mixed_rounding,
     equality_clique,
+    weak_dual_reductions,
     knapsack,
     infeasible_integers,
     infeasible_relaxation,

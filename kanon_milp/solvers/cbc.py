@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import importlib
-import math
 import os
 import re
 import shutil
@@ -39,6 +37,7 @@ from kanon_milp.solvers.common import (
     Watch,
     any_point,
     check_input,
+    complaint,
     complete_point,
     conclude,
     keep_start,
@@ -47,9 +46,10 @@ from kanon_milp.solvers.common import (
 )
 from kanon_milp.solvers.mps import mps_lines
 
-_PATIENCE = 10.0  # seconds between asking CBC to stop and killing it
-_OVERTIME = 5.0  # seconds, and a tenth of the limit, that CBC may take beyond its time limit
-_VIOLATION = 1e-5  # relative to the largest value; a point beyond that is not the model's
+_PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
+_SHOWN = 60  # characters of a status that nobody knows
+_LONGEST_LINE = 10_000  # of the line with the status
+_OVERTIME = 2.0  # seconds, or a fiftieth of the limit, that CBC may take beyond its time limit
 
 
 class CbcAdapter(SolverAdapter):
@@ -61,7 +61,7 @@ class CbcAdapter(SolverAdapter):
     """
 
     name = "cbc"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.EXACT}
 
     def __init__(self, executable: Path | str | None = None) -> None:
         self._given = None if executable is None else str(executable)
@@ -79,10 +79,11 @@ class CbcAdapter(SolverAdapter):
         return _version(path) if path else ""
 
     def location(self) -> str:
-        """Path of the executable."""
-        if self._given is not None:
-            return shutil.which(self._given) or ""
-        return shutil.which("cbc") or _in_cbcbox() or _in_pulp()
+        """Path of the executable, absolute, as it runs in a folder of its own."""
+        found = shutil.which(self._given or "cbc")
+        if found:
+            return str(Path(found).absolute())
+        return "" if self._given is not None else _in_cbcbox() or _in_pulp()
 
     def solve(
         self,
@@ -115,7 +116,7 @@ class CbcAdapter(SolverAdapter):
                     model,
                     lambda other: _run(self.location(), other, options, start={}, recorder=silent, watch=watch),
                 )
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+            outcome = keep_start(outcome, point)
         return conclude(self, model, options, outcome, recorder)
 
 
@@ -142,7 +143,7 @@ def _run(
                 file.writelines(lines)
         left = recorder.left(options)
         log = LogReader(model.offset, recorder, options.log_file)
-        limit_seconds = None if left is None else left + max(_OVERTIME, 0.1 * left)
+        limit_seconds = None if left is None else left + max(_OVERTIME, 0.02 * left)
         ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
         return _read(folder, model, options, log=log, ended=ended, watch=watch)
 
@@ -266,7 +267,7 @@ def _read(
             return Outcome(stopped, None, log.bound)
         raise SolverError(f"CBC wrote no solution; the end of its log: {log.tail()}")
     with solution.open(encoding="utf-8", errors="replace") as file:
-        status = file.readline().strip()
+        status = file.readline(_LONGEST_LINE).strip()
 
     limited = watch.asked() or (options.time_limit is not None and log.seconds >= 0.95 * options.time_limit)
     if status.startswith("Unbounded"):
@@ -297,21 +298,29 @@ def _read(
             reason = StopReason.NODE_LIMIT
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
         return Outcome(reason, x, log.bound, message)
-    raise SolverError(f"CBC ended with {status.split(' - objective')[0]!r}, from which nothing can be concluded")
+    said = status.split(" - objective")[0][:_SHOWN]
+    raise SolverError(f"CBC ended with {said!r}, from which nothing can be concluded")
 
 
 def _point(folder: Path, model: LinearModel) -> Floats | None:
-    """The point of the binary solution file (the text has eight digits); None if it violates the model."""
-    content = (folder / "m.bin").read_bytes()
-    rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
-    if columns != model.variables:
-        raise SolverError(f"CBC returned {columns} values for {model.variables} variables")
-    # two counts, the objective, activities and duals of the rows, then the columns
-    x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * rows, count=columns).copy()
-    largest = max(1.0, float(np.abs(x).max()))
-    if not math.isfinite(largest) or model.violation(x) > _VIOLATION * largest:
-        return None
-    return x
+    """The point of the binary solution file (the text has eight digits); None if it violates the model.
+
+    Raises SolverError where there is no point in the file.
+    """
+    try:
+        content = (folder / "m.bin").read_bytes()
+        rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
+        if columns != model.variables or rows < 0:
+            raise SolverError(f"CBC returned {columns} values for {model.variables} variables")
+        # two counts, the objective, activities and duals of the rows, then the columns
+        x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * rows, count=columns).copy()
+    except OSError as error:
+        raise SolverError(f"CBC wrote no file with its point ({error.strerror or error})") from None
+    except ValueError:  # numpy's word for a file that is too short
+        raise SolverError(f"CBC wrote a file of {len(content)} bytes, which hold no point; is the disk full?") from None
+    if not np.isfinite(x).all():
+        raise SolverError(f"CBC returned a point with {int((~np.isfinite(x)).sum())} values that are no finite numbers")
+    return None if complaint(model, x) else x
 
 
 @functools.cache

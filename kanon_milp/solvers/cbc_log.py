@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +30,7 @@ class LogReader:
     def __init__(self, offset: float, recorder: Recorder, path: Path | None) -> None:
         self._offset = offset
         self._recorder = recorder
-        self._file = None if path is None else path.open("ab")
+        self._file = None if path is None else path.open("ab", buffering=0)
         self._rest = b""
         self._last_lines: list[str] = []
         self.final_range: tuple[float, float] | None = None
@@ -44,7 +45,8 @@ class LogReader:
         for raw in lines:
             line = raw.rstrip(b"\r")
             if self._file is not None:
-                self._file.write(line + b"\n")
+                with contextlib.suppress(OSError):  # a full disk costs the log, not the run
+                    self._file.write(line + b"\n")
             self._line(line.decode("utf-8", errors="replace"))
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from kanon_milp.solvers.base import (
 
 MAX_SEED = 2**31 - 1
 FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
+VIOLATION = 1e-5  # relative to the largest value (text files have about eight digits); a point beyond is none
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
 _POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
@@ -122,13 +123,25 @@ def complete_point(model: LinearModel, given: Mapping[int, float]) -> Floats | N
     return clipped
 
 
-def keep_start(reason: StopReason | None, x: Floats | None, point: Floats | None) -> Floats | None:
-    """The solver's point, or the feasible start where the solver stopped before it took that up."""
-    if point is None or x is not None or reason is StopReason.UNBOUNDED:
-        return x
-    if reason is StopReason.INFEASIBLE:
-        raise SolverError("the solver says infeasible, although the given start is feasible")
-    return point
+def keep_start(outcome: Outcome, point: Floats | None) -> Outcome:
+    """With the feasible start as the point where the solver stopped before it took that up."""
+    if point is None or outcome.x is not None or outcome.reason is StopReason.UNBOUNDED:
+        return outcome
+    if outcome.reason is StopReason.INFEASIBLE:
+        message = "the solver says infeasible, although it was given a solution to start from; it is not believed"
+        return Outcome(StopReason.ERROR, point, None, message)
+    return replace(outcome, x=point)
+
+
+def complaint(model: LinearModel, x: Floats) -> str:
+    """What makes a point that a solver has returned useless; empty if nothing does."""
+    if x.shape != (model.variables,):
+        return f"its point has {x.size} values for {model.variables} variables"
+    if not np.isfinite(x).all():
+        return f"{int((~np.isfinite(x)).sum())} values of its point are no finite numbers"
+    if model.violation(x) > VIOLATION * max(1.0, float(np.abs(x).max(initial=0.0))):
+        return "its point does not satisfy the model"
+    return ""
 
 
 def any_point(model: LinearModel, run: Callable[[LinearModel], Outcome]) -> Outcome:
@@ -151,7 +164,12 @@ def judge(objective: float, bound: float | None, options: SolverOptions) -> tupl
 def conclude(
     adapter: SolverAdapter, model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder
 ) -> SolverResult:
-    """The result of a solve, with the last point of its trajectory."""
+    """The result of a solve, with the last point of its trajectory.
+
+    Raises SolverError where the point is none.
+    """
+    if outcome.x is not None and (wrong := complaint(model, outcome.x)):
+        raise SolverError(f"{adapter.name} has returned something useless: {wrong}")
     reason, bound = outcome.reason or StopReason.ERROR, outcome.bound
     objective = None if outcome.x is None else model.value(outcome.x)
     if reason is StopReason.OPTIMAL and objective is not None:
@@ -206,12 +224,6 @@ class Recorder:
             new_time = not self._points or self.seconds() - self._points[-1].seconds > _NOTE_EVERY
             if better or (tighter and new_time) or (last and self._state() != self._last_state()):
                 self._points.append(Progress(self.seconds(), *self._state()))
-
-    def forget(self) -> None:
-        """Leave out everything so far: it came from a solver that was wrong."""
-        with self._lock:
-            self._incumbent, self._bound = math.inf, -math.inf
-            self._points.clear()
 
     def report(self, now: bool = False) -> None:
         """Call on_progress with the present state, if it is time to."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.metadata
 import importlib.util
 import json
@@ -49,7 +48,7 @@ from kanon_milp.solvers.common import (
 from kanon_milp.solvers.whole import WholeModel, whole_model
 
 _OLDEST = (9, 15)  # of OR-tools
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _SCRIPT = Path(__file__).with_name("cpsat_process.py")
 # of `WholeModel`
 _PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lower", "upper")
@@ -121,7 +120,7 @@ class CpsatAdapter(SolverAdapter):
                 outcome = Outcome(StopReason.INFEASIBLE, None, None)
             else:
                 outcome = _run(whole, options, given, recorder, watch)
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+            outcome = keep_start(outcome, point)
         return conclude(self, model, options, outcome, recorder)
 
 

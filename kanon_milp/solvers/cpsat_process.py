@@ -112,10 +112,11 @@ def log_to(path: str | None) -> Iterator[Callable[[str], None] | None]:
     if path is None:
         yield None
         return
-    with open(path, "a", encoding="utf-8") as file:
+    with open(path, "ab", buffering=0) as file:
 
         def write(text: str) -> None:
-            file.write(f"{text}\n")
+            with contextlib.suppress(OSError):  # a full disk costs the log, not the run
+                file.write(f"{text}\n".encode())
 
         yield write
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import importlib
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -38,16 +39,19 @@ from kanon_milp.solvers.common import (
 )
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
-# Bit of the option presolve_rule_off: the rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
+# Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
 # variables but one are fixed, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended
-# after it).
-_UNSAFE_RULE = 1 << 16
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
+# after it). The aggregator derives bounds for continuous variables that cut off the optimum
+# (https://github.com/ERGO-Code/HiGHS/issues/3274; the canary `equality_clique`). What its absence costs, in seconds for
+# three tables each, with the aggregator and without:
+#     k = 3, 60 x 5           2.0   1.4        k = 3, p = 2, 60 x 4      7.4   5.1
+#     k = 2, l = 2, 40 x 3    0.2   0.2        k = 2, t = 0.3, 25 x 3    0.4   0.1
+# (k = 5, 150 x 5 is not solved within 25 s either way, and the bounds are the same to three digits.)
+_ENUMERATION, _AGGREGATOR = 1 << 16, 1 << 12
+_UNSAFE_RULES = _ENUMERATION | _AGGREGATOR
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
+_LAST_SECONDS = 5.0  # for one that was left behind, at the end of the process
 _COMPLETION_SECONDS = 10.0
-_MOMENT = 1.0  # models that took no longer ...
-_SMALL = 5000  # ... and have no more variables are solved a second time without presolve
-_SECOND_LOOK = 3.0
-_CONFIRMATION = 30.0  # for "infeasible", whatever the size
 _COMPLETION_SHARE = 0.1  # of the time limit
 
 
@@ -60,7 +64,7 @@ class HighsAdapter(SolverAdapter):
     """
 
     name = "highs"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.EXACT}
 
     def availability(self) -> Availability:
         """Say whether highspy is there and new enough."""
@@ -110,10 +114,9 @@ class HighsAdapter(SolverAdapter):
                 outcome = Outcome(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
-                outcome = self._second_look(model, options, outcome, recorder, watch)
             if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
                 outcome = any_point(model, lambda other: _run(other, options, None, recorder, watch, record=False))
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+            outcome = keep_start(outcome, point)
         return conclude(self, model, options, outcome, recorder)
 
     @staticmethod
@@ -144,33 +147,6 @@ class HighsAdapter(SolverAdapter):
         fixed = dataclasses.replace(model, lower=lower, upper=upper)
         x = _run(fixed, quick, None, recorder, watch, record=False).x
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
-
-    @staticmethod
-    def _second_look(
-        model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder, watch: Watch
-    ) -> Outcome:
-        """Solve a small integer model once more without presolve, and believe the better answer.
-
-        Presolve of HiGHS 1.15.1 has made dear points look optimal and feasible models infeasible, all of them small
-        enough to be presolved away. Points of models that take longer than a moment are not looked at again; that
-        there is none is, for a while.
-        """
-        decided = outcome.reason in (StopReason.OPTIMAL, StopReason.INFEASIBLE)
-        if not decided or not model.integer.any() or "presolve" in options.extra:
-            return outcome
-        quick = recorder.seconds() <= _MOMENT and model.variables <= _SMALL
-        if not quick and outcome.reason is StopReason.OPTIMAL:
-            return outcome
-        limit = recorder.seconds() + (_SECOND_LOOK if quick else _CONFIRMATION)
-        limit = limit if options.time_limit is None else min(limit, options.time_limit)
-        again = dataclasses.replace(options, time_limit=limit, extra={**options.extra, "presolve": "off"})
-        other = _run(model, again, outcome.x, recorder, watch, record=False)
-        if other.reason is not StopReason.OPTIMAL or other.x is None:
-            return outcome
-        if outcome.x is None or model.value(other.x) < model.value(outcome.x) - FEASIBILITY:
-            recorder.forget()
-            return dataclasses.replace(other, message="presolve of HiGHS was wrong; solved without it")
-        return outcome
 
 
 def _run(
@@ -227,9 +203,11 @@ def _run(
         finally:
             done.set()
 
-    threading.Thread(target=work, name="highs", daemon=True).start()
+    thread = threading.Thread(target=work, name="highs", daemon=True)
+    thread.start()
     reacted = watch.wait(done, _PATIENCE, seconds=recorder.left(options))
     if not reacted:
+        atexit.register(_part, thread, lambda: [highs.stopCallback(kind) for kind in kinds.__members__.values()])
         asked = "its time limit" if watch.late else "the interruption"
         message = f"HiGHS did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
@@ -239,6 +217,13 @@ def _run(
     if watch.late and outcome.reason is StopReason.INTERRUPTED:
         outcome = dataclasses.replace(outcome, reason=StopReason.TIME_LIMIT)
     return outcome
+
+
+def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
+    """At the end of the process: what was left behind must not call back any more, or it brings the process down."""
+    thread.join(_LAST_SECONDS)
+    if thread.is_alive():
+        silence()
 
 
 def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Outcome:
@@ -283,7 +268,7 @@ def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left:
         "random_seed": options.seed,
         "mip_rel_gap": float(options.gap),
         "mip_abs_gap": float(options.absolute_gap),
-        "presolve_rule_off": _UNSAFE_RULE,
+        "presolve_rule_off": _UNSAFE_RULES,
     }
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import InputError
+from kanon_milp.files import Fill, write_together
 from kanon_milp.solvers.base import Floats, LinearModel
 
 _LEGAL = re.compile(r"[A-DF-Za-df-z_][A-Za-z0-9_]{0,254}")
@@ -53,6 +52,8 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
     else:
         raise InputError(f"cannot tell the format of {path.name!r}: its name must end in .mps, .mps.gz, .lp or .lp.gz")
     refuse_contradictions(model)
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}")
 
     taken = set(_RESERVED)
     variables = file_names(model.variable_names, "x", taken)
@@ -62,13 +63,18 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
         # no time and no file name in the header, else two runs differ
         text = gzip.compress(text, compresslevel=6, mtime=0)
 
-    names_path = path.with_name(path.name + ".names.csv")
-    try:
-        _replace(names_path, _names_map(model, variables, rows))
-        _replace(path, text)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    return names_path
+    beside, names_map = names_path(path), _names_map(model, variables, rows)
+    files: dict[str, Fill] = {
+        beside.name: lambda file: file.write(names_map),
+        path.name: lambda file: file.write(text),
+    }
+    write_together(path.parent, files)
+    return beside
+
+
+def names_path(path: Path) -> Path:
+    """Where the map of names goes: beside the model."""
+    return path.with_name(path.name + ".names.csv")
 
 
 def file_names(names: Sequence[str], letter: str, taken: set[str]) -> list[str]:
@@ -286,16 +292,3 @@ def _names_map(model: LinearModel, variables: Sequence[str], rows: Sequence[str]
     kept = zip(rows, model.constraint_names, _row_kinds(model.row_lower, model.row_upper), strict=True)
     table.writerows(("constraint", row, name) for row, name, kind in kept if kind)
     return out.getvalue().encode("utf-8")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the target, then rename, so that no reader ever sees half a file."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -35,6 +35,7 @@ from kanon_milp.solvers.common import (
     Watch,
     any_point,
     check_input,
+    complaint,
     complete_point,
     conclude,
     keep_start,
@@ -42,8 +43,13 @@ from kanon_milp.solvers.common import (
     usable_start,
 )
 
-_PATIENCE = 5.0  # seconds between an interruption and leaving the solver behind
-_VIOLATION = 1e-5  # relative to the largest value; PuLP's text files have about eight digits
+_PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
+# as in the adapter of SCIP, in the words of its interfaces
+_SAFE = {
+    "SCIP_PY": ("misc/allowweakdualreds=0",),
+    "SCIP_CMD": ("misc/allowweakdualreds=FALSE",),
+    "FSCIP_CMD": ("misc/allowweakdualreds=FALSE",),
+}
 _CBC_SEEDS = ("randomSeed", "randomCbcSeed")
 
 
@@ -118,7 +124,7 @@ class PulpAdapter(SolverAdapter):
             if infeasible or (unbounded and model.integer.any()):
                 # some say infeasible for unbounded and the reverse
                 outcome = any_point(model, lambda other: self._run(other, options, None, recorder, watch))
-            outcome = dataclasses.replace(outcome, x=keep_start(outcome.reason, outcome.x, point))
+            outcome = keep_start(outcome, point)
 
         if outcome.reason is StopReason.OPTIMAL and outcome.x is not None:
             bound = self._claimed_bound(model, options, model.value(outcome.x))
@@ -191,13 +197,15 @@ class PulpAdapter(SolverAdapter):
         }
         chosen = {name: value for name, value in wanted.items() if name in parameters and value is not None}
         chosen.update(options.extra)
+        own = list(_SAFE.get(self.solver, ()))
         if self._is_cbc():
             seed = 1 + options.seed % MAX_SEED  # CBC takes 0 for "draw one"
-            own = [f"{name} {seed}" for name in _CBC_SEEDS]
-            extra = options.extra.get("options", ())
-            chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
+            own += [f"{name} {seed}" for name in _CBC_SEEDS]
         elif self._takes_seed():
             chosen.setdefault("random_seed", options.seed)
+        if own:  # the user's own come later, and so win
+            extra = options.extra.get("options", ())
+            chosen["options"] = own + (list(extra) if isinstance(extra, list | tuple) else [str(extra)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _pulp().getSolver(self.solver, **chosen)
@@ -289,7 +297,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
     )
-    satisfied = bool(np.isfinite(x).all()) and model.violation(x) <= _VIOLATION * max(1.0, float(np.abs(x).max()))
+    satisfied = not complaint(model, x)
     if reason is StopReason.OPTIMAL:
         if not satisfied:
             raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")

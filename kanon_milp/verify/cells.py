@@ -26,7 +26,7 @@ Value = str | None
 Levels = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ColumnRule:
     """What a cell of one column may become.
 
@@ -97,7 +97,7 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     option_of_row: dict[str, NDArray[np.int64]] = {}
     options: list[list[Levels]] = []
     for rule in rules.columns:
-        row_option, levels = _options(rule, table.keys[rule.name], released[rule.name])
+        row_option, levels = _options(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
         option_of_row[rule.name] = row_option
         options.append(levels)
         if () in levels:
@@ -168,7 +168,7 @@ def _rule(table: KeyedTable, recoding: RecodingData, name: str) -> ColumnRule:
 def _paths(table: KeyedTable, hierarchy: HierarchyData, name: str) -> dict[Value, tuple[Value, ...]]:
     """The paths of a hierarchy, which must be one and cover the table; its top stands for the table's symbol."""
     check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
-    number, distinct = classes(table.keys.select(name))
+    number, distinct = classes(table.keys[[name]])
     for position, value in enumerate(distinct[name]):
         path = hierarchy.paths.get(value, ())
         if not path or table.symbol in path[:-1]:

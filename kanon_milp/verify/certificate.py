@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,29 +19,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, RoleWarning, printable
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_table
+from kanon_milp.table import SYMBOL, Missing, Table, read_table
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.claim import WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
-from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value
-from kanon_milp.verify.sizes import Least, least_demands
+from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.sizes import Demands, least_demands
+from kanon_milp.verify.stated import Stated, spelled, stated
 
 
 @dataclass(frozen=True)
 class CertificateReport:
     """What a certificate proves.
 
-    valid: it belongs to this table and problem, and proves what it claims. bound: the loss that is proven to be
-    necessary, recomputed; 0 for a certificate of something else. claimed: what the certificate says. statement: what is
-    proven, in words. problems: what is wrong with it. quasi_identifiers, requirements: what the statement is about.
+    valid: it belongs to this table and problem, and proves what it claims. vacuous: what is proven says nothing, since
+    it is true of every table, or there is no such table. bound: the loss that is proven to be necessary, recomputed; 0
+    for a certificate of something else. claimed: what the certificate says. statement: what is proven, in words.
+    problems: what is wrong with it. quasi_identifiers, requirements: what the statement is about; requirements of a
+    user's own are not among them, nothing is known of these.
     """
 
     valid: bool
+    vacuous: bool
     bound: Fraction
     claimed: Fraction
     statement: str
@@ -52,6 +57,7 @@ class CertificateReport:
         """Plain data; exact numbers as text."""
         return {
             "valid": self.valid,
+            "vacuous": self.vacuous,
             "bound": str(self.bound),
             "claimed": str(self.claimed),
             "statement": self.statement,
@@ -64,17 +70,19 @@ class CertificateReport:
         """A few lines for a person."""
         lines = [f"certificate: {'valid' if self.valid else 'NOT VALID'}", f"  {self.statement}"]
         lines += [f"  quasi-identifiers: {', '.join(self.quasi_identifiers)}"]
-        return "\n".join([*lines, *(f"  problem: {text}" for text in self.problems)])
+        return "\n".join(map(printable, [*lines, *(f"  problem: {text}" for text in self.problems)]))
 
 
 def check_certificate(problem: Problem, certificate: HasDict | Mapping[str, Any] | str | Path) -> CertificateReport:
     """Check a certificate (as an object, as plain data, or its file) against a problem.
 
-    Side constraints and the objective of the problem play no part: the bound is on the loss of every table that has
-    what is required. Raises InputError for something that is no certificate.
+    Requirements of a user's own play no part: what is proven without them holds with them. Side constraints and the
+    objective of the problem play none either: the bound is on the loss of every table that has what is required. Raises
+    InputError for something that is no certificate.
     """
     claim = Claim.of(certificate)
-    return _check(_Demand.of(problem.table, problem.recoding, _named(problem), problem.suppressed_rows), claim)
+    requirements = stated(problem.requirements)
+    return _check(_Demand.of(problem.table, problem.recoding, requirements, problem.suppressed_rows), claim)
 
 
 def check_certificate_files(
@@ -105,28 +113,23 @@ def check_certificate_files(
     claim = Claim.of(certificate)
     names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
     others = _same_order(sensitive, claim.names("sensitive"))
-    fmt = CsvFormat(delimiter or default_delimiter(Path(original)), encoding)
-    table = read_table(
-        original, names, others, delimiter=fmt.delimiter, encoding=encoding, missing=missing, symbol=symbol
-    )
-    patterns = None if mask is None else PatternMask.read(mask, weights, fmt)
+    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+        table = read_table(
+            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
+        )
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
     recoding: Recoding
     if hierarchies is not None and (not _any_file(hierarchies, others) or _any_file(hierarchies, names)):
         recoding = Hierarchies.read(
-            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, fmt=fmt
+            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, encoding=encoding
         )
     else:
         recoding = patterns or Suppression(dict(weights or {}))
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
-        requirements = _named(Problem(table, privacy, recoding, suppressed_rows=reading))
+        requirements = stated(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
     return _check(_Demand.of(table, recoding, requirements, reading), claim)
-
-
-def _named(problem: Problem) -> list[dict[str, Any]]:
-    """The requirements as a certificate names them."""
-    return [{"name": requirement.name, **requirement.describe()} for requirement in problem.requirements]
 
 
 def _any_file(folder: str | Path, names: Sequence[str]) -> bool:
@@ -143,18 +146,15 @@ def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[s
 
 @dataclass(frozen=True, eq=False)
 class _Demand:
-    """What the certificate must be about. exempt, strict: what groups of fully suppressed rows need, and others."""
+    """What the certificate must be about, and what that asks of groups."""
 
     table: Table
     rules: Rules
     problem: dict[str, Any]
-    exempt: Least
-    strict: Least
+    asked: Demands
 
     @classmethod
-    def of(
-        cls, table: Table, recoding: Recoding, requirements: Sequence[Mapping[str, Any]], suppressed_rows: str
-    ) -> _Demand:
+    def of(cls, table: Table, recoding: Recoding, requirements: Sequence[Stated], suppressed_rows: str) -> _Demand:
         rules = Rules.of(table, recoding)
         described = {
             "quasi_identifiers": list(table.quasi_identifiers),
@@ -167,8 +167,7 @@ class _Demand:
             ],
             "patterns": None if rules.allowed is None else sorted(map(list, rules.allowed)),
         }
-        exempt, strict = least_demands(requirements, table, suppressed_rows)
-        return cls(table, rules, json.loads(json.dumps(described)), exempt, strict)
+        return cls(table, rules, described, least_demands(requirements, table, suppressed_rows))
 
     @property
     def vectors(self) -> list[tuple[int, ...]]:
@@ -180,7 +179,7 @@ class _Demand:
     @property
     def spelled(self) -> list[str]:
         """The requirements in words."""
-        return [_spelled(requirement) for requirement in self.problem["requirements"]]
+        return [spelled(requirement) for requirement in self.problem["requirements"]]
 
     def differences(self, claim: Claim) -> list[str]:
         """What the certificate says of another problem or another table."""
@@ -188,36 +187,42 @@ class _Demand:
         for key in sorted({*self.problem, *claim.problem}):
             mine, other = self.problem.get(key), claim.problem.get(key)
             if key == "requirements":
-                mine, other = _sorted(mine), _sorted(other)
-            if mine != other:
+                mine, other = _sorted(mine), _sorted(claim.requirements)
+            if mine != other or key not in self.problem:
                 found.append(f"the certificate is about another problem: {WHAT.get(key, repr(key))} differ")
                 if key == "requirements":
-                    theirs = " and ".join(_spelled(each) for each in claim.requirements)
-                    found[-1] += f"; it has {theirs}, not {' and '.join(self.spelled)}"
+                    theirs = " and ".join(map(spelled, claim.requirements)) or "none"
+                    found[-1] += f"; it has {theirs}, not {' and '.join(self.spelled) or 'none'}"
         if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table):
             found.append("the certificate is about another table: the hash differs")
         return found
 
-    def statement(self, bound: Fraction) -> str:
-        """What is proven, in words."""
+    def statement(self, bound: Fraction, exists: bool) -> str:
+        """What is proven, in words. exists: False where there is no table that has what is required."""
         counted = all(rule.costs == (Fraction(0), Fraction(1)) for rule in self.rules.columns)
         what = f"suppresses fewer than {bound} cells" if counted else f"has a loss below {bound}"
         requirements, allowed = self.problem["requirements"], self.rules.allowed
         under = "" if allowed is None else f" of this mask of {len(allowed)} level vectors"
         if len(requirements) == 1 and set(requirements[0]) == {"name", "k"}:
-            table = f"no {requirements[0]['k']}-anonymous table{under}"
+            table = f"{requirements[0]['k']}-anonymous table{under}"
         else:
-            table = f"no table{under} with {' and '.join(self.spelled)}"
+            table = f"table{under}" + (f" with {' and '.join(self.spelled)}" if requirements else "")
         reading = " (fully suppressed rows need no partners)" if self.problem["suppressed_rows"] == "exempt" else ""
-        return f"{table}{reading} {what}"
+        if not exists:
+            return f"there is no {table}{reading} at all, so a bound on its loss says nothing"
+        says_nothing = "" if bound else ", which is true of every table and says nothing"
+        return f"no {table}{reading} {what}{says_nothing}"
 
-    def report(self, claim: Claim, bound: Fraction | None, problems: Sequence[str]) -> CertificateReport:
+    def report(
+        self, claim: Claim, bound: Fraction | None, problems: Sequence[str], exists: bool = True
+    ) -> CertificateReport:
         """bound: None where nothing could be recomputed."""
         return CertificateReport(
             valid=not problems,
+            vacuous=not (bound and exists),
             bound=bound or Fraction(0),
             claimed=claim.bound,
-            statement="nothing is proven" if bound is None else self.statement(bound),
+            statement="nothing is proven" if bound is None else self.statement(bound, exists),
             problems=tuple(problems),
             quasi_identifiers=self.table.quasi_identifiers,
             requirements=tuple(self.spelled),
@@ -227,7 +232,7 @@ class _Demand:
 def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     """Compare, recompute and judge."""
     problems = demand.differences(claim)
-    types = distinct(demand.table.keys.select(demand.table.quasi_identifiers))
+    types = distinct(demand.table.keys[list(demand.table.quasi_identifiers)])
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)
@@ -251,22 +256,26 @@ def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     if _largest(claim, max(whole, default=0), rows) >= ROOM:
         return demand.report(claim, None, ["the multipliers are too large or too fine to be checked"])
     top = tuple(rule.height for rule in columns)
-    least = [demand.exempt if vector == top else demand.strict for vector in vectors]
-    total = dual_value(
-        [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)],
-        rows,
-        {supply.attribute: held_values(demand.table, types, supply.attribute) for supply in demand.strict.supplies},
-        np.array(claim.multipliers, dtype=np.int64),
-        LevelVectors(np.array(vectors, dtype=np.int64), whole, least),
-        claim.denominator,
-        claim.counts,
-        claim.cuts,
+    asked = demand.asked
+    allowed = LevelVectors(
+        np.array(vectors, dtype=np.int64),
+        whole,
+        [asked.exempt if vector == top else asked.strict for vector in vectors],
     )
+    released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
+    held = {supply.attribute: held_values(demand.table, types, supply.attribute) for supply in asked.strict.supplies}
+    multipliers = np.array(claim.multipliers, dtype=np.int64)
+    total = dual_value(released, rows, held, multipliers, allowed, claim.denominator, claim.counts, claim.cuts)
     # the loss of every table is a whole number of units
     bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
+    exists = (
+        asked.possible
+        and bound <= demand.table.n * max(costs, default=0)  # no table loses more
+        and every_row_has_a_place(released, rows, held, allowed)
+    )
     if bound < claim.bound:
         problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
-    return demand.report(claim, bound, problems)
+    return demand.report(claim, bound, problems, exists)
 
 
 def _largest(claim: Claim, cost: int, rows: NDArray[np.int64]) -> int:
@@ -286,10 +295,3 @@ def _unit(costs: Sequence[Fraction]) -> Fraction:
 def _sorted(requirements: object) -> list[str]:
     """Requirements in an order that does not matter."""
     return sorted(json.dumps(each, sort_keys=True) for each in (requirements if isinstance(requirements, list) else []))
-
-
-def _spelled(requirement: Mapping[str, Any]) -> str:
-    parameters = ", ".join(
-        f"{key} = {value}" for key, value in requirement.items() if key != "name" and not key.endswith("_exact")
-    )
-    return f"{requirement.get('name')} ({parameters})"

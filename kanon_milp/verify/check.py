@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
@@ -41,6 +41,13 @@ def verify(
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length), and for hierarchies that are none. A released table that is wrong gives violations.
     """
+    if any(not hasattr(problem, field) for field in ("table", "privacy", "recoding", "suppressed_rows")):
+        raise InputError(
+            f"verify takes a Problem, found {kind_of(problem)}; write "
+            "Problem(Table.from_frame(data_frame, quasi_identifiers=[...]), KAnonymity(5))"
+        )
+    if not isinstance(distances, Mapping | None):
+        raise InputError(f"distances: a mapping from sensitive attributes is expected, found {kind_of(distances)}")
     return _examine(Demands.of(problem, distances or {}), anonymized, partition)
 
 
@@ -109,7 +116,7 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
     suppressed = per_row == table.m
     of_row, _ = classes(released)
     held = text_columns(frame, table.sensitive)
-    before = table.keys.select(table.sensitive)
+    before = table.keys[list(table.sensitive)]
     sensitive = Sensitive(held, before, (len(frame), table.n), _distances(demands), table.source)
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
     unmet = [text for rule in demands.rules for text in _check(rule, groups, released, symbols, exempt)]
@@ -161,8 +168,8 @@ def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.Dat
     if not isinstance(rule, SizeRule) or rule.columns is None:
         return groups.check(rule, exempt=exempt)
     columns = list(rule.columns)
-    of_row, _ = classes(released.select(columns))
-    suppressed = symbols.select(pl.all_horizontal(columns)).to_series().to_numpy()
+    of_row, _ = classes(released[columns])
+    suppressed = symbols[columns].select(pl.all_horizontal(pl.all())).to_series().to_numpy()
     title = f"groups of rows released alike in {', '.join(columns)}"
     return Grouping.build(of_row, suppressed, groups.sensitive, title).check(rule, exempt=exempt)
 
@@ -178,6 +185,8 @@ def _distances(demands: Demands) -> dict[str, list[Ground]]:
 
 
 def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
+    if isinstance(partition, str | bytes) or not isinstance(partition, Sequence | np.ndarray):
+        raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
     if len(partition) != rows:
         raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
     try:

@@ -16,11 +16,25 @@ from kanon_milp.errors import InputError, unreadable
 from kanon_milp.problem import SUPPRESSED_ROWS, SuppressedRows
 from kanon_milp.verify.dual import Count
 from kanon_milp.verify.rank_one import RankOne
-from kanon_milp.verify.sizes import EXACT
+from kanon_milp.verify.stated import EXACT, Stated, once, read_requirement
 
 FORMAT = "kanon-milp dual certificate"
-VERSIONS = (2, 3)
+VERSIONS = (2, 3, 4)
 RANK_ONE = 3  # the version from which on there are rank-1 rows
+ONCE = 4  # the version from which on a number stands once, as exact text
+ENTRIES = {
+    "format",
+    "version",
+    "problem",
+    "rows",
+    "table_sha256",
+    "unit",
+    "bound",
+    "denominator",
+    "multipliers",
+    "counting_rows",
+    "rank_one_rows",
+}
 WHAT = {  # part of the problem → what else to name
     "quasi_identifiers": "the quasi-identifiers",
     "sensitive": "the sensitive attributes",
@@ -42,6 +56,7 @@ class HasDict(Protocol):
 class Claim:
     """A certificate as it is read; nothing of it is trusted."""
 
+    version: int
     problem: dict[str, Any]
     rows: int
     table_sha256: str
@@ -60,15 +75,18 @@ class Claim:
             data: Any = certificate
             if isinstance(certificate, str | Path):
                 where = str(certificate)
-                data = json.loads(Path(certificate).read_text(encoding="utf-8"))
+                data = json.loads(Path(certificate).read_text(encoding="utf-8"), object_pairs_hook=_no_entry_twice)
             elif not isinstance(certificate, Mapping):
                 data = certificate.as_dict()
             if data["format"] != FORMAT or data["version"] not in VERSIONS:
                 raise InputError(f"{where}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
+            if not set(data) <= ENTRIES - (set() if data["version"] >= RANK_ONE else {"rank_one_rows"}):
+                raise InputError(f"{where}: a dual certificate of version {data['version']} has no such entries")
             if not (EXACT.fullmatch(data["unit"]) and EXACT.fullmatch(data["bound"])):
                 raise InputError(f"{where}: unit and bound must be exact numbers that are not negative")
             unit, bound = Fraction(data["unit"]), Fraction(data["bound"])
             claim = cls(
+                data["version"],
                 data["problem"],
                 data["rows"],
                 data["table_sha256"],
@@ -99,12 +117,12 @@ class Claim:
         return names
 
     @property
-    def requirements(self) -> list[dict[str, Any]]:
-        """Requirements that the certificate gives, at least one."""
+    def requirements(self) -> list[Stated]:
+        """Requirements that the certificate gives; those of older versions with each number once."""
         found = self.problem.get("requirements")
-        if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise InputError(f"the certificate does not name {WHAT['requirements']}")
-        return found
+        return [read_requirement(each if self.version >= ONCE else once(each)) for each in found]
 
     @property
     def reading(self) -> SuppressedRows:
@@ -114,6 +132,14 @@ class Claim:
             if reading == known:
                 return "exempt" if known == "exempt" else "strict"
         raise InputError(f"the certificate does not name {WHAT['suppressed_rows']}")
+
+
+def _no_entry_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; raises ValueError where a reader could see another entry than the checker does."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _counting_row(data: Mapping[str, Any]) -> Count:

@@ -43,7 +43,7 @@ class Coding:
         return cls(tuple(names), labels, np.maximum(code, 0), code >= 0, total)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """How often each joint value of some attributes occurs in each group.
 
@@ -204,7 +204,7 @@ def coded(
     """Joint values in the order of their text, missing last, and int64 (rows,), the position of each row's there."""
     if not names:
         return ((),), np.zeros(rows, dtype=np.int64)
-    of_row, distinct = classes(sensitive.select(names))
+    of_row, distinct = classes(sensitive[list(names)])
     held = distinct.rows()
     order = sorted(range(len(held)), key=lambda i: [(value is None, value or "") for value in held[i]])
     position = np.empty(len(held), dtype=np.int64)

@@ -25,7 +25,7 @@ def distinct(frame: pl.DataFrame) -> pl.DataFrame:
 def table_hash(table: SensitiveTable) -> str:
     """Hash of the quasi-identifiers and sensitive columns, whatever the order of the rows."""
     names = [*table.quasi_identifiers, *table.sensitive]
-    rows = distinct(table.keys.select(names))
+    rows = distinct(table.keys[names])
     return _hash(itertools.chain([names], ([rows, *values] for *values, rows in rows.iter_rows())))
 
 
@@ -47,7 +47,7 @@ def _hash(lines: Iterable[Sequence[object]]) -> str:
 def held_values(table: SensitiveTable, types: pl.DataFrame, attribute: str) -> Held:
     """Which sensitive values the distinct rows hold, and how often."""
     keys = [name for name in types.columns if name != "rows"]
-    pairs = distinct(table.keys.select([*table.quasi_identifiers, attribute]))
+    pairs = distinct(table.keys[[*table.quasi_identifiers, attribute]])
     value = f"c{len(keys)}"
     found = pairs.join(types.select(keys).with_row_index("row"), on=keys, nulls_equal=True, how="left")
     values = found[value].unique(maintain_order=True).to_list()

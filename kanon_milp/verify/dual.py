@@ -174,6 +174,22 @@ def dual_value(
     return int(total)
 
 
+def every_row_has_a_place(
+    columns: Sequence[Released], rows: Ints, held: Mapping[str, Held], vectors: LevelVectors
+) -> bool:
+    """Whether each distinct row lies in a C(g) of enough rows that hold what a group needs; else there is no table."""
+    table = _Rows(columns, rows, held, vectors)
+    without = np.ones(len(rows), dtype=bool)
+    for v in np.argsort(-vectors.levels.sum(axis=1), kind="stable").tolist():  # the most general ones have most rows
+        groups = _Groups.of(table.released(v))
+        enough = np.add.reduceat(rows[groups.members], groups.begins) >= vectors.least[v].size
+        enough[enough] = table.supplied(v, groups.only(enough))
+        without[groups.only(enough).members] = False
+        if not without.any():
+            return True
+    return False
+
+
 def _least_size(count: Count, columns: Sequence[Released], vectors: LevelVectors) -> int:
     """κ_S. At the top of all columns all rows are one group, which lies in no set but that of all rows."""
     top = (vectors.levels == [column.top for column in columns]).all(axis=1).tolist()

@@ -21,12 +21,16 @@ def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
     try:
         wrapped = nw.from_native(anonymized)
         eager = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
-        names = [str(name) for name in eager.columns]
+        if not all(isinstance(name, str) for name in eager.columns):  # pandas may number its columns
+            eager = nw.from_native(eager.to_native().set_axis([str(name) for name in eager.columns], axis=1))
+        names = list(eager.columns)
     except TypeError:
         kind = type(anonymized).__name__
         raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
     except nw.exceptions.DuplicateError:
         raise InputError("anonymized table: a column name occurs twice") from None
+    except Exception as error:  # of a lazy frame: its own message may quote cells
+        raise InputError(f"anonymized table: it cannot be read ({type(error).__name__})") from None
     for role, columns in (
         ("quasi-identifier", table.quasi_identifiers),
         ("sensitive attribute", table.sensitive),
@@ -46,9 +50,13 @@ def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame
 
 def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
     """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
-    before, after = list(table.frame.columns), list(released.columns)
+    identifying = set(table.identifying)
+    before = dict.fromkeys(name for name in table.frame.columns if name not in identifying)
+    after = dict.fromkeys(released.columns)
     found = [f'column "{name}" is missing' for name in before if name not in after]
-    found += [f'column "{name}" is not in the original' for name in after if name not in before]
+    found += [f'column "{name}" is identifying and must not be released' for name in after if name in identifying]
+    unknown = (name for name in after if name not in before and name not in identifying)
+    found += [f'column "{name}" is not in the original' for name in unknown]
     if len(released) != len(table.frame):
         found.append(f"there are {len(released)} rows, the original has {len(table.frame)}")
         return found
@@ -91,12 +99,14 @@ def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.inte
     old, new = _to_polars(before), _to_polars(after)
     if old.dtype != new.dtype:  # such as numbers in the original, text in a CSV file
         old, new = _as_text(old), _as_text(new)
+    if old.equals(new):  # much faster, and there may be thousands of columns
+        return np.array([], dtype=np.int64)
     return old.ne_missing(new).arg_true().to_numpy()
 
 
 def _to_polars(series: nw.Series[Any]) -> pl.Series:
     try:
-        column = series.to_polars()
+        column = series.to_polars().alias("")
     except (
         TypeError,
         ValueError,
@@ -109,6 +119,8 @@ def _to_polars(series: nw.Series[Any]) -> pl.Series:
 
 
 def _as_text(series: pl.Series) -> pl.Series:
+    if series.dtype == pl.Duration:  # which has no cast of its own
+        return series.dt.to_string("iso")
     try:
         return series.cast(pl.String)
     except pl.exceptions.PolarsError:  # nested values have no text form of their own

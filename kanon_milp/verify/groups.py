@@ -20,7 +20,7 @@ from kanon_milp.verify.ratios import Ratios
 from kanon_milp.verify.rules import Rule, SizeRule, ValueRule
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitive:
     """The sensitive attributes of a released table, row by row, and those of its original.
 

@@ -25,13 +25,14 @@ class Original:
     keys: pl.DataFrame = field(repr=False)
     source: str = "table"
     symbol: str = "*"
+    identifying: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: TableData) -> Original:
         """Read the columns that have a role anew from the rows as they came."""
         quasi, sensitive = tuple(table.quasi_identifiers), tuple(table.sensitive)
         keys = text_columns(table.frame, [*quasi, *sensitive])
-        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol)
+        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying))
 
     @property
     def n(self) -> int:

@@ -25,7 +25,10 @@ class Roles(Protocol):
 
 
 class Rows(Roles, Protocol):
-    """A table with roles. frame: its rows as they came."""
+    """A table with roles. identifying: columns that must not be released. frame: its rows as they came."""
+
+    @property
+    def identifying(self) -> Sequence[str]: ...
 
     @property
     def frame(self) -> nw.DataFrame[Any]: ...

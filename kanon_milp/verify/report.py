@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, printable
 from kanon_milp.verify.details import group_frame
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.groups import Grouping
@@ -144,7 +144,7 @@ class Report:
         if self.minimal is not None:
             lines.append(f"minimal generalization: {MINIMAL if self.minimal else f'no, {self.not_minimal}'}")
         lines += [f"judged by its own code, not by a definition of the verifier: {what}" for what in self.own]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def _summary(name: str, facts: SensitiveFacts) -> list[str]:

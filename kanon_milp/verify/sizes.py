@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +10,11 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.table import Table
+from kanon_milp.verify.stated import K_ANONYMITY, exact, whole
 
 Value = str | None
 Counts = Mapping[Value, int]
 SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
-K_ANONYMITY = "k_anonymity"
-EXACT = re.compile(r"[0-9]{1,100}(/[0-9]{1,100})?")
 
 
 @dataclass(frozen=True)
@@ -35,9 +33,9 @@ class Supply:
     @classmethod
     def of(cls, attribute: str, limits: Mapping[Value, Fraction], need: Fraction | int) -> Supply:
         """From exact numbers."""
-        exact = Fraction(need)
-        scale = math.lcm(exact.denominator, *(limit.denominator for limit in limits.values()))
-        return cls(attribute, scale, {v: int(limit * scale) for v, limit in limits.items()}, int(exact * scale))
+        needed = Fraction(need)
+        scale = math.lcm(needed.denominator, *(limit.denominator for limit in limits.values()))
+        return cls(attribute, scale, {v: int(limit * scale) for v, limit in limits.items()}, int(needed * scale))
 
 
 @dataclass(frozen=True)
@@ -48,46 +46,68 @@ class Least:
     supplies: tuple[Supply, ...]
 
 
-def least_demands(requirements: Sequence[Mapping[str, Any]], table: Table, suppressed_rows: str) -> tuple[Least, Least]:
-    """What fully suppressed rows need, and what all other released rows need; what is exempt is so from k alone.
+@dataclass(frozen=True)
+class Demands:
+    """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
+    asked for, since the table as one group has more of a value than its share, and every union of groups would not."""
 
-    requirements: name and parameters of each. Raises InputError for parameters that cannot be read.
+    exempt: Least
+    strict: Least
+    possible: bool
+
+
+def least_demands(requirements: Sequence[Mapping[str, Any]], table: Table, suppressed_rows: str) -> Demands:
+    """What the requirements ask of a group at least; fully suppressed rows are exempt from k alone.
+
+    requirements: as `kanon_milp.verify.stated` reads them. Raises InputError for what makes no sense for the table.
 
     A group of s ≥ κ rows that has a requirement about shares is within them still if it is scaled down to κ rows, so
     the rows it is taken from hold that many: that is a supply, and so is a number of different values.
     """
-    rules = [(_Rule.of(requirement, table), requirement.get("name") == K_ANONYMITY) for requirement in requirements]
-    strict = max((rule.size for rule, _ in rules), default=1)
-    exempt = max((rule.size for rule, is_k in rules if not is_k), default=1) if suppressed_rows == "exempt" else strict
+    rules = [(_Rule.of(requirement, table), requirement["name"] == K_ANONYMITY) for requirement in requirements]
+    most = table.n + 1  # as good as any larger number: there is no such group
+    strict = min(max((rule.size for rule, _ in rules), default=1), most)
+    besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
+    exempt = besides_k if suppressed_rows == "exempt" else strict
     first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
-    return first, second
+    return Demands(first, second, all(rule.possible for rule, _ in rules))
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """The smallest size of a group, and what the rows it is taken from must supply for a group of κ rows."""
+    """The smallest size of a group, and what the rows it is taken from must supply for a group of κ rows.
+
+    possible: whether the table as one group has what every union of groups has."""
 
     size: int
     supplies: Callable[[int], list[Supply]] = lambda _: []
+    possible: bool = True
 
     @classmethod
     def of(cls, requirement: Mapping[str, Any], table: Table) -> _Rule:
-        name = str(requirement.get("name"))
+        name = requirement["name"]
         readers: dict[str, Callable[[Mapping[str, Any], Table], _Rule]] = {
-            K_ANONYMITY: lambda r, _: cls(1 if "quasi_identifiers" in r else _whole(r["k"])),
-            "p_sensitivity": lambda r, table: _different(_whole(r["p"]), [r["sensitive"]], table),
+            K_ANONYMITY: _anonymous,
+            "p_sensitivity": lambda r, table: _different(whole(r["p"]), [r["sensitive"]], table),
             "l_diversity": _diverse,
             "alpha_k_anonymity": _alpha,
             "beta_likeness": _beta,
             "delta_disclosure": _delta,
             "t_closeness": _close,
         }
-        if name not in readers:
-            return cls(1)
         try:
             return readers[name](requirement, table)
-        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        except (ValueError, ZeroDivisionError):
             raise InputError(f"the parameters of {name} cannot be read") from None
+
+
+def _anonymous(requirement: Mapping[str, Any], table: Table) -> _Rule:
+    """So many rows; where some of the quasi-identifiers are meant, rows of several groups can be alike in them."""
+    if "quasi_identifiers" not in requirement:
+        return _Rule(whole(requirement["k"]))
+    if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
+        raise ValueError
+    return _Rule(1)
 
 
 def _different(number: int, attributes: Sequence[str], table: Table) -> _Rule:
@@ -103,40 +123,46 @@ def _within(shares: Mapping[Value, Fraction], attribute: str, counts: Counts) ->
     """No value has more than its share. κ: the smallest s that whole numbers of rows make up,
     Σ min(N_σ, ⌊share_σ·s⌋) ≥ s."""
     pairs = [(shares[value].numerator, shares[value].denominator, rows) for value, rows in counts.items()]
-    size = _first(lambda s: sum(min(rows, a * s // b) for a, b, rows in pairs) >= s, sum(counts.values()))
-    return _Rule(size, lambda k: [Supply.of(attribute, {v: share * k for v, share in shares.items()}, k)])
+    n = sum(counts.values())
+    size = _first(lambda s: sum(min(rows, a * s // b) for a, b, rows in pairs) >= s, n)
+    return _Rule(
+        size,
+        lambda k: [Supply.of(attribute, {v: share * k for v, share in shares.items()}, k)],
+        all(rows <= shares[value] * n for value, rows in counts.items()),
+    )
 
 
 def _diverse(requirement: Mapping[str, Any], table: Table) -> _Rule:
     """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
-    l_exact, sensitive = _number(requirement["l_exact"]), requirement["sensitive"]
+    number, sensitive = exact(requirement["l"]), requirement["sensitive"]
     if requirement["form"] != "frequency":
-        return _different(math.ceil(l_exact), [sensitive] if isinstance(sensitive, str) else sensitive, table)
+        return _different(math.ceil(number), [sensitive] if isinstance(sensitive, str) else sensitive, table)
     counts = _counts(sensitive, table)
-    return _within(dict.fromkeys(counts, 1 / l_exact), sensitive, counts)
+    return _within(dict.fromkeys(counts, 1 / number), sensitive, counts)
 
 
 def _alpha(requirement: Mapping[str, Any], table: Table) -> _Rule:
     """Which values are meant is not written down, so only shares of all of them say something."""
-    k, counts = _whole(requirement["alpha_k"]), _counts(requirement["sensitive"], table)
+    k, counts = whole(requirement["alpha_k"]), _counts(requirement["sensitive"], table)
     if "values" in requirement:
         return _Rule(k)
-    shares = _within(dict.fromkeys(counts, _number(requirement["alpha_exact"])), requirement["sensitive"], counts)
-    return _Rule(max(k, shares.size), shares.supplies)
+    shares = _within(dict.fromkeys(counts, exact(requirement["alpha"])), requirement["sensitive"], counts)
+    return _Rule(max(k, shares.size), shares.supplies, shares.possible)
 
 
 def _beta(requirement: Mapping[str, Any], table: Table) -> _Rule:
     """Shares of 1+β times those of the whole table."""
-    counts, factor = _counts(requirement["sensitive"], table), 1 + _number(requirement["beta_exact"])
+    counts, factor = _counts(requirement["sensitive"], table), 1 + exact(requirement["beta"])
     shares = {value: factor * Fraction(rows, table.n) for value, rows in counts.items()}
     return _within(shares, requirement["sensitive"], counts)
 
 
 def _delta(requirement: Mapping[str, Any], table: Table) -> _Rule:
     """Where an absent value is a violation, each must be there; the bounds on shares are not rational."""
-    if requirement["absent"] != "violation":
-        return _Rule(1)
-    return _different(len(_counts(requirement["sensitive"], table)), [requirement["sensitive"]], table)
+    counts = _counts(requirement["sensitive"], table)
+    return (
+        _different(len(counts), [requirement["sensitive"]], table) if requirement["absent"] == "violation" else _Rule(1)
+    )
 
 
 def _close(requirement: Mapping[str, Any], table: Table) -> _Rule:
@@ -145,10 +171,10 @@ def _close(requirement: Mapping[str, Any], table: Table) -> _Rule:
     Whole numbers of rows nearest to s·r_σ/n are all ⌊s·r_σ/n⌋ and one more where the fractional part is largest; what
     they share with it is the floors and these fractional parts. Other distances are not written down.
     """
+    attribute, t = requirement["sensitive"], exact(requirement["t"])
+    counts, n = _counts(attribute, table), table.n
     if requirement["distance"] != "equal":
         return _Rule(1)
-    attribute, t = requirement["sensitive"], _number(requirement["t_exact"])
-    counts, n = _counts(attribute, table), table.n
 
     def close(s: int) -> bool:
         floors = sum(s * rows // n for rows in counts.values())
@@ -170,16 +196,4 @@ def _counts(attribute: object, table: Table) -> dict[Value, int]:
     """Rows of each value of a sensitive attribute."""
     if attribute not in table.sensitive:
         raise ValueError
-    return {value: int(rows) for value, rows in table.keys[str(attribute)].value_counts().iter_rows()}
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError
-    return value
-
-
-def _number(value: object) -> Fraction:
-    if not isinstance(value, str) or not EXACT.fullmatch(value):
-        raise ValueError
-    return Fraction(value)
+    return {value: int(rows) for value, rows in table.keys[str(attribute)].alias("").value_counts().iter_rows()}

@@ -1,0 +1,56 @@
+"""The commands of `kanon-milp`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from kanon_milp import __version__
+from kanon_milp.cli import Interrupted, signals
+from kanon_milp.cli.solve import solve
+from kanon_milp.cli.tools import compress, doctor, export
+from kanon_milp.cli.verify import verify
+
+
+class _Commands(typer.core.TyperGroup):
+    """From here on a signal is an exception, and this is no exit code of typer's own."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        signals.answer = "raise"
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        finally:
+            signals.answer = "ignore"
+
+
+app = typer.Typer(
+    name="kanon-milp",
+    cls=_Commands,
+    help="Provably optimal anonymization of tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # a usage error is one line, not a box
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (solve, verify, export, compress, doctor):
+    app.command()(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"kanon-milp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Provably optimal anonymization of tables."""

@@ -1,0 +1,231 @@
+"""The one way in which this package writes files: whole or not at all, and the files of a run together."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from kanon_milp.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs at a time are not kept apart there, and nothing of a killed run is removed
+    fcntl = None  # type: ignore[assignment]
+
+Fill = Callable[[IO[bytes]], object]
+LOCK_SECONDS = 60.0  # to wait for another run that is writing into the same folder
+_HIDDEN = re.compile(r"\.kanon-milp-[0-9a-f]{16}")
+
+
+def write_file(path: Path, fill: Fill) -> None:
+    """Let `fill` write a new file, which then takes the place of `path`; where that fails, the old file stays.
+
+    What is no file, such as /dev/stdout or a pipe, is written to directly.
+    """
+    path = Path(os.path.realpath(path))
+    if not _is_stream(path):
+        write_together(path.parent, {path.name: fill})
+        return
+    try:
+        with path.open("wb") as file:
+            fill(file)
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def write_together(folder: Path, files: Mapping[str, Fill | None]) -> None:
+    """Put files into a folder, all of them or none: name → what fills it, or None where there shall be no such file.
+
+    They are filled in their order. The last one is the claim about the others: it leaves first and comes last, so that
+    also after a kill or a power cut it never stands beside files of another run. Where a step fails, the old files are
+    put back. Raises InputError then.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone_in(folder) as sync, contextlib.ExitStack() as cleaning:
+            new: dict[Path, Path | None] = {}
+            for name, fill in files.items():
+                new[folder / name] = None if fill is None else _filled(folder, fill, cleaning)
+            _exchange(new, sync, cleaning)
+    except OSError as error:
+        what = folder if len(files) > 1 else folder / next(iter(files))
+        raise _cannot_write(what, error) from None
+
+
+def check_target(path: Path) -> None:
+    """Raise InputError if a file could not be written there; creates nothing."""
+    path = Path(os.path.realpath(path))
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    if not _is_stream(path):
+        check_folder(path.parent)
+
+
+def check_folder(folder: Path, names: Iterable[str] = ()) -> None:
+    """Raise InputError if files of these names could not be written to the folder; creates nothing."""
+    nearest = folder
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise InputError(f"{folder}: cannot be an output folder: {nearest} is a file")
+    if not os.access(nearest, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: cannot be written to; choose another output folder")
+    for name in names:
+        if _is_real_folder(folder / name):
+            raise InputError(f"{folder / name}: is a folder, and a file of that name is to be written; move it away")
+
+
+def refuse_overwriting(targets: Iterable[tuple[str, Path]], inputs: Iterable[str | Path]) -> None:
+    """Raise InputError if a file to be written is one that is read, or is to be written twice.
+
+    targets: what asks for the file, such as an option, and the file. Links are followed, also hard ones.
+    """
+    read = [Path(each) for each in inputs]
+    seen: list[tuple[str, Path]] = []
+    for option, path in targets:
+        if _is_stream(path):
+            continue
+        for source in read:
+            if _same(path, source):
+                raise InputError(f"{option}: {path} is a file that is read ({source}), and is not overwritten")
+        for other, taken in seen:
+            if _same(path, taken):
+                raise InputError(f"{option}: {path} is also what {other} writes; choose another name")
+        seen.append((option, path))
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.realpath(path) == os.path.realpath(other) or os.path.samefile(path, other)
+    except (OSError, ValueError):  # one of them is not there, or is no path at all
+        return False
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _is_real_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _refuse_folder(path: Path) -> None:
+    """A rename would move a folder away, with whatever is in it."""
+    if _is_real_folder(path):
+        raise IsADirectoryError(errno.EISDIR, f"{path.name} is a folder")
+
+
+def _cannot_write(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be written ({error.strerror or type(error).__name__})")
+
+
+def _hidden(folder: Path) -> Path:
+    return folder / f".kanon-milp-{secrets.token_hex(8)}"
+
+
+def _filled(folder: Path, fill: Fill, cleaning: contextlib.ExitStack) -> Path:
+    """A hidden file with all that it shall hold, safe on the disk."""
+    hidden = _hidden(folder)
+    cleaning.callback(_remove, hidden)
+    with hidden.open("x+b") as file:
+        fill(file)
+        file.flush()
+        os.fsync(file.fileno())
+    return hidden
+
+
+def _exchange(new: Mapping[Path, Path | None], sync: Callable[[], None], cleaning: contextlib.ExitStack) -> None:
+    """Put the new files in the place of the old ones: path → the hidden file, None to have none.
+
+    One file is replaced at once. Of several, the old ones wait aside under hidden names, from where they come back if
+    a step fails. That step may fail as well: then there is no claim.
+    """
+    *others, claim = new
+    aside: dict[Path, Path] = {}
+    placed: list[Path] = []
+    try:
+        for path in (claim, *others):
+            _refuse_folder(path)
+        for path in (claim, *others) if others or new[claim] is None else ():
+            if os.path.lexists(path):
+                hidden = _hidden(path.parent)
+                cleaning.callback(_remove, hidden)
+                os.replace(path, hidden)
+                aside[path] = hidden
+        if others:
+            sync()  # no other file changes before the claim is gone for good
+        for path, hidden_new in new.items():
+            if hidden_new is None:
+                continue
+            if others and path == claim:
+                sync()  # nor is there a claim before the others are there for good
+            os.replace(hidden_new, path)
+            placed.append(path)
+        sync()
+    except BaseException:
+        for path in reversed(placed) if others else ():
+            os.unlink(path)
+        for path, hidden in reversed(aside.items()):
+            os.replace(hidden, path)
+        raise
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[Callable[[], None]]:
+    """Keep other runs from writing into the folder; yields what makes its entries safe on the disk.
+
+    Hidden files that are there then were left by a run that was killed, and are removed.
+    """
+    if fcntl is None:
+        yield lambda: None
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        ends = time.monotonic() + LOCK_SECONDS
+        while (lock := _lock(handle)) is False:
+            if time.monotonic() > ends:
+                raise InputError(f"{folder}: another run is writing into it; wait for its end or choose another folder")
+            time.sleep(0.05)
+        if lock:
+            _remove_leftovers(folder)
+        yield lambda: _sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open folder until it is closed, or its process ends. False where another has the lock, None without."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None  # a file system without locks
+    return True
+
+
+def _sync(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot do this for folders
+            raise
+
+
+def _remove_leftovers(folder: Path) -> None:
+    with os.scandir(folder) as entries:
+        found = [Path(entry.path) for entry in entries if _HIDDEN.fullmatch(entry.name)]
+    for path in found:
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # it may have taken its place, or the disk may be gone
+        os.unlink(path)

@@ -1,0 +1,139 @@
+"""When to stop: at a moment, or when somebody asks; also for work that cannot be asked itself."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_POLL = 0.05  # seconds between two looks at clock and event
+_AGAIN = 0.5  # seconds until a call that has swallowed its end is ended once more
+
+
+class Over(BaseException):
+    """The limit was reached within a call. No `Exception`, so that nothing on the way takes it for an error."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """When to stop: at a moment of `time.perf_counter()`, or once the event is set."""
+
+    ends: float = math.inf
+    interrupt: threading.Event | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return max(self.ends - time.perf_counter(), 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds left, None where there is no end."""
+        return None if math.isinf(self.ends) else self.left
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody wants it to stop."""
+        return self.interrupt is not None and self.interrupt.is_set()
+
+    @property
+    def over(self) -> bool:
+        """Whether it ends here."""
+        return self.asked or time.perf_counter() >= self.ends
+
+    @property
+    def reason(self) -> str:
+        """What has ended it, as a stop reason of results."""
+        return "interrupted" if self.asked else "time_limit"
+
+    def part(self, seconds: float) -> Limit:
+        """The same, but with no more than so many seconds from now."""
+        return replace(self, ends=min(self.ends, time.perf_counter() + seconds))
+
+    def share(self, part: float, least: float = 0.0) -> Limit:
+        """The same, but with a part of the seconds that are left, and no fewer than the least."""
+        return self if math.isinf(self.ends) else replace(self, ends=time.perf_counter() + max(part * self.left, least))
+
+    def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function that looks at no clock, such as those of Pyomo, and raise `Over` out of it at the limit.
+
+        It ends between two steps of the interpreter: a single call of a compiled library is not cut short, and what
+        the function was changing is left half done, so it must work on things of its own.
+        """
+        if self.over:
+            raise Over
+        if math.isinf(self.ends) and self.interrupt is None:
+            return function(*args, **kwargs)
+        guard = _Guard(self, sys._getframe())
+        guard.start()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            guard.disarm()
+
+
+NO_LIMIT = Limit()
+
+
+class _Guard(threading.Thread):
+    """Raises `Over` in the thread of a call, once its limit is reached and for as long as that call is on its stack."""
+
+    def __init__(self, limit: Limit, call: FrameType) -> None:
+        super().__init__(name="limit", daemon=True)
+        self._limit, self._call, self._thread = limit, call, threading.get_ident()
+        self._lock, self._done = threading.Lock(), threading.Event()
+
+    def run(self) -> None:
+        """Wait for the limit, or for the end of the call."""
+        while not self._done.wait(_POLL):
+            if self._limit.over:
+                with _unreported(Over):
+                    self._raise()
+                return
+
+    def _raise(self) -> None:
+        """Once; and again, as long as a destructor or a callback has swallowed it."""
+        while not self._done.is_set():
+            with self._lock:
+                if self._done.is_set() or not self._on_stack():
+                    return
+                _raise_in(self._thread, Over)
+            self._done.wait(_AGAIN)
+
+    def disarm(self) -> None:
+        """The call has ended: from now on nothing is raised, not even what is already under way."""
+        with self._lock:
+            self._done.set()
+            _raise_in(self._thread, None)
+
+    def _on_stack(self) -> bool:
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and frame is not self._call:
+            frame = frame.f_back
+        return frame is not None
+
+
+@contextmanager
+def _unreported(kind: type[BaseException]) -> Iterator[None]:
+    """Python reports what destructors and callbacks cannot raise; of this kind it shall not."""
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda info: None if issubclass(info.exc_type, kind) else before(info)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    """Raise an exception in another thread at its next step; None takes back one that has not been raised yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if kind is None else ctypes.py_object(kind))

@@ -1,0 +1,67 @@
+"""What a process must be to use the package: not forked after threads began, and guarded if it begins others."""
+
+from __future__ import annotations
+
+import ast
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+from kanon_milp.errors import InputError
+
+FORKED = (
+    "this process was forked from one that had used kanon_milp already, and the threads of data frames and solvers do "
+    'not survive that; begin processes by multiprocessing.get_context("spawn") (or "forkserver")'
+)
+UNGUARDED = (
+    "threads above 1 begin processes that import this script again; put what it does below "
+    '`if __name__ == "__main__":`, or use threads=1'
+)
+
+_state = {"threads": False, "lost": False}
+
+
+def begin_threads() -> None:
+    """Called by whatever makes use of threads. Raises InputError in a process that would wait for lost ones for
+    ever."""
+    if _state["lost"]:
+        raise InputError(FORKED)
+    _state["threads"] = True
+
+
+def _after_fork() -> None:
+    _state["lost"] = _state["threads"]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def refuse_unguarded_script() -> None:
+    """Raise InputError in a script whose processes would all begin by running it from the top."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False) or _runs_unguarded():
+        raise InputError(UNGUARDED)
+
+
+def _runs_unguarded() -> bool:
+    """Whether the statement of the main script that is being run is below no `if __name__ ...`, nor behind one."""
+    main = sys.modules.get("__main__")
+    file, line = getattr(main, "__file__", None), None
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals is vars(main):
+            line = frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    if file is None or line is None:
+        return False
+    try:
+        script = ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):  # compiled, or gone
+        return False
+    guards = [node for node in ast.walk(script) if isinstance(node, ast.If) and _asks_for_name(node.test)]
+    return not any(guard.lineno <= line for guard in guards)
+
+
+def _asks_for_name(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))

@@ -1,0 +1,183 @@
+"""The campaigns of benchmarks/, shortened; and that each of them sees what it is there to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+
+import campaign
+import hostile_files
+import kills
+import odd_jobs
+import random_problems
+from effort import examples
+from mutations import changed_csv, changed_model
+from strategies import Case
+
+import kanon_milp as km
+
+SEED = 20
+
+
+@pytest.fixture(autouse=True)
+def temporary_files_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.mark.parametrize("number", range(examples(400, 40)))
+def test_random_problems_agree_with_brute_force(number: int) -> None:
+    assert campaign.one(random_problems.work, SEED, number)["failures"] == []
+
+
+@pytest.mark.parametrize("number", range(examples(300, 60)))
+def test_hostile_files_end_with_one_clear_error_or_a_result(number: int) -> None:
+    assert campaign.one(hostile_files.work, SEED, number)["failures"] == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", range(examples(30, 6)))
+def test_who_kills_a_run_finds_no_lie(number: int) -> None:
+    assert campaign.one(kills.work, SEED, number)["failures"] == []
+
+
+# --------------------------------------------------------------------------------------- they can fail
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> list[str]:
+    """What is found wrong with the results of small problems in which something is changed."""
+    solve = km.solve
+    monkeypatch.setattr(km, "solve", lambda *given, **more: replace(solve(*given, **more), **changed))
+    rows = [campaign.one(random_problems.work, 0, number) for number in range(1, 8)]
+    assert all(row["case"] for row in rows if row["failures"])
+    return [text for row in rows for text in row["failures"]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"exact_objective": Fraction(1000)}, "wrong objective"),
+        ({"proof": "infeasible"}, "infeasible: said of a problem"),
+        ({"exact_bound": Fraction(1000)}, "wrong bound"),
+        ({"proof": "optimal", "exact_objective": Fraction(-1), "table": None}, "wrong optimum"),
+        ({"stop_reason": "error", "message": "the verifier refuses"}, "error: the verifier refuses"),
+    ],
+)
+def test_wrong_results_are_seen(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], said: str) -> None:
+    assert any(text.startswith(said) for text in judged(monkeypatch, **changed))
+
+
+def test_wrong_tables_are_seen() -> None:
+    case = Case((("a", "b"), ("a", "c"), ("d", "b")), 2, None, (Fraction(1),) * 2, {}, {}, "strict", {})
+    result = km.solve(case.problem())
+
+    def wrong(released: Sequence[tuple[str, str]], said: Fraction) -> str:
+        table = pl.DataFrame(released, schema=case.names, orient="row")
+        found = random_problems.wrong_table(case, replace(result, table=table, exact_objective=said))
+        return " ".join(found)
+
+    assert random_problems.wrong_table(case, result) == []
+    assert wrong([("*", "*")] * 3, Fraction(6)) == ""
+    assert "wrong objective" in wrong([("*", "*")] * 3, Fraction(5))
+    assert "a group has not" in wrong(list(case.rows), Fraction(0))
+    assert "none that its row may become" in wrong([("a", "*")] * 3, Fraction(3))
+
+
+def test_what_must_not_be_printed_or_written_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(code: int, out: str = "", err: str = "", writes: str = "") -> list[str]:
+        folder = tmp_path / f"f{time.perf_counter_ns()}"
+        folder.mkdir()
+
+        def run(*_: object) -> SimpleNamespace:
+            if writes:
+                (folder / writes).parent.mkdir(exist_ok=True)
+                (folder / writes).write_text("x")
+            return SimpleNamespace(returncode=code, stdout=out, stderr=err)
+
+        monkeypatch.setattr(hostile_files, "run", run)
+        found: list[str] = hostile_files.judged(folder, ["solve"], ["Qzsecret"], False)["failures"]
+        return [text.split(":")[0] for text in found]
+
+    assert ends(2, err="error: x") == []
+    assert ends(1) == ["exit code 1"]
+    assert ends(2) == ["no word"]
+    assert ends(2, err="error: Qzsecret") == ["leak"]
+    assert ends(2, err="e" * 5000) == ["long message"]
+    assert ends(3, err="\x1b[31m") == ["escape character"]
+    assert ends(3, err="Traceback (most recent call last)\nx") == ["traceback"]
+    assert ends(2, err="error", writes="out/result.json") == ["written"]
+    assert ends(3, writes="out/.result.json.12ab") == ["stray files"]
+
+
+def test_lies_and_strays_are_seen(tmp_path: Path) -> None:
+    shutil.copytree(kills.earlier().name, tmp_path / "run")
+    folder = tmp_path / "run"
+    out = folder / "out"
+    (folder / "tmp").mkdir()
+    assert kills.wrong_folder(folder, True) == []
+    table, claim = (out / "anonymized.csv").read_bytes(), (out / "result.json").read_text()
+
+    def seen(name: str, data: bytes | None) -> str:
+        path = folder / name
+        before = path.read_bytes() if path.exists() else None
+        path.unlink() if data is None else path.write_bytes(data)
+        found = kills.wrong_folder(folder, True)
+        path.unlink(missing_ok=True)
+        if before is not None:
+            path.write_bytes(before)
+        return " ".join(found)
+
+    assert "claims a table that is not there" in seen("out/anonymized.csv", None)
+    assert "not about this table" in seen("out/anonymized.csv", (folder / "earlier.csv").read_bytes())
+    assert "cut off" in seen("out/anonymized.csv", table[:-9])
+    assert "cut off" in seen("out/result.json", claim[:-9].encode())
+    stricter = json.loads(claim)
+    stricter["problem"]["k"] = 50
+    assert "not about this table" in seen("out/result.json", json.dumps(stricter).encode())
+    assert "claims no table" in seen("out/result.json", json.dumps({**stricter, "verified": None}).encode())
+    groups = (out / "groups.csv").read_text().splitlines()
+    assert "groups.csv is not about" in seen("out/groups.csv", ("\n".join([groups[0], *groups[:0:-1]]) + "\n").encode())
+    assert "stray" in seen("out/.anonymized.csv.12ab", b"x")
+    assert "stray" in seen("bound.json.tmp", b"x")
+    assert "temporary files of a solver" in seen("tmp/model.mps", b"x")
+    proof = json.loads((folder / "bound.json").read_text())
+    assert "not valid" in seen("bound.json", json.dumps({**proof, "bound": "100000"}).encode())
+    assert seen("out/result.json", None) == ""  # nothing is claimed
+    assert kills.wrong_folder(folder, True) == []
+
+
+def test_jobs_that_die_or_hang_are_failures_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(campaign, "FRESH", 15.0)
+    out = tmp_path / "rows" / "odd.jsonl"
+    assert campaign.run(odd_jobs.work, 9, range(6), out, seconds=1) == 3
+    rows = {row["number"]: row for row in map(json.loads, out.read_text().splitlines())}
+    assert sorted(rows) == list(range(6))
+    assert "died with exit code 7" in rows[1]["failures"][0]
+    assert "hangs" in rows[2]["failures"][0]
+    assert "ValueError: 9" in rows[3]["traceback"]
+    assert "3 FAILED" in capsys.readouterr().out
+
+
+def test_mutations_are_the_same_for_a_seed_and_are_not_without_effect() -> None:
+    table = [["age", "zip"], *([str(i), "x"] for i in range(6))]
+    text = 'k = 2\n[data]\nfile = "a.csv"\n'
+    for change, given in ((changed_csv, table), (changed_model, text)):
+        made = [change(given, random_problems.Draw(seed)) for seed in range(50)]
+        assert made == [change(given, random_problems.Draw(seed)) for seed in range(50)]
+        assert len(set(made)) > 30

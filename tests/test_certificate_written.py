@@ -1,0 +1,183 @@
+"""Every certificate that is written is accepted by the checker, also where a requirement is a user's own."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+import pytest
+from certificate_cases import ROWS, best_loss, certificate, table, write_csv
+from command_line import run
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases, subset_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.bounds import Certificate
+from kanon_milp.distances import EqualDistance
+from kanon_milp.privacy import Group, Requirement
+from kanon_milp.solve import unsearchable
+from kanon_milp.verify import CertificateReport, check_certificate
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+@given(st.one_of(cases(max_rows=7), sensitive_cases(max_rows=7), subset_cases()), st.sampled_from(["milp", "search"]))
+@settings(relaxed, max_examples=examples(400, 40))
+def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
+    problem = case.problem()
+    result = km.solve(problem, method="milp" if unsearchable(problem) else method)
+    said: AbstractContextManager[Any] = nullcontext()
+    if result.proof == "infeasible":
+        said = suppress(km.InputError)  # or a certificate, of a bound that holds since there is no table
+    found = None
+    with said:
+        found = result.certificate
+    if found is None:
+        return
+    report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
+    assert report.valid, report.problems
+    assert report.bound == found.bound
+    if not getattr(case, "subset", None):  # whose judge is another
+        best = best_loss(case)
+        assert best is None or report.bound <= best
+
+
+# --------------------------------------------------------------------------------------- a user's own
+
+
+@dataclass(frozen=True)
+class AtLeast(Requirement):
+    """So many rows, as a user would write it; the certificate knows nothing of it."""
+
+    rows: int
+    name: ClassVar[str] = "at_least"
+    attributes: ClassVar[tuple[str, ...]] = ("s",)
+
+    def bind(self, _table: km.Table) -> tuple[AtLeast, ...]:
+        return (self,)
+
+    @property
+    def relative(self) -> bool:
+        return False
+
+    def smallest_group(self, _whole: Group) -> int:
+        return self.rows
+
+    def holds(self, group: Group) -> bool:
+        return group.size >= self.rows
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        km.KAnonymity(self.rows).declare(block, model, instance)
+
+    def describe(self) -> dict[str, object]:
+        return {"rows": self.rows, "note": "0 cells) suppresses fewer than 99 cells"}
+
+
+class Weaker(km.KAnonymity):
+    """A subclass that asks for less than its name and parameters say."""
+
+    def holds(self, group: Group) -> bool:
+        return group.size >= 2
+
+    def smallest_group(self, _whole: Group) -> int:
+        return 2
+
+    def viable(self, instance: Any) -> Any:
+        return km.KAnonymity(2).viable(instance)
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        km.KAnonymity(2).declare(block, model, instance)
+
+
+class Nearer(EqualDistance):
+    """A distance of a user's own, in which all is near."""
+
+
+SECRETS = "abcabc"
+
+
+def secret_table() -> km.Table:
+    rows = [(*row, s) for row, s in zip(ROWS, SECRETS, strict=True)]
+    return km.Table.from_frame(pl.DataFrame(rows, ["sex", "age", "s"], orient="row"), ["sex", "age"], "s")
+
+
+def accepted(problem: km.Problem, found: Certificate, folder: Path) -> CertificateReport:
+    """In Python, and by a stranger on the command line."""
+    report = check_certificate(problem, found)
+    assert report.valid, report.problems
+    assert report.bound == found.bound
+    path = folder / "c.json"
+    found.write(path)
+    rows = [(*row, s) for row, s in zip(ROWS, SECRETS, strict=True)]
+    done = run("verify", "--original", write_csv(folder / "p.csv", "sex,age,s", rows), "--certificate", path)
+    assert done.returncode == 0, done.stderr
+    assert report.statement in done.stdout
+    return report
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_requirement_of_a_users_own_is_left_out(known: bool, tmp_path: Path) -> None:
+    problem = km.Problem(secret_table(), [AtLeast(3), *([km.KAnonymity(2)] if known else [])])
+    result = km.solve(problem)
+    assert result.is_optimal
+    report = accepted(problem, result.certificate, tmp_path)
+    said = "no 2-anonymous table suppresses fewer than 4 cells" if known else "no table suppresses fewer than 0 cells"
+    assert report.statement.startswith(said)
+    assert report.vacuous == (not known)
+
+
+def test_a_subclass_is_a_users_own_whatever_it_is_called(tmp_path: Path) -> None:
+    problem = km.Problem(secret_table(), [Weaker(3), km.KAnonymity(2)])
+    assert accepted(problem, certificate(problem), tmp_path).bound == 4  # with 3 for 2 it would be 8
+    problem = km.Problem(secret_table(), [Weaker(3)])
+    assert accepted(problem, certificate(problem), tmp_path).vacuous
+    assert not check_certificate(problem, certificate(km.Problem(secret_table(), [km.KAnonymity(3)]))).valid
+
+
+def test_where_there_is_no_table_there_is_no_certificate() -> None:
+    result = km.solve(km.Problem(table(), [km.KAnonymity(2)], km.PatternMask([(0, 0)])))
+    assert result.proof == "infeasible"
+    with pytest.raises(km.InputError, match="there is no table, and no bound"):
+        _ = result.certificate
+
+
+def test_what_a_mask_costs_is_proven_without_any_requirement() -> None:
+    problem = km.Problem(table(), [AtLeast(2)], km.PatternMask([(0, 1), (1, 1)]))
+    report = check_certificate(problem, certificate(problem))
+    assert report.valid
+    assert report.bound == 6  # the age of every row
+    assert report.statement == "no table of this mask of 2 level vectors suppresses fewer than 6 cells"
+
+
+def test_a_distance_of_a_users_own_is_not_the_one_whose_name_it_has() -> None:
+    problem = km.Problem(secret_table(), [km.TCloseness("1/5", Nearer())])
+    found = certificate(problem)
+    assert found.problem["requirements"] == []
+    assert check_certificate(problem, found).bound == 0
+    other = certificate(km.Problem(secret_table(), [km.TCloseness("1/5")]))
+    assert other.bound > 0
+    assert not check_certificate(problem, other).valid
+
+
+def test_long_exact_numbers_are_accepted_as_they_are_written() -> None:
+    fine = Fraction(10**150 + 1, 10**150 * 5)
+    problem = km.Problem(secret_table(), [km.BetaLikeness(fine)])
+    report = check_certificate(problem, certificate(problem))
+    assert report.valid
+    best = optimum(ROWS, 1, requirement=lambda group: all(
+        Fraction([SECRETS[i] for i in group].count(v), len(group)) <= (1 + fine) / 3 for v in "abc"
+    ))  # fmt: skip
+    assert best is not None
+    assert report.bound <= best

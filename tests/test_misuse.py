@@ -1,0 +1,321 @@
+"""Whatever a public name is given, what is wrong with it is said in one line: what was expected, and what to do."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import kanon_milp as km
+from kanon_milp.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+
+FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
+TABLE = km.Table.from_frame(FRAME, ["a", "b"], "s")
+PROBLEM = km.Problem(TABLE, km.KAnonymity(2))
+AGES = {"1": ("1", "all", "*"), "2": ("2", "all", "*")}
+
+# values of all kinds; each argument is tried with those that it does not take
+WRONG: dict[str, Any] = {
+    "none": None,
+    "whole": 5,
+    "float": 2.5,
+    "text": "no such thing",
+    "truth": True,
+    "list": [1.5, None],
+    "dict": {3.5: object()},
+    "set": {"a"},
+    "class": km.KAnonymity,
+    "object": object(),
+    "frame": FRAME,
+    "table": TABLE,
+    "bytes": b"a",
+    "array": np.array(1),
+}
+# public name → (function, arguments that work, argument → kinds of WRONG that it takes)
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
+    "AlphaKAnonymity": (
+        km.AlphaKAnonymity,
+        {"alpha": "1/2"},
+        {"alpha": "", "k": "whole", "sensitive": "none whole text", "values": "none set"},
+    ),
+    "BetaLikeness": (km.BetaLikeness, {"beta": 1}, {"beta": "whole float", "sensitive": "none whole text"}),
+    "DeltaDisclosure": (
+        km.DeltaDisclosure,
+        {"delta": 1},
+        {"delta": "whole float", "log": "", "absent": "", "sensitive": "none whole text"},
+    ),
+    "Hierarchies": (
+        km.Hierarchies,
+        {"hierarchies": {"a": AGES}},
+        {"hierarchies": "", "weights": "", "level_costs": "", "mask": "none"},
+    ),
+    "Hierarchies.read": (km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, {"folder": "", "columns": ""}),
+    "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text"}),
+    "Hierarchy.from_rows": (km.Hierarchy.from_rows, {"rows": list(AGES.values())}, {"rows": ""}),
+    "Hierarchy.from_frame": (
+        km.Hierarchy.from_frame,
+        {"frame": pl.DataFrame({"level0": ["a"], "level1": ["*"]})},
+        {"frame": ""},
+    ),
+    "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": ""}),
+    "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
+    "LDiversity": (km.LDiversity, {"l": 2}, {"l": "whole float", "form": "", "sensitive": "none whole text"}),
+    "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
+    "PatternMask": (
+        km.PatternMask,
+        {"patterns": [("keep", "*")]},
+        {"patterns": "", "weights": "", "columns": "none whole text", "source": "text"},
+    ),
+    "PatternMask.read": (km.PatternMask.read, {"path": "nowhere"}, {"path": ""}),
+    "PatternMask.random": (
+        km.PatternMask.random,
+        {"columns": ["a", "b"], "count": 2},
+        {"columns": "whole text", "count": "", "seed": "whole", "weights": "none"},
+    ),
+    "Problem": (
+        km.Problem,
+        {"table": TABLE, "privacy": km.KAnonymity(2)},
+        {
+            "table": "table",
+            "privacy": "",
+            "recoding": "",
+            "cost_bound": "none whole float",
+            "min_groups": "none whole",
+            "max_groups": "none whole",
+            "objective": "",
+            "suppressed_rows": "",
+            "name": "text",
+        },
+    ),
+    "Suppression": (km.Suppression, {}, {"weights": ""}),
+    "TCloseness": (km.TCloseness, {"t": "1/2"}, {"t": "", "distance": "", "sensitive": "none whole text", "form": ""}),
+    "Table": (km.Table, {"frame": None, "quasi_identifiers": (), "sensitive": (), "keys": None}, {"frame": ""}),
+    "Table.from_frame": (
+        km.Table.from_frame,
+        {"frame": FRAME, "quasi_identifiers": ["a"]},
+        {
+            "frame": "frame",
+            "quasi_identifiers": "",
+            "sensitive": "none",
+            "missing": "",
+            "symbol": "text",
+            "source": "text",
+            "csv": "none",
+        },
+    ),
+    "build_model": (km.build_model, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
+    "compress": (
+        km.compress,
+        {"frame": TABLE.keys, "quasi_identifiers": ["a"]},
+        {"frame": "", "quasi_identifiers": "", "sensitive": "none"},
+    ),
+    "datasets.load": (km.datasets.load, {"name": "nothing"}, {"name": "", "base_url": ""}),
+    "read_model": (km.read_model, {"path": "nowhere"}, {"path": ""}),
+    "read_table": (
+        km.read_table,
+        {"path": "@", "quasi_identifiers": ["a"]},
+        {
+            "path": "",
+            "quasi_identifiers": "",
+            "sensitive": "none",
+            "delimiter": "none",
+            "encoding": "",
+            "missing": "",
+            "symbol": "text",
+            "rows": "none whole",
+        },
+    ),
+    "solve": (
+        km.solve,
+        {"problem": PROBLEM},
+        {
+            "problem": "",
+            "solver": "",
+            "formulation": "",
+            "method": "",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "gap": "",
+            "node_limit": "none whole",
+            "iteration_limit": "none whole",
+            "log_file": "none text",
+            "solver_options": "none",
+            "dask": "none text",
+            "on_progress": "none class",
+            "on_stage": "none class",
+            "interrupt": "none",
+        },
+    ),
+    "solve_model": (
+        km.solve_model,
+        {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
+        {
+            "problem": "",
+            "model": "",
+            "solver": "",
+            "formulation": "",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "gap": "",
+            "log_file": "none text",
+            "solver_options": "none",
+            "on_progress": "none class",
+            "on_stage": "none class",
+            "interrupt": "none",
+        },
+    ),
+    "verify": (
+        km.verify,
+        {"problem": PROBLEM, "anonymized": FRAME},
+        {"problem": "", "anonymized": "frame", "partition": "none", "distances": "none"},
+    ),
+}
+DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
+    "HierarchicalDistance": (HierarchicalDistance, {}, {"hierarchy": ""}),
+    "MatrixDistance": (
+        MatrixDistance,
+        {"values": ["u", "v"], "matrix": [[0, 1], [1, 0]]},
+        {"values": "", "matrix": ""},
+    ),
+    "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
+}
+# what the package makes itself, errors, and what is no function
+MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "datasets"}
+CASES = [
+    pytest.param(function, {**given, argument: value}, id=f"{name}-{argument}-{kind}")
+    for name, (function, given, arguments) in {**CALLS, **DISTANCES}.items()
+    for argument, taken in arguments.items()
+    for kind, value in WRONG.items()
+    if kind not in taken.split()
+]
+
+
+def test_every_public_name_is_tried_with_every_argument() -> None:
+    errors = {
+        name for name in km.__all__ if inspect.isclass(getattr(km, name)) and issubclass(getattr(km, name), Exception)
+    }
+    assert {name.partition(".")[0] for name in CALLS} | MADE | errors == set(km.__all__)
+    own = {"source", "fmt", "space", "keys", "csv", "read_seconds", "own_names", "rows"}  # by readers, for messages
+    for name, (function, _, arguments) in CALLS.items():
+        takes = {each for each in inspect.signature(function).parameters if each not in own}
+        if name not in ("Table", "Hierarchies.read", "PatternMask.read"):  # their other arguments go on as they are
+            assert takes <= set(arguments), name
+
+
+@pytest.mark.parametrize(("function", "given"), CASES)
+def test_a_wrong_kind_is_told_in_one_line(function: Callable[..., Any], given: dict[str, Any], tmp_path: Path) -> None:
+    if isinstance(given.get("path"), str) and given["path"] == "@":
+        path = tmp_path / "t.csv"
+        FRAME.to_csv(path, index=False)
+        given = {**given, "path": path}
+    with pytest.raises(km.InputError) as caught:
+        function(**given)
+    assert "\n" not in str(caught.value)
+    assert "object at 0x" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: km.Problem(FRAME, km.KAnonymity(2)),
+            "a Problem is about a Table, found DataFrame; make one with read_table",
+        ),
+        (lambda: km.solve(TABLE, 5), r"solve takes a Problem, found Table; write Problem\(table, KAnonymity\(5\)\)"),
+        (lambda: km.solve("model.toml"), r"write read_model\(path\).problem"),
+        (lambda: km.solve(Path("model.toml")), r"write read_model\(path\).problem"),
+        (lambda: km.verify(FRAME, FRAME), "verify takes a Problem, found DataFrame; write Problem"),
+        (lambda: km.Problem(TABLE, 5), r"privacy: a requirement such as KAnonymity\(5\), .* is expected, found number"),
+        (lambda: km.Problem(TABLE, km.KAnonymity), "found the class KAnonymity"),
+        (lambda: km.Problem(TABLE, [5]), r"privacy takes requirements such as KAnonymity\(5\), found number"),
+        (
+            lambda: km.Problem(TABLE, km.KAnonymity(2), "suppression"),
+            r"recoding: Suppression\(\), .* is expected, found text",
+        ),
+        (lambda: km.Problem(TABLE, km.KAnonymity(2), km.Suppression), "found the class Suppression"),
+        (lambda: km.solve(PROBLEM, None), 'solver: a name, such as "highs", or an adapter is expected, found missing'),
+        (lambda: km.solve(PROBLEM, time_limit="60"), "time_limit: a number of seconds is expected, found text"),
+        (lambda: km.solve(PROBLEM, threads=2.0), "threads must be a whole number, found number"),
+        (lambda: km.solve(PROBLEM, seed=True), "seed must be a whole number, found true/false"),
+        (lambda: km.Table.from_frame(FRAME, ["a"], 5), 'there is no column "5" \\(sensitive attribute\\)'),
+        (lambda: km.Suppression({2.5: 1}), "weights: a key: the name of a column is expected, found number"),
+    ],
+)
+def test_what_to_do_instead_is_said(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(km.InputError, match=said):
+        call()
+
+
+def test_a_model_file_and_a_result_are_no_problems(models: Path) -> None:
+    read = km.read_model(models / "hospital.toml")
+    for near in (read, km.solve(PROBLEM)):
+        with pytest.raises(km.InputError, match="give its field problem"):
+            km.solve(near)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    privacy = [km.KAnonymity(np.int64(2)), km.LDiversity(np.float64(1.1)), km.PSensitivity(np.int32(1))]
+    problem = km.Problem(TABLE, privacy, km.Suppression({"a": np.float64(0.3)}), np.int64(9), np.int64(1), np.int16(4))
+    result = km.solve(
+        problem,
+        time_limit=np.float32(60),
+        threads=np.int64(1),
+        seed=np.int8(3),
+        gap=np.float64(0),
+        node_limit=np.int64(9),
+    )
+    assert result.require_optimal()
+    from kanon_milp.output import json_text
+
+    assert json_text(result.as_dict())
+
+
+def test_integers_may_name_the_columns_of_pandas() -> None:
+    frame = FRAME.set_axis([0, 1, "s"], axis=1)
+    for names in ([0, 1], ["0", "1"], np.array([0, 1]), frame.columns[:2]):
+        table = km.Table.from_frame(frame, names, "s")
+        assert table.quasi_identifiers == ("0", "1")
+        problem = km.Problem(table, [km.KAnonymity(2), km.KAnonymity(4, [1])], km.Suppression({0: 2}))
+        result = km.solve(problem).require_optimal()
+        assert result.table.columns.tolist() == [0, 1, "s"]
+        assert result.table[1].tolist() == ["*"] * 4
+        assert km.verify(problem, result.table).ok
+        levelled = km.Hierarchies({0: AGES}, {1: "1/2"}, {0: [0, 0.1, 1]}, km.PatternMask([{0: 1, 1: "*"}]))
+        assert km.solve(km.Problem(table, km.KAnonymity(2), levelled)).require_optimal().objective == 2.4
+    numbered = FRAME.set_axis(range(3), axis=1)
+    table = km.Table.from_frame(numbered, 0, 2)
+    assert km.solve(km.Problem(table, km.LDiversity(1.5, sensitive=2))).require_optimal().table.columns.tolist() == [
+        0,
+        1,
+        2,
+    ]
+    assert numbered.columns.tolist() == [0, 1, 2]
+    with pytest.raises(km.InputError, match="twice, as text and as a number"):
+        km.Table.from_frame(FRAME.set_axis([0, "0", "s"], axis=1), "s")
+    with pytest.raises(km.InputError, match="column names must be text, or integers"):
+        km.Table.from_frame(FRAME.set_axis([0.5, "0", "s"], axis=1), "s")
+
+
+def test_what_is_right_is_taken() -> None:
+    """So that the refusals above are about what is wrong."""
+    for name, (function, given, _) in CALLS.items():
+        if name not in (
+            "Table",
+            "Hierarchies.read",
+            "Hierarchy.read",
+            "PatternMask.read",
+            "datasets.load",
+            "read_model",
+            "read_table",
+        ):
+            function(**given)
+    km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)

@@ -1,0 +1,176 @@
+"""Columns have roles: identifying ones are never released, and those without a role are named in a warning."""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+from command_line import run
+
+import kanon_milp as km
+
+SECRETS = ("Wilhelmina", "Xaver", "123-45", "678-90")
+TEXT = """name,ssn,zip,age,disease,ward
+Wilhelmina,123-45,10,20,flu,a
+Xaver,678-90,10,20,cold,a
+Ann,111-11,11,30,flu,b
+Bob,222-22,11,30,cold,b
+"""
+ASKED = ("--qi", "zip,age", "--sensitive", "disease", "--k", 2)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(TEXT)
+    return path
+
+
+def header(path: Path) -> list[str]:
+    with path.open() as file:
+        return next(csv.reader(file))
+
+
+def test_identifying_columns_are_not_released_and_the_verifier_checks_that(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    roles = ("--identifying", "name,ssn", "--keep", "ward")
+    done = run("solve", "--data", people, *ASKED, *roles, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert header(out / "anonymized.csv") == ["zip", "age", "disease", "ward"]
+    assert not any(
+        secret in (out / name).read_text() for name in ("anonymized.csv", "result.json") for secret in SECRETS
+    )
+    written = json.loads((out / "result.json").read_text())
+    assert written["warnings"] == []
+    assert written["problem"]["roles"] == {
+        "quasi_identifiers": ["zip", "age"],
+        "sensitive": ["disease"],
+        "identifying": ["name", "ssn"],
+        "insensitive": ["ward"],
+        "unclassified": [],
+    }
+    assert run("verify", out / "anonymized.csv", "--original", people, *ASKED, *roles).returncode == 0
+    # without the role, the columns are missing; with it, they must be
+    unknown = run("verify", out / "anonymized.csv", "--original", people, *ASKED, "--keep", "name,ssn,ward")
+    assert unknown.returncode == 6
+    assert 'column "ssn" is missing' in unknown.stdout
+    released = run("verify", people, "--original", people, *ASKED, *roles)
+    assert released.returncode == 6
+    assert 'column "name" is identifying and must not be released' in released.stdout
+    # all others stay as they are
+    changed = out / "changed.csv"
+    changed.write_text((out / "anonymized.csv").read_text().replace(",b\n", ",c\n"))
+    assert (
+        'column "ward" is no quasi-identifier and must not change'
+        in run("verify", changed, "--original", people, *ASKED, *roles).stdout
+    )
+
+
+def test_columns_without_a_role_are_named_in_one_warning(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("solve", "--data", people, *ASKED, "--out", out, "--json")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"warning: {people}: 3 columns have no role and are released unchanged: name, ssn, ward;")
+    assert "LIKELY IDENTIFIERS" in line
+    assert "name (100 % distinct values), ssn (100 % distinct values);" in line
+    assert not any(secret in line for secret in SECRETS)
+    written = json.loads(done.stdout)  # and nothing else
+    assert written["warnings"] == [line.removeprefix("warning: ")]
+    assert written["problem"]["roles"]["unclassified"] == ["name", "ssn", "ward"]
+    assert header(out / "anonymized.csv") == header(people)
+    checked = run("verify", out / "anonymized.csv", "--original", people, *ASKED, "--json")
+    assert checked.stderr == done.stderr
+    assert json.loads(checked.stdout)["ok"]
+    assert run("solve", "--data", people, *ASKED, "--quiet").stderr == ""
+
+
+def test_an_error_is_one_line_without_the_warning(people: Path) -> None:
+    done = run("solve", "--data", people, "--qi", "zip,age", "--k", 2, "--l", 2)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_nearly_unique_columns_are_named_with_their_share() -> None:
+    values = [f"v{min(row, 95)}" for row in range(100)]
+    frame = pl.DataFrame({"zip": ["1"] * 100, "mail": values, "half": [v if v < "v5" else None for v in values]})
+    with pytest.warns(km.RoleWarning, match=r"mail \(96 % distinct values\)"):
+        km.Table.from_frame(frame, "zip", keep="half")
+    # of the values that are there: who has one is identified by it
+    with pytest.warns(km.RoleWarning, match=r"half \(100 % distinct values\)"):
+        km.Table.from_frame(frame, "zip", keep="mail")
+    with pytest.warns(km.RoleWarning) as caught:
+        km.Table.from_frame(frame.with_columns(pl.lit("x").alias("mail")), "zip", keep="half")
+    assert "IDENTIFIERS" not in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_many_columns_make_a_short_warning() -> None:
+    frame = pl.DataFrame({f"c{number}": ["x", "x"] for number in range(500)})
+    with pytest.warns(km.RoleWarning, match=r"499 columns .* c10 and 489 more; drop"):
+        km.Table.from_frame(frame, "c0")
+
+
+def test_roles_in_python_keep_the_kind_and_the_index_of_a_data_frame() -> None:
+    frame = pd.DataFrame({"name": ["A", "B"], "zip": ["1", "2"], "sick": ["x", "y"], "ward": [1.5, 2.5]}, index=[7, 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = km.Table.from_frame(frame, "zip", "sick", identifying=["name"], keep=["ward"])
+        result = km.solve(km.Problem(table, km.KAnonymity(2))).require_optimal()
+    assert list(result.table.columns) == ["zip", "sick", "ward"]
+    assert list(result.table.index) == [7, 3]
+    assert result.table["ward"].tolist() == [1.5, 2.5]
+    assert not km.verify(result.problem, frame)  # it still has the names
+    assert list(frame.columns) == ["name", "zip", "sick", "ward"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"identifying": "zip"}, 'column "zip" cannot be quasi-identifier and identifying column at once'),
+        ({"identifying": "sick"}, 'column "sick" cannot be sensitive attribute and identifying column at once'),
+        (
+            {"identifying": "name", "keep": "name"},
+            'column "name" cannot be identifying column and column to keep at once',
+        ),
+        ({"keep": ["name", "name"]}, 'column "name" is named twice as column to keep'),
+        ({"identifying": "nam"}, r'no column "nam" \(identifying column\) \(did you mean "name"\?\)'),
+    ],
+)
+def test_a_column_has_one_role(arguments: dict[str, str], message: str) -> None:
+    frame = pl.DataFrame({"name": ["A", "B"], "zip": ["1", "2"], "sick": ["x", "y"]})
+    with pytest.raises(km.InputError, match=message):
+        km.Table.from_frame(frame, "zip", "sick", **arguments)
+
+
+def test_overlapping_roles_are_an_error_on_the_command_line(people: Path, tmp_path: Path) -> None:
+    for command in (("solve", "--data", people), ("verify", people, "--original", people)):
+        done = run(*command, *ASKED, "--identifying", "name,zip")
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "cannot be quasi-identifier and identifying column at once" in done.stderr
+    model = tmp_path / "model.toml"
+    model.write_text('[data]\nfile = "people.csv"\nquasi_identifiers = ["zip"]\nkeep = "name"\n[privacy]\nk = 2\n')
+    assert "a model file holds table and problem" in run("solve", model, "--identifying", "name").stderr
+
+
+def test_a_model_file_has_roles(people: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    model.write_text(
+        '[data]\nfile = "people.csv"\nquasi_identifiers = ["zip", "age"]\nsensitive = "disease"\n'
+        'identifying = ["name", "ssn"]\nkeep = "ward"\n[privacy]\nk = 2\n'
+    )
+    done = run("solve", model, "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert header(tmp_path / "out" / "anonymized.csv") == ["zip", "age", "disease", "ward"]
+
+
+def test_a_certificate_releases_nothing_and_warns_of_nothing(people: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bound.json"
+    run("solve", "--data", people, *ASKED, "--certificate", file, "--quiet")
+    done = run("verify", "--original", people, *ASKED, "--certificate", file)
+    assert (done.returncode, done.stderr) == (0, "")
