@@ -93,10 +93,13 @@ class Run:
                 continue
             groups = Fraction(len(np.unique(table.candidate)))
             objective = table.cost * instance.levels.unit if problem.objective == "loss" else groups
-            if better_than is None or sign * objective < sign * better_than:
-                released = self.release(table)
-                if released.report.ok:
-                    return Found(released, objective)
+            if better_than is not None and sign * objective >= sign * better_than:
+                continue
+            report = (released := self.release(table)).report
+            # what the table is worth is the verifier's word
+            reached = report.cost if problem.objective == "loss" else Fraction(report.groups)
+            if report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
+                return Found(released, reached)
         return None
 
     def release(self, assignment: Assignment) -> Released:

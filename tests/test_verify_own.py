@@ -1,0 +1,185 @@
+"""What the verifier does with hierarchies that are none, with code of the user's, and how its answers are worded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import judges
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kanon_milp as km
+from kanon_milp import distances
+from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.verify import verify
+from kanon_milp.verify.transport import least_work
+
+
+def hierarchy_of(paths: dict[str, tuple[str | None, ...]]) -> km.Hierarchy:
+    """A hierarchy that its own constructor has not seen."""
+    made = km.Hierarchy.from_rows([("a", "*")])
+    object.__setattr__(made, "paths", paths)
+    return made
+
+
+BAD_PATHS = {
+    "a released cell could be read in two ways": {"20": ("20", "20", "*"), "21": ("21", "20", "*")},
+    "level 0 of a value must be the value itself": {"20": ("x", "y", "*"), "21": ("21", "y", "*")},
+    "no common top": {"20": ("20", "2x", "*"), "21": ("21", "2x", "+")},
+    "levels are not nested": {"20": ("20", "2x", "l", "*"), "21": ("21", "2x", "h", "*")},
+    "the same number of levels": {"20": ("20", "*"), "21": ("21", "2x", "*")},
+    "the top stands in level 1 too": {"20": ("20", "*", "*"), "21": ("21", "*", "*")},
+    "a label of level 1 is missing": {"20": ("20", None, "*"), "21": ("21", None, "*")},
+    "has no values": {},
+}
+
+
+@pytest.mark.parametrize("words", BAD_PATHS)
+def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words):
+    frame = pl.DataFrame({"age": ["20", "21"] * 2})
+    problem = km.Problem(
+        km.Table.from_frame(frame, "age"), KAnonymity(2), km.Hierarchies({"age": hierarchy_of(BAD_PATHS[words])})
+    )
+    for age in ("20", "*"):
+        with pytest.raises(km.InputError, match=f'column "age".*{words}') as caught:
+            verify(problem, frame.with_columns(age=pl.lit(age)))
+        assert "21" not in str(caught.value)
+
+
+def test_sixty_people_are_not_all_released_as_aged_20():
+    ages = [str(age) for age in range(20, 80)]
+    frame = pl.DataFrame({"age": ages})
+    paths = {age: (age, "20", "*") for age in ages}
+    problem = km.Problem(km.Table.from_frame(frame, "age"), KAnonymity(5), km.Hierarchies({"age": hierarchy_of(paths)}))
+    with pytest.raises(km.InputError, match="read in two ways"):
+        verify(problem, frame.with_columns(age=pl.lit("20")))
+
+
+@dataclass(frozen=True)
+class AtMost(Requirement):
+    """No group has more than so many rows: about no sensitive attribute."""
+
+    rows: int
+    name: ClassVar[str] = "at_most"
+
+    def bind(self, _table: Any) -> tuple[AtMost, ...]:
+        return (self,)
+
+    @property
+    def merge_closed(self) -> bool:
+        return False
+
+    def smallest_group(self, _whole: Any) -> int:
+        return 1
+
+    def holds(self, group: Any) -> bool:
+        assert group.names == ()
+        assert group.whole.size == 6
+        return group.size <= self.rows
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:
+        @block.Constraint(model.CANDIDATES)
+        def few(_block: pyo.Block, g: int) -> object:
+            return model.rows[g] <= self.rows * model.open[g]
+
+    def describe(self) -> dict[str, object]:
+        return {"rows": self.rows}
+
+
+@dataclass(frozen=True)
+class AnyK(KAnonymity):
+    """A class of the user's with the parameters of one of the package, and a meaning of its own."""
+
+    def holds(self, _group: Any) -> bool:
+        return True
+
+
+def six() -> km.Table:
+    return km.Table.from_frame(pl.DataFrame({"q": list("aaabbb")}), "q")
+
+
+def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_and_the_report_says_so():
+    problem = km.Problem(six(), [KAnonymity(2), AtMost(3)])
+    result = km.solve(problem)
+    assert result.is_optimal
+    assert result.objective == 0
+    report = result.report
+    assert report is not None
+    assert report.own == ("at_most (rows = 3)",)
+    assert report.as_dict()["judged_by_their_own_code"] == ["at_most (rows = 3)"]
+    assert "judged by its own code, not by a definition of the verifier: at_most (rows = 3)" in report.summary()
+    assert result.as_dict()["judged_by_their_own_code"] == ["at_most (rows = 3)"]
+    together = verify(problem, pl.DataFrame({"q": ["*"] * 6}))
+    assert together.violations == (
+        "1 of 1 groups have not at_most (rows = 3); the first is rows 1, 2, 3, 4, 5 and 1 more",
+    )
+    assert verify(km.Problem(six(), KAnonymity(2)), pl.DataFrame({"q": ["*"] * 6})).own == ()
+
+
+def test_a_subclass_of_the_users_is_the_users():
+    report = verify(km.Problem(six(), AnyK(5)), pl.DataFrame({"q": list("aaabbb")}))
+    assert report
+    assert report.own == ("k_anonymity (k = 5)",)
+
+
+@dataclass(frozen=True)
+class Squares(distances.GroundDistance):
+    """A ground distance of the user's, and no metric: what two sides have in common may be better moved."""
+
+    name: ClassVar[str] = "squares"
+
+    def space(self, values: Any, where: str) -> distances.Space:
+        return distances.Space(tuple(values), 4, lambda i, j: (i - j) ** 2)
+
+
+def test_a_ground_distance_of_the_users_is_taken_as_it_computes():
+    frame = pl.DataFrame({"q": list("aab"), "s": ["1", "2", "3"]})
+    table = km.Table.from_frame(frame, "q", "s")
+    report = verify(km.Problem(table, TCloseness(1, Squares())), frame)
+    judged = [
+        judges.distance_from_table(group, [("1",), ("2",), ("3",)], 0, lambda a, b: Fraction((int(a) - int(b)) ** 2, 4))
+        for group in ([0, 1], [2])
+    ]
+    assert report.released.sensitive["s"].closeness["squares"] == max(judged)
+    assert report.own == ('ground distance "squares"',)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
+def test_least_work_agrees_with_the_judges(first, data):
+    size = len(first)
+    second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
+    if not any(first) or not any(second):
+        return
+    entry = st.integers(0, 9)
+    cost = data.draw(st.lists(st.lists(entry, min_size=size, max_size=size), min_size=size, max_size=size))
+    a, b = sum(first), sum(second)
+    exact = judges.emd(tuple(first), tuple(second), tuple(tuple(map(Fraction, row)) for row in cost))
+    assert Fraction(least_work([x * b for x in first], [y * a for y in second], cost), a * b) == exact
+
+
+def test_least_work_with_numbers_beyond_64_bits():
+    large = 10**30
+    assert least_work([large, 1], [1, large], [[3, 5], [0, 7]]) == 5 * large
+
+
+def test_an_infeasible_extended_model_blames_nothing_that_is_not_known():
+    problem = km.Problem(six(), KAnonymity(2), km.PatternMask([("keep",), ("*",)]))
+    model = km.build_model(problem)
+    model.mine = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) >= 5)
+    result = km.solve_model(problem, model)
+    assert result.proof == "infeasible"
+    assert "everything that was added to it, has no solution" in result.message
+    assert "not known" in result.message
+    assert "pattern" not in result.message
+    # what holds for the problem itself is said of it
+    alone = km.Problem(
+        km.Table.from_frame(pl.DataFrame({"q": list("ab")}), "q"), KAnonymity(2), km.PatternMask([("keep",)])
+    )
+    hopeless = km.solve_model(alone, km.build_model(alone))
+    assert hopeless.proof == "infeasible"
+    assert "k_anonymity" in hopeless.message or "privacy requirements" in hopeless.message
