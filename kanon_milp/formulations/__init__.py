@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -30,8 +31,13 @@ class Formulation:
 
     def build(self, instance: Instance) -> pyo.ConcreteModel:
         """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""
-        with PauseGC():
-            return self.declare(instance)
+        logger = logging.getLogger("pyomo.core")
+        before, logger.disabled = logger.disabled, True  # it prints what it raises, also where a limit ends it
+        try:
+            with PauseGC():
+                return self.declare(instance)
+        finally:
+            logger.disabled = before
 
 
 FORMULATIONS: dict[str, Formulation] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures as cf
 import contextlib
 import importlib
@@ -9,7 +10,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
-import socket
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -181,9 +181,10 @@ class DaskPool(Pool):
         except ImportError as error:
             raise InputError("a Dask cluster needs the package distributed; pip install distributed") from error
         try:
-            # asked first, since a client that finds nobody goes on trying and complaining in the background
-            host, port = distributed.comm.parse_host_port(address)
-            socket.create_connection((host, port), _CONNECT_SECONDS).close()
+            # asked first, since a client that finds nobody goes on trying and complaining in the background, and waits
+            # for ever for somebody who says nothing; in a thread of its own, since this one may have an event loop
+            with cf.ThreadPoolExecutor(1) as other:
+                other.submit(asyncio.run, _greet(address)).result()
             self._client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {address}") from error
@@ -216,6 +217,13 @@ class DaskPool(Pool):
         for leave in (lambda: self._executor.shutdown(wait=False), self._client.close):
             with contextlib.suppress(Exception):
                 leave()
+
+
+async def _greet(address: str) -> None:
+    """Connect to a Dask scheduler, and leave again. Raises OSError or ValueError."""
+    connect: Any = importlib.import_module("distributed.comm").connect
+    comm = await asyncio.wait_for(connect(address, timeout=_CONNECT_SECONDS), _CONNECT_SECONDS)
+    await comm.close()
 
 
 def open_pool(threads: int, dask: str | None = None) -> Pool:

@@ -1,0 +1,200 @@
+"""The time limit holds in every phase, a table is always kept, and what is said of it is true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import kanon_milp as km
+from kanon_milp import memory
+from kanon_milp.algorithms.greedy import greedy, suppress_all
+from kanon_milp.instance import prepare
+from kanon_milp.limit import Limit, Over
+from kanon_milp.reductions import reduce
+
+GRACE = 5.0  # seconds that a run may take beyond its limit, and 5 % of it
+
+
+def problem(rows: int, columns: int, values: int, *more: km.Requirement, k: int = 3, seed: int = 0) -> km.Problem:
+    cells = np.random.default_rng(seed).integers(values, size=(rows, columns + 1)).astype(str)
+    names = [f"q{j}" for j in range(columns)]
+    frame = pl.DataFrame(cells, schema=[*names, "s"], orient="row")
+    return km.Problem(km.Table.from_frame(frame, names, "s"), [km.KAnonymity(k), *more])
+
+
+def check_table(asked: km.Problem, result: km.Result, k: int = 3) -> None:
+    """By counting: groups have k rows, and as many cells are suppressed as is said."""
+    names = list(asked.table.quasi_identifiers)
+    released = result.table.select(names)
+    assert released.group_by(names).len()["len"].min() >= k
+    assert (released == "*").sum().sum_horizontal().item() == result.objective
+    assert result.exit_code in (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit", "options"),
+    [
+        (problem(400, 20, 3), 3.0, {}),  # a million patterns are not enumerated
+        (problem(3_000, 14, 3), 2.0, {}),  # enumerated, but not reduced or searched in time
+        (problem(1_500, 8, 4, km.LDiversity(2)), 4.0, {}),  # not declared in time
+        (problem(1_500, 8, 4), 3.0, {"method": "milp", "formulation": "textbook"}),
+        (problem(1_500, 8, 4), 0.001, {}),
+        (problem(1_500, 8, 4, km.LDiversity(2)), 0.001, {"method": "milp"}),
+    ],
+)
+def test_no_phase_exceeds_the_limit_and_a_table_is_kept(asked: km.Problem, limit: float, options: dict) -> None:
+    began = time.perf_counter()
+    result = km.solve(asked, time_limit=limit, **options)
+    assert time.perf_counter() - began <= 1.05 * limit + GRACE
+    check_table(asked, result)
+    assert result.bound is None or result.bound <= result.objective
+
+
+def test_a_wrong_estimate_does_not_make_it_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is begun because it was thought to be quick is ended as well."""
+    monkeypatch.setattr(memory, "PAIR_SECONDS", 0.0)
+    monkeypatch.setattr(memory, "VECTOR_SECONDS", 1e-12)
+    monkeypatch.setattr(memory, "COVER_SECONDS", 0.0)
+    stages: list[str] = []
+    for asked, limit in ((problem(2_500, 9, 4, km.LDiversity(2)), 4.0), (problem(3_000, 15, 3), 2.0)):
+        began = time.perf_counter()
+        result = km.solve(asked, time_limit=limit, method="auto", on_stage=stages.append)
+        assert time.perf_counter() - began <= 1.05 * limit + GRACE
+        check_table(asked, result)
+        assert result.stop_reason == "time_limit"
+
+
+def test_some_candidates_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of some of the patterns says so, and no bound; where all fit, the optimum is below it."""
+    asked = problem(30, 5, 2)
+    best = km.solve(asked).require_optimal()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 5_000)
+    some = km.solve(asked)
+    check_table(asked, some)
+    assert (some.stop_reason, some.proof, some.bound) == ("error", "none", None)
+    assert "too small for the candidates of 32 patterns" in some.message
+    assert some.objective >= best.objective
+
+
+@pytest.mark.parametrize("step", ["candidates", "reduce", "bound", "build", "handover"])
+def test_an_interruption_is_heard_in_every_phase(step: str, capfd: pytest.CaptureFixture[str]) -> None:
+    stop, asked_at = threading.Event(), []
+
+    def ask() -> None:
+        asked_at.append(time.perf_counter())
+        stop.set()
+
+    def stage(name: str) -> None:
+        if name == step:
+            threading.Timer(0.1, ask).start()
+
+    rows = 120 if step in ("build", "handover") else 2_500  # these come after bounds that take a minute
+    asked = problem(rows, 8, 4, km.LDiversity(2))
+    result = km.solve(asked, interrupt=stop, on_stage=stage)
+    assert time.perf_counter() - asked_at[0] < 10
+    assert result.stop_reason == "interrupted"
+    check_table(asked, result)
+    assert capfd.readouterr().err == "", "nobody else may report it"
+
+
+def test_greedy_stops_at_its_limit_and_places_every_row() -> None:
+    for seed in range(5):
+        asked = problem(60, 5, 3, km.LDiversity(2), seed=seed)
+        instance = reduce(prepare(asked))[-1].instance
+        over = threading.Event()
+        over.set()
+        at_once, whole, nothing = greedy(instance, Limit(interrupt=over)), greedy(instance), suppress_all(instance)
+        assert at_once is not None
+        assert whole is not None
+        assert nothing is not None
+        assert at_once.rows.sum() == whole.rows.sum() == 60
+        assert whole.cost <= at_once.cost == nothing.cost
+
+
+def test_a_column_that_is_the_same_everywhere_does_not_hide_the_table_of_all_rows() -> None:
+    """All rows then fit a cheaper candidate than the fully suppressed one, which is dominated."""
+    frame = pl.DataFrame({"a": ["x"] * 6, "b": list("112233"), "c": list("123456")})
+    asked = km.Problem(km.Table.from_frame(frame, ["a", "b", "c"]), km.KAnonymity(6))
+    instance = reduce(prepare(asked))[-1].instance
+    found = greedy(instance)
+    assert found is not None
+    assert found.cost * instance.levels.unit == 12
+
+
+def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
+    for _ in range(20):
+        began, limit = time.perf_counter(), Limit(time.perf_counter() + 0.05)
+        with pytest.raises(Over):
+            limit.call(_for_ever)
+        assert time.perf_counter() - began < 5
+    for _ in range(200):  # around the very end
+        limit = Limit(time.perf_counter() + 0.06)
+        try:
+            limit.call(time.sleep, 0.0595)
+        except Over:
+            continue
+        sum(range(10_000))
+    assert Limit().call(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        Limit(time.perf_counter() + 60).call(divmod, 1, 0)
+
+
+def _for_ever() -> None:
+    while True:
+        try:
+            sum(range(100))
+        except Exception:  # no error stops it
+            continue
+
+
+SCRIPT = """
+import multiprocessing, sys
+import polars as pl
+import kanon_milp as km
+
+frame = pl.DataFrame({"a": ["1", "1", "2", "2", "3"], "b": ["1", "2", "2", "2", "2"]})
+
+def work(_):
+    return km.solve(km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2))).objective
+
+"""
+
+
+def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "script.py"
+    path.write_text(SCRIPT + text)
+    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="fork")
+def test_a_forked_process_says_what_to_do_instead_of_hanging(tmp_path: Path) -> None:
+    pool = "with multiprocessing.get_context('{}').Pool(1) as pool: print(pool.map(work, [0]))\n"
+    main = "if __name__ == '__main__':\n    work(0)\n    "
+    forked = script(tmp_path, main + pool.format("fork"))
+    assert forked.returncode == 1
+    assert "InputError: this process was forked from one that had used kanon_milp already" in forked.stderr
+    assert "spawn" in forked.stderr
+    spawned = script(tmp_path, main + pool.format("spawn"))
+    assert (spawned.returncode, spawned.stdout) == (0, "[5]\n"), spawned.stderr
+    unused = script(tmp_path, "if __name__ == '__main__':\n    " + pool.format("fork"))
+    assert unused.returncode == 0 or "InputError" in unused.stderr
+
+
+def test_a_script_without_a_guard_gets_one_error(tmp_path: Path) -> None:
+    search = (
+        "result = km.solve(km.Problem(km.Table.from_frame(frame, ['a', 'b']), km.KAnonymity(2)), "
+        "method='search', threads=2, time_limit=20)\nprint(result.verified)\n"
+    )
+    bare = script(tmp_path, search)
+    assert bare.returncode == 1
+    assert bare.stderr.count("Traceback") == 1
+    assert bare.stderr.rstrip().splitlines()[-1].startswith("kanon_milp.errors.InputError: threads above 1")
+    guarded = "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in search.splitlines())
+    assert script(tmp_path, guarded).stdout == "True\n"
