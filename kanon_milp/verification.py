@@ -1,19 +1,24 @@
-"""Verification of files: they are read here, and handed over to the verifier as plain data."""
+"""Verification of files: they are read here, and handed over to verifier and certificate checker as plain data."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kanon_milp.distances import GroundDistance, HierarchicalDistance
+from kanon_milp.errors import RoleWarning
 from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
+from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
+from kanon_milp.verify.claim import Claim
 from kanon_milp.verify.plain import ProblemData, Question
 from kanon_milp.verify.report import Report
+from kanon_milp.verify.stated import stated
 
 
 def verify_files(
@@ -58,7 +63,7 @@ def verify_files(
     )
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
-    recoding = _read_recoding(table, mask, hierarchies, weights, encoding)
+    recoding = _read_recoding(table, mask, hierarchies, weights)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -66,19 +71,76 @@ def verify_files(
     return verify(asked, frame, distances=known)
 
 
+def check_certificate_files(
+    original: str | Path,
+    certificate: str | Path,
+    *,
+    quasi_identifiers: Sequence[str] | str | None = None,
+    sensitive: Sequence[str] | str | None = None,
+    privacy: Sequence[Requirement] = (),
+    suppressed_rows: SuppressedRows | None = None,
+    mask: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    weights: Mapping[str, Number] | None = None,
+    level_costs: Mapping[str, Sequence[Number]] | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Missing = "value",
+    symbol: str = SYMBOL,
+) -> CertificateReport:
+    """Check a certificate against the file of the original table.
+
+    What is not given of quasi_identifiers, sensitive, privacy and suppressed_rows is taken from the certificate, and
+    the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
+    hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
+    and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
+    for files that cannot be read.
+    """
+    claim = Claim.of(certificate)
+    names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
+    others = _same_order(sensitive, claim.names("sensitive"))
+    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+        table = read_table(
+            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
+        )
+    recoding = _read_recoding(table, mask, hierarchies, weights, level_costs)
+    reading = suppressed_rows or claim.reading
+    requirements = claim.requirements
+    if privacy:
+        requirements = stated(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
+    return check_claim(table, recoding, requirements, reading, claim)
+
+
+def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[str]:
+    """The columns given; in the order of the certificate if these are the same."""
+    if given is None:
+        return claimed
+    names = [given] if isinstance(given, str) else list(given)
+    return claimed if sorted(names) == sorted(claimed) else names
+
+
 def _read_recoding(
     table: Table,
     mask: str | Path | None,
     hierarchies: str | Path | None,
     weights: Mapping[str, Number] | None,
-    encoding: str,
+    level_costs: Mapping[str, Sequence[Number]] | None = None,
 ) -> Recoding:
+    """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
+    encoding = table.csv.encoding
     patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
     if hierarchies is not None and (
         not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
     ):
-        return Hierarchies.read(hierarchies, table.quasi_identifiers, weights=weights, mask=patterns, encoding=encoding)
-    return Suppression(dict(weights or {})) if patterns is None else patterns
+        return Hierarchies.read(
+            hierarchies,
+            table.quasi_identifiers,
+            weights=weights,
+            level_costs=level_costs,
+            mask=patterns,
+            encoding=encoding,
+        )
+    return patterns or Suppression(dict(weights or {}))
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

@@ -1,4 +1,4 @@
-"""The verifier stands alone: of the package it reaches errors and plain records, and nothing else."""
+"""Verifier and certificate checker stand alone: of the package they reach errors and plain records, nothing else."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from kanon_milp import records
 
 PACKAGE = Path(kanon_milp.__file__).parent
 ALLOWED = {"kanon_milp.errors", "kanon_milp.records"}
-# the checker of certificates is loaded when it is asked for, and is no part of verifying a table
-CERTIFICATES = {"certificate", "claim", "distinct", "dual", "rank_one", "sizes", "stated"}
 
 
 def file_of(module: str) -> Path | None:
@@ -68,12 +66,9 @@ def test_the_verifier_reaches_errors_and_records_only():
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "verify").glob("*.py")), ids=lambda path: path.stem)
 def test_so_does_each_of_its_modules(path):
-    if path.stem in CERTIFICATES:
-        pytest.skip("of the checker of certificates")
     module = "kanon_milp.verify" if path.stem == "__init__" else f"kanon_milp.verify.{path.stem}"
     outside = {name for name in reached(module) if not name.startswith("kanon_milp.verify")}
     assert outside <= ALLOWED
-    assert not {f"kanon_milp.verify.{name}" for name in CERTIFICATES} & reached(module)
 
 
 def test_the_walk_sees_what_it_should():

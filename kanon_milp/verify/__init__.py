@@ -15,8 +15,8 @@ from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
 
 if TYPE_CHECKING:
-    from kanon_milp.verification import verify_files
-    from kanon_milp.verify.certificate import CertificateReport, check_certificate, check_certificate_files
+    from kanon_milp.verification import check_certificate_files, verify_files
+    from kanon_milp.verify.certificate import CertificateReport, check_certificate
 
 __all__ = [
     "CertificateReport",
@@ -36,7 +36,7 @@ __all__ = [
 LATER = {
     "CertificateReport": "kanon_milp.verify.certificate",
     "check_certificate": "kanon_milp.verify.certificate",
-    "check_certificate_files": "kanon_milp.verify.certificate",
+    "check_certificate_files": "kanon_milp.verification",
     "verify_files": "kanon_milp.verification",
 }
 

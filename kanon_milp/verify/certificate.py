@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,16 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, RoleWarning, printable
-from kanon_milp.exact import Number
-from kanon_milp.privacy import Requirement
-from kanon_milp.problem import Problem, SuppressedRows
-from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import SYMBOL, Missing, Table, read_table
+from kanon_milp.errors import InputError, printable
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.claim import WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
 from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.original import Original
+from kanon_milp.verify.plain import BoundProblem, RecodingData, SuppressedRows, TableData
 from kanon_milp.verify.sizes import Demands, least_demands
 from kanon_milp.verify.stated import Stated, spelled, stated
 
@@ -73,88 +69,44 @@ class CertificateReport:
         return "\n".join(map(printable, [*lines, *(f"  problem: {text}" for text in self.problems)]))
 
 
-def check_certificate(problem: Problem, certificate: HasDict | Mapping[str, Any] | str | Path) -> CertificateReport:
+def check_certificate(
+    problem: BoundProblem, certificate: HasDict | Mapping[str, Any] | str | Path
+) -> CertificateReport:
     """Check a certificate (as an object, as plain data, or its file) against a problem.
 
     Requirements of a user's own play no part: what is proven without them holds with them. Side constraints and the
     objective of the problem play none either: the bound is on the loss of every table that has what is required. Raises
     InputError for something that is no certificate.
     """
-    claim = Claim.of(certificate)
     requirements = stated(problem.requirements)
-    return _check(_Demand.of(problem.table, problem.recoding, requirements, problem.suppressed_rows), claim)
+    return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, Claim.of(certificate))
 
 
-def check_certificate_files(
-    original: str | Path,
-    certificate: str | Path,
-    *,
-    quasi_identifiers: Sequence[str] | str | None = None,
-    sensitive: Sequence[str] | str | None = None,
-    privacy: Sequence[Requirement] = (),
-    suppressed_rows: SuppressedRows | None = None,
-    mask: str | Path | None = None,
-    hierarchies: str | Path | None = None,
-    weights: Mapping[str, Number] | None = None,
-    level_costs: Mapping[str, Sequence[Number]] | None = None,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    missing: Missing = "value",
-    symbol: str = SYMBOL,
+def check_claim(
+    table: TableData,
+    recoding: RecodingData,
+    requirements: Sequence[Stated],
+    suppressed_rows: SuppressedRows,
+    claim: Claim,
 ) -> CertificateReport:
-    """Check a certificate against the file of the original table.
-
-    What is not given of quasi_identifiers, sensitive, privacy and suppressed_rows is taken from the certificate, and
-    the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
-    hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
-    and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
-    for files that cannot be read.
-    """
-    claim = Claim.of(certificate)
-    names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
-    others = _same_order(sensitive, claim.names("sensitive"))
-    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
-        table = read_table(
-            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
-        )
-    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
-    recoding: Recoding
-    if hierarchies is not None and (not _any_file(hierarchies, others) or _any_file(hierarchies, names)):
-        recoding = Hierarchies.read(
-            hierarchies, names, weights=weights, level_costs=level_costs, mask=patterns, encoding=encoding
-        )
-    else:
-        recoding = patterns or Suppression(dict(weights or {}))
-    reading = suppressed_rows or claim.reading
-    requirements = claim.requirements
-    if privacy:
-        requirements = stated(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
-    return _check(_Demand.of(table, recoding, requirements, reading), claim)
-
-
-def _any_file(folder: str | Path, names: Sequence[str]) -> bool:
-    return any((Path(folder) / f"{name}.csv").is_file() for name in names)
-
-
-def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[str]:
-    """The columns given; in the order of the certificate if these are the same."""
-    if given is None:
-        return claimed
-    names = [given] if isinstance(given, str) else list(given)
-    return claimed if sorted(names) == sorted(claimed) else names
+    """Check what a certificate claims against a table, its recoding, the requirements as `stated`, and the reading of
+    fully suppressed rows."""
+    return _check(_Demand.of(Original.of(table), recoding, requirements, suppressed_rows), claim)
 
 
 @dataclass(frozen=True, eq=False)
 class _Demand:
     """What the certificate must be about, and what that asks of groups."""
 
-    table: Table
+    table: Original
     rules: Rules
     problem: dict[str, Any]
     asked: Demands
 
     @classmethod
-    def of(cls, table: Table, recoding: Recoding, requirements: Sequence[Stated], suppressed_rows: str) -> _Demand:
+    def of(
+        cls, table: Original, recoding: RecodingData, requirements: Sequence[Stated], suppressed_rows: str
+    ) -> _Demand:
         rules = Rules.of(table, recoding)
         described = {
             "quasi_identifiers": list(table.quasi_identifiers),

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from kanon_milp.errors import InputError, unreadable
-from kanon_milp.problem import SUPPRESSED_ROWS, SuppressedRows
 from kanon_milp.verify.dual import Count
+from kanon_milp.verify.plain import SUPPRESSED_ROWS, SuppressedRows
 from kanon_milp.verify.rank_one import RankOne
 from kanon_milp.verify.stated import EXACT, Stated, once, read_requirement
 

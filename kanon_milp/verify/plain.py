@@ -13,6 +13,7 @@ import polars as pl
 from kanon_milp.records import Label
 
 SuppressedRows = Literal["strict", "exempt"]
+SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")
 
 
 class Roles(Protocol):
@@ -100,6 +101,19 @@ class ProblemData(Protocol):
     def min_groups(self) -> int | None: ...
     @property
     def max_groups(self) -> int | None: ...
+
+
+class BoundProblem(Protocol):
+    """What a certificate is about. requirements: each about the sensitive attributes that it means, which it names."""
+
+    @property
+    def table(self) -> TableData: ...
+    @property
+    def requirements(self) -> Any: ...
+    @property
+    def recoding(self) -> RecodingData: ...
+    @property
+    def suppressed_rows(self) -> SuppressedRows: ...
 
 
 @dataclass(frozen=True, eq=False)

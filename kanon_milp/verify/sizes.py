@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from kanon_milp.errors import InputError
-from kanon_milp.table import Table
+from kanon_milp.verify.original import Original
 from kanon_milp.verify.stated import K_ANONYMITY, exact, whole
 
 Value = str | None
@@ -56,7 +56,7 @@ class Demands:
     possible: bool
 
 
-def least_demands(requirements: Sequence[Mapping[str, Any]], table: Table, suppressed_rows: str) -> Demands:
+def least_demands(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> Demands:
     """What the requirements ask of a group at least; fully suppressed rows are exempt from k alone.
 
     requirements: as `kanon_milp.verify.stated` reads them. Raises InputError for what makes no sense for the table.
@@ -84,9 +84,9 @@ class _Rule:
     possible: bool = True
 
     @classmethod
-    def of(cls, requirement: Mapping[str, Any], table: Table) -> _Rule:
+    def of(cls, requirement: Mapping[str, Any], table: Original) -> _Rule:
         name = requirement["name"]
-        readers: dict[str, Callable[[Mapping[str, Any], Table], _Rule]] = {
+        readers: dict[str, Callable[[Mapping[str, Any], Original], _Rule]] = {
             K_ANONYMITY: _anonymous,
             "p_sensitivity": lambda r, table: _different(whole(r["p"]), [r["sensitive"]], table),
             "l_diversity": _diverse,
@@ -101,7 +101,7 @@ class _Rule:
             raise InputError(f"the parameters of {name} cannot be read") from None
 
 
-def _anonymous(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _anonymous(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """So many rows; where some of the quasi-identifiers are meant, rows of several groups can be alike in them."""
     if "quasi_identifiers" not in requirement:
         return _Rule(whole(requirement["k"]))
@@ -110,7 +110,7 @@ def _anonymous(requirement: Mapping[str, Any], table: Table) -> _Rule:
     return _Rule(1)
 
 
-def _different(number: int, attributes: Sequence[str], table: Table) -> _Rule:
+def _different(number: int, attributes: Sequence[str], table: Original) -> _Rule:
     """So many different values of each attribute."""
     counts = {name: _counts(name, table) for name in attributes}
     return _Rule(
@@ -132,7 +132,7 @@ def _within(shares: Mapping[Value, Fraction], attribute: str, counts: Counts) ->
     )
 
 
-def _diverse(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _diverse(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Frequency l-diversity is about shares of 1/l; the other forms need ⌈l⌉ different values."""
     number, sensitive = exact(requirement["l"]), requirement["sensitive"]
     if requirement["form"] != "frequency":
@@ -141,7 +141,7 @@ def _diverse(requirement: Mapping[str, Any], table: Table) -> _Rule:
     return _within(dict.fromkeys(counts, 1 / number), sensitive, counts)
 
 
-def _alpha(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _alpha(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Which values are meant is not written down, so only shares of all of them say something."""
     k, counts = whole(requirement["alpha_k"]), _counts(requirement["sensitive"], table)
     if "values" in requirement:
@@ -150,14 +150,14 @@ def _alpha(requirement: Mapping[str, Any], table: Table) -> _Rule:
     return _Rule(max(k, shares.size), shares.supplies, shares.possible)
 
 
-def _beta(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _beta(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Shares of 1+β times those of the whole table."""
     counts, factor = _counts(requirement["sensitive"], table), 1 + exact(requirement["beta"])
     shares = {value: factor * Fraction(rows, table.n) for value, rows in counts.items()}
     return _within(shares, requirement["sensitive"], counts)
 
 
-def _delta(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _delta(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Where an absent value is a violation, each must be there; the bounds on shares are not rational."""
     counts = _counts(requirement["sensitive"], table)
     return (
@@ -165,7 +165,7 @@ def _delta(requirement: Mapping[str, Any], table: Table) -> _Rule:
     )
 
 
-def _close(requirement: Mapping[str, Any], table: Table) -> _Rule:
+def _close(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Equal distance: a group of s rows shares at least (1-t)·s with the reference, Σ min(S_σ, s·r_σ/n).
 
     Whole numbers of rows nearest to s·r_σ/n are all ⌊s·r_σ/n⌋ and one more where the fractional part is largest; what
@@ -192,7 +192,7 @@ def _first(holds: Callable[[int], bool], n: int) -> int:
     return next((s for s in range(1, last + 1) if holds(s)), last)
 
 
-def _counts(attribute: object, table: Table) -> dict[Value, int]:
+def _counts(attribute: object, table: Original) -> dict[Value, int]:
     """Rows of each value of a sensitive attribute."""
     if attribute not in table.sensitive:
         raise ValueError
