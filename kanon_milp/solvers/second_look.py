@@ -3,14 +3,15 @@
 Solvers return wrong answers marked optimal or infeasible, most of them on small models, which presolve takes apart. So
 a small model is solved again: by HiGHS, which is always at hand and the fastest there, and without its presolve where
 HiGHS was the first. "Infeasible" is asked again for a while whatever the size. Where two solvers contradict each other,
-neither is believed; what is left is the better point.
+a third one is asked: what two of them say and no point refutes stands, and where no two agree, nobody is believed; what
+is left is the best point.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kanon_milp.errors import KanonError
@@ -35,6 +36,7 @@ SHORTEST = 0.5  # seconds for the second time, at most; more only where the firs
 CONFIRMATION = 30.0  # seconds to confirm "infeasible"
 _AT_HAND = ("highs", "scip", "cbc", "cpsat")  # the fastest first
 _HIGHS = ("highs", "pulp:HiGHS", "pulp:HiGHS_CMD")
+Look = tuple[SolverResult, Grid]  # an answer, and what its bound is worth in floating point
 
 
 def solve_checked(
@@ -57,16 +59,22 @@ def solve_checked(
     limit = _limit(first, model, options, time.perf_counter() - began)
     if limit is None or (interrupt is not None and interrupt.is_set()):
         return first
-    found = _other(adapter, options, model)
-    if found is None:
-        return first
-    other, extra = found
-    again = replace(options, time_limit=limit, log_file=None, node_limit=None, extra=extra)
-    try:
-        second = _usable(other.solve(model, again, start=first.x, interrupt=interrupt), model)
-    except KanonError:
-        return first  # it does not take the model, or is of no use
-    return _settled(first, second, grid, replace(grid, size=precision_size(other, model)))
+    looks = [(first, grid)]
+    for other, extra in _others(adapter, options, model):
+        left = limit if options.time_limit is None else min(limit, options.time_limit - time.perf_counter() + began)
+        if left <= 0:
+            break
+        again = replace(options, time_limit=left, log_file=None, node_limit=None, extra=extra)
+        try:
+            look = _usable(other.solve(model, again, start=first.x, interrupt=interrupt), model)
+        except KanonError:
+            continue  # it does not take the model, or is of no use
+        looks.append((look, replace(grid, size=precision_size(other, model))))
+        if len(looks) == 2 and not _contradict(looks):
+            return _agreed(first, look, grid, looks[1][1])
+        if len(looks) == 3:
+            break
+    return first if len(looks) == 1 else _decided(looks)
 
 
 def precision_size(adapter: SolverAdapter, model: LinearModel) -> float:
@@ -97,41 +105,74 @@ def _limit(first: SolverResult, model: LinearModel, options: SolverOptions, seco
     return limit if limit > 0 else None
 
 
-def _other(
+def _others(
     adapter: SolverAdapter, options: SolverOptions, model: LinearModel
-) -> tuple[SolverAdapter, dict[str, object]] | None:
-    """Who looks a second time, and in which setting."""
+) -> Iterator[tuple[SolverAdapter, dict[str, object]]]:
+    """Who looks again, in turn, and in which setting."""
     if adapter.name in _HIGHS:
         presolve = "on" if options.extra.get("presolve") == "off" else "off"
-        return get("highs"), {"presolve": presolve}
+        yield get("highs"), {"presolve": presolve}
     for name in _AT_HAND:
         other = get(name)
-        if name != adapter.name and other.availability() and takes(other, model):
-            return other, {}
-    return None
+        own = name == adapter.name or (name == "highs" and adapter.name in _HIGHS)
+        if not own and other.availability() and takes(other, model):
+            yield other, {}
 
 
-def _settled(first: SolverResult, second: SolverResult, grid: Grid, other_grid: Grid) -> SolverResult:
-    """What is left of the first claim after the second."""
+def _best(looks: Sequence[Look]) -> SolverResult | None:
+    """The answer with the best point."""
+    return min((look for look, _ in looks if look.x is not None), key=lambda look: look.objective or 0.0, default=None)
+
+
+def _refuted(look: SolverResult, grid: Grid, best: SolverResult | None) -> bool:
+    """Whether a point is better than what this answer says is possible."""
+    if best is None or best.objective is None:
+        return False
+    return look.stop_reason is StopReason.INFEASIBLE or grid.contradicts(best.objective, grid.safe(look.bound))
+
+
+def _contradict(looks: Sequence[Look]) -> bool:
+    best = _best(looks)
+    return any(_refuted(look, grid, best) for look, grid in looks)
+
+
+def _agreed(first: SolverResult, second: SolverResult, grid: Grid, other_grid: Grid) -> SolverResult:
+    """The first answer, with the better point of two that do not contradict each other."""
     better = first
-    if second.x is not None and (first.x is None or _less(second.objective, first.objective)):
+    if second.x is not None and first.x is not None and _less(second.objective, first.objective):
         better = replace(first, x=second.x, objective=second.objective)
-    claim, other = grid.safe(first.bound), other_grid.safe(second.bound)
-    impossible = (StopReason.INFEASIBLE in (first.stop_reason, second.stop_reason)) and better.x is not None
-    too_high = better.objective is not None and any(grid.contradicts(better.objective, b) for b in (claim, other))
-    if impossible or too_high:
-        message = (
-            f"{first.solver} ({first.stop_reason.value}) and a second look by {second.solver} "
-            f"({second.stop_reason.value}) contradict each other: the better table is kept, and neither is believed"
-        )
-        return replace(better, stop_reason=StopReason.ERROR, bound=None, message=message, backed_by=())
-    if first.x is None:
-        better = first  # it stopped before it had any
     if first.stop_reason is StopReason.INFEASIBLE:
         agreed = second.stop_reason is StopReason.INFEASIBLE
     else:
+        claim, other = grid.safe(first.bound), other_grid.safe(second.bound)
         agreed = claim is not None and other is not None and other >= claim
     return replace(better, backed_by=("solver", "second look")) if agreed else better
+
+
+def _decided(looks: Sequence[Look]) -> SolverResult:
+    """What is left where the first two contradict each other: what two others say, if no point refutes it."""
+    first, best = looks[0][0], _best(looks)
+    said = " and ".join(f"{look.solver} ({look.stop_reason.value})" for look, _ in looks[:2])
+    x, objective = (None, None) if best is None else (best.x, best.objective)
+    standing = [(look, grid.safe(look.bound)) for look, grid in looks[1:] if not _refuted(look, grid, best)]
+    bounds = [(look, bound) for look, bound in standing if bound is not None]
+    if len(bounds) == 2 and best is not None and _refuted(*looks[0], best):
+        bound = min(bounds, key=lambda each: each[1])[0].bound
+        message = f"{said} contradict each other; {looks[2][0].solver} agrees with the second, which a table confirms"
+        reason = min((look.stop_reason for look, _ in bounds), key=lambda each: each is StopReason.OPTIMAL)
+        return replace(
+            first,
+            stop_reason=reason,
+            x=x,
+            objective=objective,
+            bound=bound,
+            message=message,
+            backed_by=("second look",),
+        )
+    message = f"{said} contradict each other: the better table is kept, and neither is believed"
+    return replace(
+        first, stop_reason=StopReason.ERROR, x=x, objective=objective, bound=None, message=message, backed_by=()
+    )
 
 
 def _less(a: float | None, b: float | None) -> bool:
