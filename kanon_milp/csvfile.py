@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -52,7 +53,9 @@ def without_text(frame: pl.DataFrame) -> list[str]:
 
 def csv_text(frame: pl.DataFrame, delimiter: str) -> str:
     """A frame as CSV: missing values as nothing, empty text as \"\", quotes only where needed."""
-    return frame.select(text_of(series) for series in frame).write_csv(separator=delimiter)
+    # without its name: methods of a series called ^a.*$ would read that as a pattern
+    columns = {series.name: text_of(series.alias("")) for series in frame}
+    return pl.DataFrame(columns).write_csv(separator=delimiter)
 
 
 def read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
@@ -62,7 +65,8 @@ def read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
         if fmt.encoding.lower() in UTF8:
             raw.decode("utf-8")  # the CSV reader would pass some faults on
         else:
-            raw = raw.decode(fmt.encoding).encode("utf-8")
+            # incrementally, as then UTF-16 and UTF-32 without a mark of their byte order are refused, not guessed
+            raw = codecs.getincrementaldecoder(fmt.encoding)().decode(raw, final=True).encode("utf-8")
     except UnicodeError:
         raise _wrong_encoding(path, fmt) from None
     raw, stand_in = _without_bare_returns(raw)

@@ -5,14 +5,20 @@ from __future__ import annotations
 
 import json
 import numbers
+import re
 import unicodedata
+
+LONG_WORD = re.compile(r"\S{256,}")
+LONGEST = 3_000  # characters of a message
 
 
 class KanonError(Exception):
-    """Base of every error that this package raises on purpose. Its text is one `printable` line."""
+    """Base of every error that this package raises on purpose. Its text is one `printable` line of readable length."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        # names of columns, keys and files may be of any length
+        text = LONG_WORD.sub(lambda word: f"{word[0][:100]}...{word[0][-50:]}", printable(super().__str__()))
+        return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 class InputError(KanonError):

@@ -72,8 +72,11 @@ def check_target(path: Path) -> None:
 def check_folder(folder: Path, names: Iterable[str] = ()) -> None:
     """Raise InputError if files of these names could not be written to the folder; creates nothing."""
     nearest = folder
-    while not nearest.exists() and nearest != nearest.parent:
-        nearest = nearest.parent
+    try:
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+    except OSError as error:  # such as a name that is too long
+        raise InputError(f"{folder}: cannot be an output folder ({error.strerror})") from None
     if not nearest.is_dir():
         raise InputError(f"{folder}: cannot be an output folder: {nearest} is a file")
     if not os.access(nearest, os.R_OK | os.W_OK | os.X_OK):
@@ -110,7 +113,10 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _is_real_folder(path: Path) -> bool:

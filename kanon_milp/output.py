@@ -39,7 +39,7 @@ def check_output(problem: Problem, folder: Path) -> str:
     """
     check_folder(folder, FILES)
     table = problem.table
-    unwritable = without_text(as_polars(table.frame.select(table.released_columns)))
+    unwritable = without_text(as_polars(table.frame[table.released_columns]))
     if not unwritable:
         _check_encoding(problem)
         return ""
@@ -138,7 +138,7 @@ def _check_encoding(problem: Problem) -> None:
             raise InputError(f'{hierarchy.source}: a label of column "{name}" is not in {where}; use another label')
     if table.kind != "CSV":
         try:
-            _encoded(as_polars(table.frame.select(table.released_columns)), table)
+            _encoded(as_polars(table.frame[table.released_columns]), table)
         except UnicodeEncodeError:
             raise InputError(f"{table.source}: not all of its text is in {table.csv.encoding}; use utf-8") from None
 

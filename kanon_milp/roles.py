@@ -111,7 +111,7 @@ def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str],
     What stands in the first line of a file without a header are cells, so column names are not listed: only one that is
     near to what was asked for, and none where the first line looks like data.
     """
-    text = f'{source}: there is no column "{name[:60]}" ({role})'
+    text = f'{source}: there is no column "{name}" ({role})'
     hint = another_delimiter(columns)
     if hint:
         return InputError(text + hint)

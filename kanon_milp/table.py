@@ -31,7 +31,6 @@ from kanon_milp.roles import Names, Roles, warning
 Missing = Literal["value", "error"]
 FileKind = Literal["CSV", "parquet", "arrow"]
 SYMBOL = "*"
-SHOWN_NAME = 60  # characters of a name that is no column, encoding or file
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -51,8 +50,7 @@ class CsvFormat:
         try:
             "".encode(text(self.encoding, "encoding"))
         except (LookupError, ValueError):
-            shown = self.encoding[:SHOWN_NAME]
-            raise InputError(f'unknown encoding "{shown}"; try utf-8, latin-1 or cp1252') from None
+            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +189,7 @@ class Table:
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
             replace = [nw.maybe_set_index(series, index=index) for series in replace]
-        released = self.frame.with_columns(*replace).select(self.released_columns)
+        released = self.frame.with_columns(*replace)[self.released_columns]
         if not self.own_names:
             return released.to_native()
         return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)

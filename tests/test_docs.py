@@ -45,8 +45,8 @@ def test_the_printed_output_is_what_comes_out(
 
 def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     diseases = ("flu", "cold", "ache")
-    rows = "\n".join(f"{100 + i // 4},{30 + i % 5},{'fm'[i % 2]},{diseases[i % 3]}" for i in range(40))
-    (tmp_path / "people.csv").write_text(f"zip,age,sex,disease\n{rows}\n")
+    rows = "\n".join(f"P{i},{100 + i // 4},{30 + i % 5},{'fm'[i % 2]},{diseases[i % 3]},{i % 2}" for i in range(40))
+    (tmp_path / "people.csv").write_text(f"name,zip,age,sex,disease,ward\n{rows}\n")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for example in blocks(ROOT / "README.md", "python"):

@@ -61,6 +61,11 @@ def one_line(done: CompletedProcess[str], said: str, code: int = 2) -> None:
     assert said in done.stderr
 
 
+def without_warnings(done: CompletedProcess[str]) -> str:
+    """What is on standard error but for columns without a role."""
+    return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("warning: "))
+
+
 @pytest.mark.parametrize(
     ("names", "symbol"),
     [
@@ -79,7 +84,7 @@ def test_names_are_taken_as_they_stand(guarded: Command, tmp_path: Path, names: 
     of = ("--qi", ",".join(names[:2]) if names[1] else f'"{names[0]}",""', "--sensitive", names[2])
     asked = (*of, "--k", 2, "--p", 2, "--symbol", symbol)
     done = guarded("solve", "--data", path, *asked, "--out", out, "--show", "--certificate", tmp_path / "c.json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, without_warnings(done)) == (0, "")
     with (out / "anonymized.csv").open(newline="") as file:
         released = list(csv.reader(file))
     assert released == [names, *([one, two if two == "2" else symbol, s] for one, two, s in rows)]
@@ -130,7 +135,7 @@ def test_a_name_with_a_pattern_meets_every_requirement_and_recoding() -> None:
         ("--k", "9" * 30, "is larger than the number of rows"),
         ("--threads", "9" * 20, "threads must be at most"),
         ("--seed", "9" * 20, "seed must be at most"),
-        ("--node-limit", "-4", "node_limit must be at least 1, found -4"),
+        ("--node-limit", "-4", "the node limit must be at least 0, found -4"),
         ("--time-limit", "nan", "the time limit must be a positive number"),
         ("--gap", "nan", "the gap must be at least 0"),
         ("--encoding", "undefined", 'unknown encoding "undefined"'),
@@ -166,7 +171,7 @@ def test_a_limit_that_is_none_is_taken(guarded: Command, people: Path, tmp_path:
     done = guarded(
         "solve", "--data", people, "--qi", "a,b", "--k", 2, option, value, "--json", "--out", tmp_path / "out"
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, without_warnings(done)) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,7 @@ def test_encodings(guarded: Command, tmp_path: Path, encoding: str) -> None:
     path.write_text("größe,b\nä,2\nä,2\nö,3\n", encoding=encoding)
     for command in (("solve", "--data", path, "--k", 3), ("compress", path)):
         done = guarded(*command, "--qi", "größe,b", "--encoding", encoding)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, without_warnings(done)) == (0, "")
 
 
 def test_a_field_of_the_header_may_be_too_long(guarded: Command, tmp_path: Path) -> None:
@@ -225,7 +230,7 @@ def test_model_files_that_nobody_means_are_refused(guarded: Command, people: Pat
 
 def test_more_groups_than_rows_are_infeasible(guarded: Command, people: Path) -> None:
     done = guarded("solve", "--data", people, "--qi", "a,b", "--k", 2, "--min-groups", "9" * 25)
-    assert (done.returncode, done.stderr) == (3, "")
+    assert (done.returncode, without_warnings(done)) == (3, "")
     assert "is larger than the number of rows" in " ".join(done.stdout.split())
 
 
@@ -272,6 +277,6 @@ def test_a_table_may_be_very_wide(guarded: Command, tmp_path: Path) -> None:
     rows = (",".join(draw.choice("ab") for _ in names) for _ in range(10))
     path.write_text("\n".join([",".join(names), *rows]) + "\n")
     done = guarded("solve", "--data", path, "--qi", "c0,c1,c2", "--k", 2, "--out", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, without_warnings(done)) == (0, "")
     everything = ("solve", "--data", path, "--qi", ",".join(names), "--k", 2)
     one_line(guarded(*everything), "more than 1,048,576 level vectors are possible")

@@ -205,7 +205,7 @@ def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
     t, distance = exact(requirement.t, "t"), ground(requirement.distance, "t-closeness: distance")
 
     def rule(name: str) -> Rule:
-        values = table.keys[name].unique().sort(nulls_last=True).to_list()
+        values = table.keys[name].alias("").unique().sort(nulls_last=True).to_list()
         geometry = distance.over(values, f'{table.source}: column "{name}"')
         parameters = {"t": t, "distance": distance.name, "form": requirement.form, "sensitive": name}
         return ValueRule(
