@@ -299,8 +299,9 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
     )
     satisfied = not complaint(model, x)
     if reason is StopReason.OPTIMAL:
-        if not satisfied:
-            raise SolverError(f"{solver} says optimal, but its point does not satisfy the model")
+        if not satisfied:  # a text file with eight digits was between
+            message = f"{solver} says optimal, but its point does not satisfy the model"
+            return Outcome(StopReason.ERROR, None, None, message)
         return Outcome(reason, x, None)
     message = "" if stopped else f"{solver} ended early: {pulp.LpStatus[problem.status]}"
     return Outcome(stopped or StopReason.ERROR, x if satisfied else None, None, message)
