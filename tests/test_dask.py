@@ -94,6 +94,7 @@ def test_a_lost_worker_is_made_up_for(data_folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="process groups")
+@pytest.mark.slow
 def test_a_dead_scheduler_leaves_the_search_to_this_process(data_folder: Path, tmp_path: Path) -> None:
     script = tmp_path / "cluster.py"
     script.write_text(
@@ -116,6 +117,7 @@ def test_a_dead_scheduler_leaves_the_search_to_this_process(data_folder: Path, t
     assert "the Dask cluster was lost; the rest was done in one process" in result.message
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_reached_is_one_clear_error(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b\n" + "\n".join(f"{i % 3},{i % 5}" for i in range(60)) + "\n")

@@ -21,7 +21,7 @@ TABLES: dict[str, tuple[int, int, int, list[str]]] = {
     "candidates": (3_000, 15, 3, []),  # enumerated and reduced for long
     "search": (2_000, 8, 4, ["--threads", "2"]),  # processes that have to end too
 }
-MOMENTS = {"quick": (0.0, 0.4, 1.2), "solver": (3.0,), "build": (3.0, 6.0), "candidates": (2.5,), "search": (4.0,)}
+MOMENTS = {"quick": (0.0, 0.4, 1.2), "solver": (3.0,), "build": (3.0,), "candidates": (2.5,), "search": (4.0,)}
 
 
 @pytest.mark.parametrize(("table", "seconds"), [(table, moment) for table, all_ in MOMENTS.items() for moment in all_])

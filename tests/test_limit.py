@@ -57,6 +57,7 @@ def test_no_phase_exceeds_the_limit_and_a_table_is_kept(asked: km.Problem, limit
     assert result.bound is None or result.bound <= result.objective
 
 
+@pytest.mark.slow
 def test_a_wrong_estimate_does_not_make_it_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is begun because it was thought to be quick is ended as well."""
     monkeypatch.setattr(memory, "PAIR_SECONDS", 0.0)
@@ -134,7 +135,7 @@ def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
         with pytest.raises(Over):
             limit.call(_for_ever)
         assert time.perf_counter() - began < 5
-    for _ in range(200):  # around the very end
+    for _ in range(60):  # around the very end
         limit = Limit(time.perf_counter() + 0.06)
         try:
             limit.call(time.sleep, 0.0595)

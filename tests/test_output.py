@@ -229,7 +229,9 @@ def test_what_the_encoding_lacks_is_found_before_solving(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes")
-@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "toml"])
+@pytest.mark.parametrize(
+    "kind", ["csv", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("parquet", "arrow", "toml"))]
+)
 def test_file_names_need_not_be_text(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / os.fsdecode(b"gr\xfc\xdfe")
     folder.mkdir()

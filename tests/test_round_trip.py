@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from command_line import run
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,10 +93,10 @@ def solve_and_verify(path: Path, roles: tuple[str, ...]) -> Path:
     return out
 
 
-@pytest.mark.parametrize("role", ["quasi-identifier", "sensitive", "other"])
+@pytest.mark.parametrize("role", ["quasi-identifier", pytest.param("sensitive", marks=pytest.mark.slow), "other"])
 @pytest.mark.parametrize("kind", SCALARS)
 def test_every_type_comes_back_from_columnar_files(kind: str, role: str) -> None:
-    @settings(max_examples=4, deadline=None, derandomize=True)
+    @settings(max_examples=examples(4, 2), deadline=None, derandomize=True)
     @given(series=SCALARS[kind], suffix=st.sampled_from(["parquet", "arrow"]))
     def check(series: pl.Series, suffix: str) -> None:
         frame = pl.DataFrame({"q": [1, 1, 2, 3], "c": series})
@@ -120,7 +121,7 @@ def test_every_type_comes_back_from_columnar_files(kind: str, role: str) -> None
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
-    @settings(max_examples=4, deadline=None, derandomize=True)
+    @settings(max_examples=examples(4, 2), deadline=None, derandomize=True)
     @given(series=OTHERS[kind])
     def check(series: pl.Series) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +133,7 @@ def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
     check()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 15), deadline=None, derandomize=True)
 @given(
     names=NAMES,
     rows=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=2, max_size=5),
