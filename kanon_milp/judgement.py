@@ -113,7 +113,8 @@ def judge(
 ) -> Verdict:
     """Optimal only where incumbent and bound meet and the verifier agrees."""
     if objective is None or not report.ok:
-        return Verdict("error", "none", bound, "the verifier refuses the table")
+        why = "; ".join(report.violations[:3]) or "its loss cannot be told"
+        return Verdict("error", "none", bound, f"the verifier refuses the table: {why}")
     reached, proven = scale.to_model(objective), None if bound.value is None else scale.to_model(bound.value)
     if scale.grid.contradicts(reached, proven):
         said = "the verified table is better than the bound that is claimed; the bound is discarded"

@@ -10,8 +10,12 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, Literal, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 BAD_INPUT, NO_TABLE = 2, 5
 INTERRUPTED = "interrupted before there was a result\n"
@@ -72,8 +76,8 @@ def command_line() -> int:
     except SolverError as error:
         sys.stderr.write(f"error: {error}\n")
         return NO_TABLE
-    except Interrupted:
-        sys.stderr.write(INTERRUPTED)
+    except Interrupted as error:
+        sys.stderr.write(str(error) or INTERRUPTED)
         return NO_TABLE
     return 0
 
@@ -82,18 +86,63 @@ class Interrupted(BaseException):
     """A command was interrupted; typer would make an exit code of its own of a KeyboardInterrupt."""
 
 
+class _Tolerant(io.BufferedIOBase):
+    """Standard output that remembers a fault instead of raising it.
+
+    That nobody reads on, or that a disk is full, changes nothing about a table that is written.
+    """
+
+    def __init__(self, buffer: BinaryIO) -> None:
+        self._buffer = buffer
+        self.fault: OSError | None = None
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def fileno(self) -> int:
+        """The number of what is written to."""
+        return self._buffer.fileno()
+
+    def isatty(self) -> bool:
+        """Whether a person reads."""
+        return self._buffer.isatty()
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write as long as it goes."""
+        if self.fault is None:
+            self._try(lambda: self._buffer.write(data))
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """Flush as long as it goes."""
+        if self.fault is None:
+            self._try(self._buffer.flush)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except OSError as error:
+            self.fault = error
+
+
 def main() -> NoReturn:
     """Entry point. It leaves without what Python does at its end: a solver that was left behind may be at work in a
     thread, and would bring the process down, and a signal would be taken for one that kills."""
     signals.install()
+    output = _Tolerant(sys.stdout.buffer)
+    sys.stdout = io.TextIOWrapper(output, encoding=sys.stdout.encoding, line_buffering=output.isatty())
     code = command_line()
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has enough
-        pass
-    except OSError as error:
-        code = BAD_INPUT
-        sys.stderr.write(f"error: cannot write to the standard output: {error.strerror or error}\n")
+    sys.stdout.flush()
+    if output.fault is not None and not isinstance(output.fault, BrokenPipeError):  # else whoever reads has enough
+        what = output.fault.strerror or output.fault
+        sys.stderr.write(
+            f"error: the standard output cannot be written ({what}); all files that were asked for are there\n"
+        )
     with contextlib.suppress(OSError):
         sys.stderr.flush()
+    finalizers = sys.modules.get("multiprocessing.util")
+    if finalizers is not None:  # semaphores of processes that were ended
+        with contextlib.suppress(Exception):
+            finalizers._run_finalizers()
     os._exit(code)

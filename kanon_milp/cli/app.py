@@ -21,8 +21,8 @@ class _Commands(typer.core.TyperGroup):
         signals.answer = "raise"
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Interrupted from None
+        except KeyboardInterrupt as error:
+            raise Interrupted(*error.args) from None
         finally:
             signals.answer = "ignore"
 

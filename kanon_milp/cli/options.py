@@ -113,6 +113,10 @@ def privacy(
         "beta": {"beta": beta},
         "delta": {"delta": delta},
     }
+    if l is None and l_form != "frequency":
+        raise InputError("--l-form says how --l is meant; name --l too")
+    if t is None and distance != "equal":
+        raise InputError("--distance says how --t is meant; name --t too")
     found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
     if required and not found:
         raise InputError("name what each group must have: --k 5")
@@ -137,5 +141,7 @@ def weights(entries: list[str] | None) -> dict[str, str]:
         name, equals, value = entry.rpartition("=")
         if not equals:
             raise InputError("a weight is COLUMN=NUMBER, as in --weight age=2")
+        if name in found:
+            raise InputError(f'--weight names column "{name}" twice')
         found[name] = value
     return found

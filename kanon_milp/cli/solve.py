@@ -16,7 +16,9 @@ from kanon_milp.result import UNVERIFIED, Result
 from kanon_milp.run import MethodName
 from kanon_milp.signals import ctrl_c_sets
 from kanon_milp.solve import solve as solve_problem
-from kanon_milp.table import read_table
+from kanon_milp.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+
+TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
 
 def solve(
@@ -95,9 +97,13 @@ def solve(
     proof
     of optimality; 5 no table within the limit; 6 verification failed.
     """
+    if json and show:
+        raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     chosen: dict[str, Any] = {}
     read: modelfile.ModelFile | None = None
     if model is not None:
+        if model.suffix.lower() in TABLES:
+            raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
         own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         if any(value is not None for value in own):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
@@ -155,7 +161,7 @@ def solve(
     }
     chosen.update({key: value for key, value in given.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
-    with ctrl_c_sets(None) as stop:
+    with ctrl_c_sets(None, told=True) as stop:
         with display.live(adapter.name, enabled=not (quiet or json)) as line:
             result = solve_problem(
                 problem,

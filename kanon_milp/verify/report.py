@@ -129,7 +129,9 @@ class Report:
         cost = "undefined" if self.cost is None else str(self.cost)
         mean = float(self.mean_group)
         lines = [
-            "verified" if self.ok else f"NOT verified: {len(self.violations)} violations",
+            ("verified" if self.privacy else "consistent with the original; no requirement was checked")
+            if self.ok
+            else f"NOT verified: {len(self.violations)} violations",
             *(f"  - {violation}" for violation in self.violations),
             f"rows {self.n}, quasi-identifiers {self.m}, groups {self.groups} "
             f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",

@@ -1,0 +1,72 @@
+"""Standard output that nobody reads, or that cannot be written, and what a person types first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+TABLE = "a,b\n1,2\n1,3\n1,2\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def command(table: Path, *more: str, stdout: str) -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(table), "--qi", "a,b", "--k", "2", *more]
+    with Path(stdout).open("w") as file:
+        return subprocess.run(given, stdout=file, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_full_standard_output_is_one_line_and_the_files_are_there(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = command(table, "--out", str(out), stdout="/dev/full")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert "the standard output cannot be written" in done.stderr
+    assert (out / "anonymized.csv").exists()
+
+
+def test_a_closed_pipe_is_no_error(table: Path) -> None:
+    given = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(table), "--qi", "a,b", "--k", "2", "--json"]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(120) == 0
+
+
+def test_without_a_requirement_nothing_is_called_verified(table: Path) -> None:
+    done = run("verify", table, "--original", table, "--qi", "a,b")
+    assert done.returncode == 0
+    assert done.stdout.startswith("consistent with the original; no requirement was checked")
+    assert run("verify", table, "--original", table, "--qi", "a,b", "--k", 1).stdout.startswith("verified")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--k", 2, "--l-form", "distinct"), "name --l too"),
+        (("--k", 2, "--distance", "numeric"), "name --t too"),
+        (("--k", 2, "--json", "--show"), "choose one of them"),
+        (("--k", 2, "--weight", "a=1", "--weight", "a=2"), 'names column "a" twice'),
+    ],
+)
+def test_options_without_effect_are_refused(table: Path, options: tuple[object, ...], said: str) -> None:
+    done = run("solve", "--data", table, "--qi", "a,b", *options)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_table_in_the_place_of_a_model_file_is_told(table: Path) -> None:
+    for more in ((), ("--qi", "a", "--k", 2)):
+        done = run("solve", table, *more)
+        assert (done.returncode, f"write --data {table}" in done.stderr) == (2, True), done.stderr
