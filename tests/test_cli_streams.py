@@ -70,3 +70,29 @@ def test_a_table_in_the_place_of_a_model_file_is_told(table: Path) -> None:
     for more in ((), ("--qi", "a", "--k", 2)):
         done = run("solve", table, *more)
         assert (done.returncode, f"write --data {table}" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_closed_standard_output_or_error_is_no_error(table: Path, tmp_path: Path) -> None:
+    for number, closed in enumerate((">&-", "2>&-", ">&- 2>&-")):
+        out = tmp_path / f"out{number}"
+        asked = f'"{sys.executable}" -m kanon_milp solve --data "{table}" --qi a,b --k 2 --out "{out}" {closed}'
+        done = subprocess.run(asked, shell=True, capture_output=True, text=True, check=False, timeout=120)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done
+        assert (out / "result.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_certificate_that_cannot_be_written_leaves_nothing(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = run("solve", "--data", table, "--qi", "a,b", "--k", 2, "--out", out, "--certificate", "/dev/full")
+    assert done.returncode == 2
+    assert not out.exists()
+
+
+def test_a_certificate_of_an_earlier_run_does_not_stand_beside_an_infeasible_one(table: Path, tmp_path: Path) -> None:
+    out, proof = tmp_path / "out", tmp_path / "c.json"
+    asked = ("solve", "--data", table, "--qi", "a,b", "--out", out, "--certificate", proof)
+    assert run(*asked, "--k", 2).returncode == 0
+    assert proof.exists()
+    assert run(*asked, "--k", 3, "--min-groups", 3).returncode == 3
+    assert not proof.exists()

@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, BinaryIO, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -92,8 +92,8 @@ class _Tolerant(io.BufferedIOBase):
     That nobody reads on, or that a disk is full, changes nothing about a table that is written.
     """
 
-    def __init__(self, buffer: BinaryIO) -> None:
-        self._buffer = buffer
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._buffer = stream, stream.buffer  # a stream that nobody holds is closed
         self.fault: OSError | None = None
 
     def writable(self) -> bool:
@@ -130,7 +130,9 @@ def main() -> NoReturn:
     """Entry point. It leaves without what Python does at its end: a solver that was left behind may be at work in a
     thread, and would bring the process down, and a signal would be taken for one that kills."""
     signals.install()
-    output = _Tolerant(sys.stdout.buffer)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (closed by whoever began the process)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    output = _Tolerant(sys.stdout)
     sys.stdout = io.TextIOWrapper(output, encoding=sys.stdout.encoding, line_buffering=output.isatty())
     code = command_line()
     sys.stdout.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from kanon_milp.run import MethodName
 from kanon_milp.signals import ctrl_c_sets
 from kanon_milp.solve import solve as solve_problem
 from kanon_milp.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import Certificate
 
 TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
@@ -172,32 +175,48 @@ def solve(
                 interrupt=stop,
                 **chosen,
             )
-        described = result.as_dict() if out is None else output.write_result(result, out)
-        if certificate is not None and result.proof == "infeasible":
-            display.say("no certificate: there is no table whose loss could be bounded", err=True)
-            certificate = None
-        elif certificate is not None:
-            result.certificate.write(certificate)
-        searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
-        if searching and result.solver.method == "milp" and not quiet:
-            options_named = " and ".join(searching)
-            display.say(
-                f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
-            )
-        if json:
-            display.print_json(described)
-        elif not quiet:
-            display.show_result(result, title, out, certificate)
-            if show and result.table is not None:
-                display.show_groups(result)
-        if stop.is_set():
-            display.say(f"interrupted: {_what_is_left(result)}", err=True)
-        wrong = "" if read is None else read.contradiction(result)
-        if wrong:
-            display.say(f"error: {wrong}", err=True)
-        signals.answer = "ignore"
+        proof = None if certificate is None or result.proof == "infeasible" else result.certificate
+        signals.answer = "ignore"  # what was found is written now, whoever asks again
+    described = _written(result, out, certificate, proof)
+    if certificate is not None and proof is None:
+        display.say("no certificate: there is no table whose loss could be bounded", err=True)
+        certificate = None
+    searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
+    if searching and result.solver.method == "milp" and not quiet:
+        options_named = " and ".join(searching)
+        display.say(
+            f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+        )
+    if json:
+        display.print_json(described)
+    elif not quiet:
+        display.show_result(result, title, out, certificate)
+        if show and result.table is not None:
+            display.show_groups(result)
+    if stop.is_set():
+        display.say(f"interrupted: {_what_is_left(result)}", err=True)
+    wrong = "" if read is None else read.contradiction(result)
+    if wrong:
+        display.say(f"error: {wrong}", err=True)
     refuted = wrong and (result.is_optimal or result.proof == "infeasible")
     raise typer.Exit(UNVERIFIED if refuted else result.exit_code)
+
+
+def _written(result: Result, out: Path | None, certificate: Path | None, proof: Certificate | None) -> dict[str, Any]:
+    """Write what was asked for, and return the object of result.json. Where the folder cannot be written, there is no
+    certificate either, nor one of an earlier run where this one has none."""
+    if certificate is not None and proof is None:
+        certificate.unlink(missing_ok=True)
+    elif certificate is not None and proof is not None:
+        proof.write(certificate)
+    if out is None:
+        return result.as_dict()
+    try:
+        return output.write_result(result, out)
+    except InputError:
+        if certificate is not None and certificate.is_file():
+            certificate.unlink()
+        raise
 
 
 def _what_is_left(result: Result) -> str:
