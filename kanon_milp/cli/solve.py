@@ -208,6 +208,8 @@ def _written(result: Result, out: Path | None, certificate: Path | None, proof: 
     if certificate is not None and proof is None:
         certificate.unlink(missing_ok=True)
     elif certificate is not None and proof is not None:
+        if certificate.parent == out:
+            out.mkdir(parents=True, exist_ok=True)
         proof.write(certificate)
     if out is None:
         return result.as_dict()
