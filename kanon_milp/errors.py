@@ -39,7 +39,7 @@ class KanonWarning(UserWarning):
 
 
 class RoleWarning(KanonWarning):
-    """Columns without a role are about to be released."""
+    """Columns without a role are about to be released, or names of columns look like data."""
 
 
 def printable(text: object) -> str:
@@ -67,16 +67,26 @@ def kind_of(value: object) -> str:
     if isinstance(value, str):
         if not value:
             return "empty text"
-        plural = "" if len(value) == 1 else "s"
-        return f"text of {len(value)} character{plural}"
+        return f"text of {counted(len(value), 'character')}"
     return type(value).__name__
 
 
+def counted(number: int, word: str) -> str:
+    """Such as "1 field" and "2,000 fields"."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def nearest(word: str, known: list[str]) -> str:
-    """Return ' (did you mean "x"?)' for the known word nearest to `word`, or an empty text."""
+    """Return ' (did you mean "x"?)' for the known word nearest to `word`, or an empty text.
+
+    Nearest of all is one that differs in blanks around it or in capital letters only.
+    """
     import difflib
 
-    close = difflib.get_close_matches(word, known, n=1)
+    def bare(text: str) -> str:
+        return text.strip().casefold()
+
+    close = [each for each in known if bare(each) == bare(word)] or difflib.get_close_matches(word, known, n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 

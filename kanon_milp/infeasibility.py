@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.instance import Instance, whole_table
 from kanon_milp.privacy import Group, Requirement
+from kanon_milp.privacy.base import satisfies
 from kanon_milp.problem import Problem
 from kanon_milp.recoding import describe_vector
 from kanon_milp.rowtypes import RowTypes
@@ -41,7 +42,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
     counts = whole_table(types)
     whole: Group = replace(counts, whole=counts)
     for requirement in problem.requirements:
-        if not requirement.merge_closed or requirement.holds(whole):
+        if not requirement.merge_closed or satisfies(requirement, whole):
             continue
         short = requirement.shortfall(whole)
         because = ""

@@ -12,6 +12,7 @@ from kanon_milp.arguments import listed, one_of, text, whole_number, wrong
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.privacy import Requirement
+from kanon_milp.privacy.base import bound_to
 from kanon_milp.recoding import Recoding, Suppression
 from kanon_milp.table import Table
 
@@ -57,7 +58,7 @@ class Problem:
         text(self.name, "name of the problem")
         asked = _listed(self.privacy)
         object.__setattr__(self, "privacy", asked)
-        bound = tuple(each for requirement in asked for each in requirement.bind(self.table))
+        bound = tuple(each for requirement in asked for each in bound_to(self.table, requirement))
         object.__setattr__(self, "requirements", bound)
         for what, value, known in (
             ("objective", self.objective, OBJECTIVES),

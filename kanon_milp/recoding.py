@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ class PatternMask:
 
         The delimiter is the file's own: a comma, semicolon, tab or |.
         """
-        frame = read_side_frame(file_path(path, "file of a pattern mask"), encoding, _are_patterns)
+        frame = read_side_frame(file_path(path, "file of a pattern mask"), encoding, partial(_are_patterns, path))
         rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
         return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
 
@@ -316,9 +317,17 @@ def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
     raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
 
 
-def _are_patterns(rows: list[list[str]]) -> bool:
-    """Whether these can be the rows of a mask file, the header first."""
-    return all(cell in (*KEEP, *SUPPRESS) or cell.isdigit() for row in rows[1:] for cell in row)
+def _are_patterns(path: str | Path, rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a mask file, the header first. Raises InputError where there is no header, or
+    nothing else."""
+    header, *patterns = ([cell in (*KEEP, *SUPPRESS) or cell.isdigit() for cell in row] for row in rows)
+    no_header = len(header) > 1 and all(header) and not all(cell.isdigit() for cell in rows[0])
+    if no_header or (not patterns and rows != [[""]]):
+        raise InputError(
+            f"{path}: the first line of a mask file must be a header that names the quasi-identifiers, and each "
+            "following line is a pattern"
+        )
+    return bool(patterns) and all(map(all, patterns))
 
 
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:

@@ -10,12 +10,13 @@ from typing import Any
 import narwhals as nw
 
 from kanon_milp.arguments import column_names
-from kanon_milp.errors import InputError, nearest, printable
+from kanon_milp.errors import InputError, counted, nearest, printable
 
 Names = Sequence[str] | str | None
 
 NEARLY_UNIQUE = 0.9  # share of distinct values from which on a column is named as a likely identifier
 SHOWN = 10  # columns named in a message
+HEADER_ROW = "has the file a header row?"
 DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
 SEPARATORS = {";": '";"', "\t": "a tab (in a shell: $'\\t')", "|": '"|"', ",": '","'}
 
@@ -81,20 +82,29 @@ class Roles:
         return [name for name in columns if name not in named]
 
 
-def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> str:
+def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header: Sequence[str]) -> str:
     """One line that names columns without a role, and with their share of distinct values those that tell rows apart.
 
-    Never a cell: only the names of columns.
+    Never a cell: only the names of columns, and of these only the number where the header looks like data. header: the
+    names that were text. Empty where all columns have a role and nothing else is to be said.
     """
+    doubt = ""
+    if any(name.strip() and DATA.fullmatch(name) for name in header):
+        doubt = f"the first row looks like data; {HEADER_ROW}"
+    if not names:
+        return printable(f"{source}: {doubt}") if doubt else ""
     shares = {name: _distinct_share(frame, name) for name in names}
     unique = sorted((name for name in names if shares[name] >= NEARLY_UNIQUE), key=lambda name: -shares[name])
     loud = ""
     if unique:
         told = _some([f"{name} ({_percent(shares[name])} distinct values)" for name in unique])
+        told = f"{len(unique)} of them" if doubt else told
         loud = f"; LIKELY IDENTIFIERS, since almost every row has a value of its own: {told}"
-    many = "1 column has no role and is" if len(names) == 1 else f"{len(names)} columns have no role and are"
+    verbs = ("has", "is") if len(names) == 1 else ("have", "are")
+    many = f"{counted(len(names), 'column')} {verbs[0]} no role and {verbs[1]} released unchanged"
+    which = f"; {doubt}" if doubt else f": {_some(names)}"
     return printable(
-        f"{source}: {many} released unchanged: {_some(names)}{loud}; drop identifying columns (identifying=[...], "
+        f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
         "--identifying), and name those that may stay (keep=[...], --keep)"
     )
 
@@ -109,7 +119,7 @@ def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str],
     """The error for a column that is not there.
 
     What stands in the first line of a file without a header are cells, so column names are not listed: only one that is
-    near to what was asked for, and none where the first line looks like data.
+    near to what was asked for, and none where the first line looks like data, whatever else was found there.
     """
     text = f'{source}: there is no column "{name}" ({role})'
     hint = another_delimiter(columns)
@@ -117,9 +127,9 @@ def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str],
         return InputError(text + hint)
     found = not set(asked).isdisjoint(columns)
     close = nearest(name, list(columns))
-    if not found and (not close or any(DATA.fullmatch(column) for column in columns)):
-        count = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
-        return InputError(f"{text} among its {count}; the first row must name the columns: has the file a header row?")
+    if any(DATA.fullmatch(column) for column in columns) or not (found or close):
+        count = counted(len(columns), "column")
+        return InputError(f"{text} among its {count}; the first row must name the columns: {HEADER_ROW}")
     return InputError(text + close)
 
 

@@ -4,6 +4,7 @@ frame."""
 from __future__ import annotations
 
 import gzip
+import re
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,10 @@ SYMBOL = "*"
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+BINARY = (  # how such a file begins: no CSV file does, as a control character follows the mark
+    (re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]"), "a Parquet", ".parquet"),
+    (re.compile(rb"ARROW1\x00"), "an Arrow", ".arrow"),
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Table:
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
-    warnings: what to say about columns without a role.
+    warnings: what to say about columns without a role, and about a header that looks like data.
     kind: the kind of file that it came from and is written to, "CSV" where it came from none.
     """
 
@@ -128,9 +133,9 @@ class Table:
         keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
         if missing == "error":
             _refuse_missing(keys, source)
-        rest = roles.unclassified(eager.columns)
-        said = (warning(rest, eager, source),) if rest else ()
-        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=said)
+        header = [name for name in eager.columns if name not in own_names]
+        said = warning(roles.unclassified(eager.columns), eager, source, header)
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=(said,) * bool(said))
         table._refuse_symbol()
         return table
 
@@ -288,9 +293,22 @@ def file_kind(path: Path) -> FileKind:
     if suffix in ARROW_SUFFIXES:
         return "arrow"
     if suffix in CSV_SUFFIXES:
+        _refuse_binary(path)
         return "CSV"
     known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
+
+
+def _refuse_binary(path: Path) -> None:
+    """Raise InputError for a Parquet or Arrow file that is called a CSV file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError:  # whoever reads it says so
+        return
+    for mark, kind, ending in BINARY:
+        if mark.match(head):
+            raise InputError(f"{path}: looks like {kind} file; the name of such a file must end in {ending}")
 
 
 def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:

@@ -12,6 +12,7 @@ from kanon_milp.exact import Number
 from kanon_milp.privacy import Requirement
 from kanon_milp.problem import Problem, SuppressedRows
 from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.roles import Roles
 from kanon_milp.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
@@ -63,6 +64,7 @@ def verify_files(
     )
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+    Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
     recoding = _read_recoding(table, mask, hierarchies, weights)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)

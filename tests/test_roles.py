@@ -115,6 +115,42 @@ def test_many_columns_make_a_short_warning() -> None:
         km.Table.from_frame(frame, "c0")
 
 
+@pytest.mark.parametrize("asked", ["Ann,12345", "Ann", "Ann,30"])
+def test_no_near_match_is_shown_where_the_header_looks_like_data(asked: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Anna,12345,flu\nBob,12345,flu\n")
+    done = run("solve", "--data", path, "--qi", asked, "--k", 2)
+    assert done.returncode == 2
+    assert "Anna" not in done.stderr
+    assert "among its 3 columns; the first row must name the columns: has the file a header row?" in done.stderr
+
+
+def test_columns_without_a_role_are_counted_where_the_header_looks_like_data(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Wilhelmina,12345,flu\nBob,12345,flu\nEve,12345,flu\n")
+    done = run("solve", "--data", path, "--qi", "12345", "--k", 2)
+    (line,) = done.stderr.splitlines()
+    assert "2 columns have no role and are released unchanged; the first row looks like data; has the file a" in line
+    assert "LIKELY IDENTIFIERS, since almost every row has a value of its own: 1 of them;" in line
+    assert not any(cell in line for cell in ("Wilhelmina", "flu", "12345"))
+    whole = run("solve", "--data", path, "--qi", "12345", "--identifying", "Wilhelmina", "--keep", "flu", "--k", 2)
+    assert whole.stderr == f"warning: {path}: the first row looks like data; has the file a header row?\n"
+
+
+def test_numbers_and_blanks_as_names_of_columns_are_no_data() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        km.Table.from_frame(pd.DataFrame([["a", "b"], ["a", "c"]]), [0, 1])
+        km.Table.from_frame(pl.DataFrame({"": ["a"], "x": ["b"]}), ["", "x"])
+
+
+@pytest.mark.parametrize("name", [" a ", "A"])
+def test_names_that_differ_in_blanks_or_capitals_are_near(name: str) -> None:
+    with pytest.raises(km.InputError) as caught:
+        km.Table.from_frame(pl.DataFrame({name: ["1"], "other": ["1"]}), "a")
+    assert f'(did you mean "{name}"?)' in str(caught.value)
+
+
 def test_roles_in_python_keep_the_kind_and_the_index_of_a_data_frame() -> None:
     frame = pd.DataFrame({"name": ["A", "B"], "zip": ["1", "2"], "sick": ["x", "y"], "ward": [1.5, 2.5]}, index=[7, 3])
     with warnings.catch_warnings():

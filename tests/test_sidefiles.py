@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from command_line import run
 
@@ -84,6 +85,37 @@ def test_a_mask_of_one_column_needs_no_delimiter(tmp_path: Path) -> None:
     path = tmp_path / "mask.csv"
     path.write_text("age\nkeep\n*\n")
     assert km.PatternMask.read(path).patterns == (("keep",), ("*",))
+
+
+@pytest.mark.parametrize("text", ["keep,keep,*\n", "keep;*\n*;*\n", "keep,keep\n*,*\n", "keep\n", "age,sex\n"])
+def test_a_mask_without_a_header_or_without_patterns_is_told_so(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mask.csv"
+    path.write_text(text)
+    with pytest.raises(km.InputError, match="must be a header that names the quasi-identifiers, and each following"):
+        km.PatternMask.read(path)
+
+
+def test_quoted_names_and_names_that_are_numbers_are_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "mask.csv"
+    path.write_text('"age";"sex"\nkeep;*\n')
+    assert km.PatternMask.read(path).columns == ("age", "sex")
+    path.write_text("0,1\nkeep,*\n")
+    assert km.PatternMask.read(path).columns == ("0", "1")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_parquet_or_arrow_file_by_another_name_is_recognized(encoding: str, tmp_path: Path) -> None:
+    frame, path = pl.DataFrame({"a": ["x", "x"]}), tmp_path / "x.csv"
+    for write, ending in (
+        (frame.write_parquet, "a Parquet .* in .parquet"),
+        (frame.write_ipc, "an Arrow .* in .arrow"),
+    ):
+        write(path)
+        for read in (lambda: km.read_table(path, "a", encoding=encoding), lambda: km.PatternMask.read(path)):
+            with pytest.raises(km.InputError, match=f"looks like {ending}"):
+                read()
+    path.write_text("PAR1,a\n1,2\n1,2\n")
+    assert km.read_table(path, ["PAR1", "a"]).n == 2
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

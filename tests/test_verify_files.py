@@ -95,6 +95,17 @@ def test_unusable_files_are_input_errors(tmp_path):
         verify_files(original, original, ["zip"], privacy=[KAnonymity(2)])
 
 
+def test_an_anonymized_file_with_another_delimiter_is_named(tmp_path):
+    original = write(tmp_path / "people.csv", "zip,age\n1,30\n")
+    other = write(tmp_path / "t6.csv", "zip;age\n1;30\n")
+    with pytest.raises(InputError) as caught:
+        verify_files(original, other, ["zip", "age"])
+    assert str(caught.value).startswith(
+        f'{other}: there is no column "zip" (quasi-identifier); the file was read as one'
+    )
+    assert str(caught.value).endswith("name it with --delimiter")
+
+
 def test_the_report_is_plain_data():
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0] * 3 + [1] * 4 + [2] * 3)
     data = json.loads(json.dumps(report.as_dict()))

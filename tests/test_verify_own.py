@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import judges
+import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
@@ -91,6 +92,41 @@ class AtMost(Requirement):
         return {"rows": self.rows}
 
 
+class Unbound(AtMost):
+    """Its `bind` returns the requirement itself."""
+
+    def bind(self, _table: Any) -> Any:
+        return self
+
+
+class BoundToNothing(AtMost):
+    """Its `bind` returns no requirement."""
+
+    def bind(self, _table: Any) -> Any:
+        return ()
+
+
+class BoundToText(AtMost):
+    """Its `bind` returns names."""
+
+    def bind(self, _table: Any) -> Any:
+        return ("at_most",)
+
+
+class Vague(AtMost):
+    """Its `holds` forgets to return something."""
+
+    def holds(self, _group: Any) -> Any:
+        return None
+
+
+class Numpy(AtMost):
+    """Its `holds` returns a truth value of numpy."""
+
+    def holds(self, group: Any) -> Any:
+        return np.bool_(group.size <= self.rows)
+
+
 @dataclass(frozen=True)
 class AnyK(KAnonymity):
     """A class of the user's with the parameters of one of the package, and a meaning of its own."""
@@ -119,6 +155,25 @@ def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_an
         "1 of 1 groups have not at_most (rows = 3); the first is rows 1, 2, 3, 4, 5 and 1 more",
     )
     assert verify(km.Problem(six(), KAnonymity(2)), pl.DataFrame({"q": ["*"] * 6})).own == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [(Unbound, "found Unbound"), (BoundToNothing, "found an empty one"), (BoundToText, "found text of 7 characters")],
+)
+def test_bind_must_return_requirements(kind: type[AtMost], found: str):
+    with pytest.raises(km.InputError, match=rf"{kind.__name__}\.bind must return a tuple of .* \(self,\), {found}"):
+        km.Problem(six(), kind(3))
+
+
+def test_holds_must_return_a_truth_value():
+    problem = km.Problem(six(), [KAnonymity(2), Vague(3)])
+    words = r"Vague\.holds must return True or False, found missing"
+    with pytest.raises(km.InputError, match=words):
+        verify(problem, problem.table.frame.to_native())
+    with pytest.raises(km.InputError, match=words):
+        km.solve(problem)
+    assert km.solve(km.Problem(six(), [KAnonymity(2), Numpy(3)])).is_optimal
 
 
 def test_a_subclass_of_the_users_is_the_users():

@@ -12,6 +12,7 @@ from kanon_milp.hierarchies import Label
 from kanon_milp.instance import Instance
 from kanon_milp.limit import NO_LIMIT, Limit
 from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.privacy.base import satisfies
 
 Ints = NDArray[np.int64]
 
@@ -176,7 +177,7 @@ class _Judge:
             tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
             group = Group.of(problem.attributes, tuples, self._instance.whole)
             asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
-            self._known[key] = all(requirement.holds(group) for requirement in asked)
+            self._known[key] = all(satisfies(requirement, group) for requirement in asked)
         return self._known[key]
 
     def _take(self, members: NDArray[np.int32], rows: Ints, counts: Ints) -> Ints:

@@ -25,6 +25,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.groups import Groups
 from kanon_milp.instance import Instance
 from kanon_milp.privacy import Group, KAnonymity
+from kanon_milp.privacy.base import satisfies
 from kanon_milp.reductions.base import judges_groups_alone
 
 Ints = NDArray[np.int64]
@@ -172,7 +173,7 @@ class Judged:
         if found is None:
             tuples = {self._values[value]: rows for value, rows in counts}
             group = Group.of(self._instance.problem.attributes, tuples, self._instance.whole)
-            found = all(requirement.holds(group) for requirement in self._requirements[exempt])
+            found = all(satisfies(requirement, group) for requirement in self._requirements[exempt])
             self._known[exempt, counts] = found
         return found
 

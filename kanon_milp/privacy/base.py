@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.arguments import column_name
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.records import Group, Label
 
 if TYPE_CHECKING:
@@ -100,6 +100,28 @@ class Requirement(ABC):
     @abstractmethod
     def describe(self) -> dict[str, object]:
         """Its parameters as in `result.json`, such as {"k": 5}."""
+
+
+def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
+    """What `bind` makes of a requirement, which may be of the user's own making."""
+    found: object = requirement.bind(table)
+    what = f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)"
+    if not isinstance(found, tuple | list):
+        raise InputError(f"{what}, found {kind_of(found)}")
+    for each in found:
+        if not isinstance(each, Requirement):
+            raise InputError(f"{what}, found {kind_of(each)} in it")
+    if not found:
+        raise InputError(f"{what}, found an empty one, which would demand nothing")
+    return tuple(found)
+
+
+def satisfies(requirement: Requirement, group: Group) -> bool:
+    """What `holds` says of a group, which may be code of the user's own."""
+    found: object = requirement.holds(group)
+    if not isinstance(found, bool | np.bool_):
+        raise InputError(f"{type(requirement).__name__}.holds must return True or False, found {kind_of(found)}")
+    return bool(found)
 
 
 R = TypeVar("R", bound=Requirement)

@@ -230,15 +230,24 @@ def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
     """A requirement of the user's making, asked about each kind of group once; it sees all sensitive attributes where
     it names none."""
 
+    def judged(bound: Any, group: object) -> bool:
+        found = bound.holds(group)
+        if not isinstance(found, bool | np.bool_):
+            raise InputError(f"{type(bound).__name__}.holds must return True or False, found {kind_of(found)}")
+        return bool(found)
+
     def rule(bound: Any) -> Rule:
         def holds(counts: Counts) -> Bools:
             first, kind = counts.alike
-            return np.array([bool(bound.holds(counts.as_group(g))) for g in first.tolist()], dtype=bool)[kind]
+            return np.array([judged(bound, counts.as_group(g)) for g in first.tolist()], dtype=bool)[kind]
 
         names = tuple(bound.attributes)
         return ValueRule(str(bound.name), names or table.sensitive, dict(bound.describe()), holds, own=names)
 
-    return [rule(bound) for bound in requirement.bind(given)]
+    found = requirement.bind(given)
+    if not isinstance(found, tuple | list) or not found:
+        raise InputError(f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)")
+    return [rule(bound) for bound in found]
 
 
 def _meant(named: object, table: Original) -> tuple[str, ...]:
