@@ -144,7 +144,7 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     run = replace(run, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
-        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), prepared.obstacle))
+        return _refuse(run, prepared.obstacle)
     if prepared.shortage is not None:
         return run.end_without(prepared.shortage.reason, prepared.shortage.message)
     known, dual = _known_bound(run, asked)
@@ -159,6 +159,15 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
         return run.end_without(run.limit.reason, TOO_LATE, bound=known, dual=dual)
     why = None if not explain else lambda: _explain(run)
     return solve_whole(run, model, on_progress, own=True, explain=why, known=known, dual=dual)
+
+
+def _refuse(run: Run, obstacle: str) -> Result:
+    """There is no solution, as the requirements say of themselves; unless a table that was verified refutes them."""
+    found = run.one_group()
+    if found is None:
+        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), obstacle))
+    said = "what the requirements say of themselves leaves no solution, which this table refutes"
+    return run.end(Verdict("error", "none", UNKNOWN, said), found)
 
 
 def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
