@@ -21,6 +21,7 @@ from kanon_milp.limit import Over
 from kanon_milp.result import Result
 from kanon_milp.run import Found, Run
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
+from kanon_milp.solvers.common import check_numbers
 from kanon_milp.solvers.second_look import solve_checked
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def solve_whole(
     except Over:
         return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     linear = compiled.linear
+    check_numbers(linear)
     size = (linear.variables, linear.constraints)
     scale = scale_of(instance, model, compiled, run.adapter, own=own)
 

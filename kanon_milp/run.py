@@ -86,27 +86,42 @@ class Run:
 
         The first table, or the one with all rows in one group.
         """
-        problem, instance = self.prepared.problem, self.prepared.instance
+        first = None if self.first is None else self.prepared.restore(self.first)
+        return self._verified(first, better_than) or self.one_group(better_than)
+
+    def one_group(self, better_than: Fraction | None = None) -> Found | None:
+        """As `constructed`, but only the table with all rows in one group.
+
+        It is made before anything is reduced, so what reductions and requirements say is held against it.
+        """
+        return self._verified(suppress_all(self.prepared.before), better_than)
+
+    def _verified(self, table: Assignment | None, better_than: Fraction | None) -> Found | None:
+        """The table of an assignment over the instance before the reductions, if it is one, and better."""
+        if table is None:
+            return None
+        problem = self.prepared.problem
         sign = -1 if problem.objective == "max_groups" else 1
-        for table in (self.first, suppress_all(instance)):
-            if table is None:
-                continue
-            groups = Fraction(len(np.unique(table.candidate)))
-            objective = table.cost * instance.levels.unit if problem.objective == "loss" else groups
-            if better_than is not None and sign * objective >= sign * better_than:
-                continue
-            report = (released := self.release(table)).report
-            # what the table is worth is the verifier's word
-            reached = report.cost if problem.objective == "loss" else Fraction(report.groups)
-            if report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
-                return Found(released, reached)
+        groups = Fraction(len(np.unique(table.candidate)))
+        objective = table.cost * self.prepared.before.levels.unit if problem.objective == "loss" else groups
+        if better_than is not None and sign * objective >= sign * better_than:
+            return None
+        report = (released := self._released(table)).report
+        # what the table is worth is the verifier's word
+        reached = report.cost if problem.objective == "loss" else Fraction(report.groups)
+        if report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
+            return Found(released, reached)
         return None
 
     def release(self, assignment: Assignment) -> Released:
         """The table of an assignment over the reduced instance, verified."""
+        return self._released(self.prepared.restore(assignment))
+
+    def _released(self, assignment: Assignment) -> Released:
+        """The table of an assignment over the instance before the reductions, verified."""
         problem, prepared = self.prepared.problem, self.prepared
         with self.clock.step("assign"):
-            release = expand(prepared.before, prepared.restore(assignment))
+            release = expand(prepared.before, assignment)
             table = problem.table.released(release.columns)
         with self.clock.step("verify"):
             report = verify(problem, table, partition=release.group.tolist())

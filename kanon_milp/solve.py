@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -41,7 +42,8 @@ RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
 REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
 LONGEST = 1e9  # seconds; a longer limit is none
-LARGEST_COUNT = 2**31 - 1  # of threads, nodes, ... and the seed, as solvers hold them
+LARGEST_COUNT = 2**31 - 1  # of nodes, ... and the seed, as solvers hold them
+MOST_THREADS = 1024  # more are a slip of the pen
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 EXTENDED_INFEASIBLE = (
     "proven: the model as it was given, with everything that was added to it, has no solution; whether the problem has "
@@ -75,7 +77,8 @@ def solve(
     minimum loss, without side constraints; 10 minutes where there is no limit); "auto" searches where it can and the
     table is large.
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
-    solver. threads: of the solver, and processes that search.
+    solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has
+    processors are used.
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
@@ -141,7 +144,7 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
     run = replace(run, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
-        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), prepared.obstacle))
+        return _refuse(run, prepared.obstacle)
     if prepared.shortage is not None:
         return run.end_without(prepared.shortage.reason, prepared.shortage.message)
     known, dual = _known_bound(run, asked)
@@ -156,6 +159,15 @@ def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = T
         return run.end_without(run.limit.reason, TOO_LATE, bound=known, dual=dual)
     why = None if not explain else lambda: _explain(run)
     return solve_whole(run, model, on_progress, own=True, explain=why, known=known, dual=dual)
+
+
+def _refuse(run: Run, obstacle: str) -> Result:
+    """There is no solution, as the requirements say of themselves; unless a table that was verified refutes them."""
+    found = run.one_group()
+    if found is None:
+        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), obstacle))
+    said = "what the requirements say of themselves leaves no solution, which this table refutes"
+    return run.end(Verdict("error", "none", UNKNOWN, said), found)
 
 
 def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
@@ -280,7 +292,7 @@ def _options(
         raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
     return SolverOptions(
         seconds,
-        _counted(threads, "threads"),
+        _threads(threads),
         _counted(seed, "seed", least=0),
         gap,
         0.0,
@@ -290,11 +302,16 @@ def _options(
     )
 
 
-def _counted(value: object, what: str, least: int = 1) -> int:
+def _threads(asked: object) -> int:
+    """As many as are asked for, but no more than this machine has processors: others would only take memory."""
+    return min(_counted(asked, "threads", most=MOST_THREADS), os.cpu_count() or 1)
+
+
+def _counted(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
     """An integer that solvers can hold, too."""
     number = whole_number(value, what, least)
-    if number > LARGEST_COUNT:
-        raise InputError(f"{what} must be at most {LARGEST_COUNT}")
+    if number > most:
+        raise InputError(f"{what} must be at most {most}")
     return number
 
 

@@ -80,6 +80,16 @@ def test_counted_work_gives_the_same_table_each_time(data_folder: Path, threads:
     assert runs[0].stop_reason == runs[1].stop_reason
 
 
+def test_cpsat_counts_its_work_without_nodes(data_folder: Path) -> None:
+    problem = adult(data_folder, 40, 4)
+    runs = [km.solve(problem, "cpsat", method="search", iteration_limit=2) for _ in range(2)]
+    assert runs[0].verified
+    assert runs[0].groups is not None
+    assert (runs[0].groups == runs[1].groups).all()  # type: ignore[union-attr]
+    with pytest.raises(km.InputError, match="CP-SAT has no nodes that could be limited"):
+        km.solve(problem, "cpsat", method="search", iteration_limit=2, node_limit=20)
+
+
 def test_a_gap_ends_it(data_folder: Path) -> None:
     result = km.solve(adult(data_folder, 300, 3), method="search", gap=0.2, time_limit=60)
     assert result.gap is not None

@@ -134,6 +134,7 @@ def test_a_name_with_a_pattern_meets_every_requirement_and_recoding() -> None:
         ("--weight", "a=1e99", "the weights are too fine or too large"),
         ("--k", "9" * 30, "is larger than the number of rows"),
         ("--threads", "9" * 20, "threads must be at most"),
+        ("--threads", "1025", "threads must be at most 1024"),
         ("--seed", "9" * 20, "seed must be at most"),
         ("--node-limit", "-4", "the node limit must be at least 0, found -4"),
         ("--time-limit", "nan", "the time limit must be a positive number"),

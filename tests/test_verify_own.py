@@ -176,6 +176,38 @@ def test_holds_must_return_a_truth_value():
     assert km.solve(km.Problem(six(), [KAnonymity(2), Numpy(3)])).is_optimal
 
 
+@dataclass(frozen=True)
+class Pairs(Requirement):
+    """Groups of two rows: says nothing of unions, which have more."""
+
+    name: ClassVar[str] = "pairs"
+
+    def bind(self, _table: Any) -> tuple[Pairs, ...]:
+        return (self,)
+
+    def smallest_group(self, _whole: Any) -> int:
+        return 2
+
+    def holds(self, group: Any) -> bool:
+        return bool(group.size == 2)
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:
+        @block.Constraint(model.CANDIDATES)
+        def two(_block: pyo.Block, g: int) -> object:
+            return model.rows[g] == 2 * model.open[g]
+
+    def describe(self) -> dict[str, object]:
+        return {"rows": 2}
+
+
+def test_a_requirement_that_says_nothing_of_unions_is_not_taken_for_merge_closed():
+    frame = pl.DataFrame({"q": list("aabb")})
+    result = km.solve(km.Problem(km.Table.from_frame(frame, "q"), [KAnonymity(2), Pairs()]))
+    # not even the whole table has it, which says nothing of its parts
+    assert result.is_optimal
+    assert result.objective == 0
+
+
 def test_a_subclass_of_the_users_is_the_users():
     report = verify(km.Problem(six(), AnyK(5)), pl.DataFrame({"q": list("aaabbb")}))
     assert report

@@ -75,6 +75,11 @@ class AlphaKAnonymity(Requirement):
         """The sensitive attribute."""
         return () if self.sensitive is None else (self.sensitive,)
 
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts, and its size is their sum."""
+        return True
+
     def smallest_group(self, whole: Group) -> int:
         """k, or what whole numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]

@@ -50,9 +50,11 @@ class Requirement(ABC):
     def merge_closed(self) -> bool:
         """Whether the union of two groups that have it has it.
 
-        Then one group per candidate loses nothing, and dominance and merging of row types keep the optimum.
+        Then one group per candidate loses nothing, dominance keeps the optimum, and where not even the whole table has
+        it, there is no solution. All of these are taken for proven where this says True, so it is only for requirements
+        that are known to be so; False is always valid, and may only take longer.
         """
-        return True
+        return False
 
     @property
     def integral(self) -> bool:

@@ -54,6 +54,11 @@ class BetaLikeness(Requirement):
         """The sensitive attribute."""
         return () if self.sensitive is None else (self.sensitive,)
 
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts."""
+        return True
+
     def smallest_group(self, whole: Group) -> int:
         """What whole numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]

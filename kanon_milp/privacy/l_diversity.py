@@ -100,6 +100,11 @@ class LDiversity(Requirement):
         """Frequencies compare with the size."""
         return self.form == "frequency"
 
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts, and it has the values of both."""
+        return True
+
     def smallest_group(self, whole: Group) -> int:
         """⌈l⌉ different values are needed; for a fraction l possibly more rows."""
         if self.form != "frequency":

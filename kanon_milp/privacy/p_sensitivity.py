@@ -60,6 +60,11 @@ class PSensitivity(Requirement):
         """No row compares with the size."""
         return False
 
+    @property
+    def merge_closed(self) -> bool:
+        """A union has the values of both."""
+        return True
+
     def smallest_group(self, whole: Group) -> int:
         """Different values are in different rows."""
         return int(self.p)

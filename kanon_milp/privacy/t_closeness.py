@@ -85,6 +85,11 @@ class TCloseness(Requirement):
         """Flows of the transport rows; those of the shorter forms are whole."""
         return self.form == "transport" or self.space is None or self.space.tree is None
 
+    @property
+    def merge_closed(self) -> bool:
+        """The distance is convex: that of a union is no more than the larger one of its parts."""
+        return True
+
     def smallest_group(self, whole: Group) -> int:
         """The smallest size whose whole numbers of rows come within t of the reference."""
         space = self._space(whole)

@@ -14,7 +14,7 @@ from kanon_milp.search.effort import Effort
 from kanon_milp.search.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
 from kanon_milp.search.pool import Pool
 from kanon_milp.search.state import Board, Ints, total
-from kanon_milp.solvers.base import SolverAdapter, SolverOptions
+from kanon_milp.solvers.base import Capability, SolverAdapter, SolverOptions
 
 FIRST_PAIRS = 6_000  # of a neighbourhood
 SLICE, SHORTEST_SLICE = 20.0, 2.0  # seconds for a neighbourhood, at most; a tenth of what is left, but no less
@@ -62,7 +62,8 @@ def rebuild_groups(
             if hood is None:
                 break
             groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
-            task = _Task(hood, groups, size >= total(s) and not running, _limited(options, effort, seed + begun))
+            limited = _limited(adapter, options, effort, seed + begun)
+            task = _Task(hood, groups, size >= total(s) and not running, limited)
             busy[task.groups] = True
             interrupt = effort.interrupt if pool.workers == 0 else None
             running[pool.submit(solve_neighbourhood, hood, adapter, task.options, interrupt)] = task
@@ -80,27 +81,29 @@ def rebuild_groups(
             on_better(board)
         elif answer.optimal and task.whole:
             return True
-        size = min(size * _growth(answer, task.options), total(s) + 1)
+        size = min(size * _growth(answer, task.options, counted=effort.counted), total(s) + 1)
     for future in running:
         future.cancel()
     return False
 
 
-def _limited(options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
-    """Options of one neighbourhood: a slice of the time, or so many nodes."""
+def _limited(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
+    """Options of one neighbourhood: a slice of the time, or so many nodes, or what else the solver counts."""
     plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=WHOLE_GAP, log_file=None)
     if effort.counted:
         left = None if math.isinf(effort.left) else max(effort.left, 0.1)
+        if options.node_limit is None and Capability.NODE_LIMIT not in adapter.capabilities:
+            return replace(plain, time_limit=left, extra={**adapter.counted, **options.extra})
         return replace(plain, time_limit=left, node_limit=options.node_limit or NODES)
     left = max(effort.left, 0.1)
     return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
 
 
-def _growth(answer: Answer, options: SolverOptions) -> float:
+def _growth(answer: Answer, options: SolverOptions, *, counted: bool) -> float:
     """By how much the next neighbourhood is larger."""
     if not answer.optimal:
         return SHRINK
-    if options.node_limit is not None or options.time_limit is None:
+    if counted or options.node_limit is not None or options.time_limit is None:
         return GROW
     share = answer.seconds / options.time_limit
     return GROW_FAST if share < 0.1 else GROW if share < 1 / 3 else 1.0

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -174,11 +176,13 @@ class SolverResult:
 class SolverAdapter(ABC):
     """One solver. Stateless: every `solve` is independent of those before it.
 
-    `name` and `capabilities` are class data, except where one adapter stands for many solvers (PuLP).
+    `name` and `capabilities` are class data, except where one adapter stands for many solvers (PuLP). counted: options
+    that end a small model after the same work on every machine, of a solver without a node limit.
     """
 
     name: str
     capabilities: frozenset[Capability]
+    counted: ClassVar[Mapping[str, object]] = MappingProxyType({})
 
     @abstractmethod
     def availability(self) -> Availability:

@@ -40,13 +40,18 @@ class Outcome:
     message: str = ""
 
 
-def check_input(model: LinearModel, options: SolverOptions) -> None:
+def check_numbers(model: LinearModel) -> None:
     """Raise InputError for numbers that no solver should see; HiGHS calls a model with a NaN cost solved."""
     arrays = (model.c, model.A.data, model.lower, model.upper, model.row_lower, model.row_upper)
-    if any(np.isnan(array).any() for array in arrays) or not math.isfinite(model.offset):
+    if any(np.isnan(array).any() for array in arrays) or math.isnan(model.offset):
         raise InputError(f"model {model.name!r} holds a number that is not one (NaN)")
-    if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all()):
+    if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all() and math.isfinite(model.offset)):
         raise InputError(f"model {model.name!r} holds an infinite coefficient")
+
+
+def check_input(model: LinearModel, options: SolverOptions) -> None:
+    """Raise InputError for numbers that no solver should see, in the model or in the options."""
+    check_numbers(model)
     if options.time_limit is not None and not options.time_limit >= 0:
         raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
     if options.threads < 1:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +65,7 @@ class CpsatAdapter(SolverAdapter):
 
     name = "cpsat"
     capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
+    counted: ClassVar[Mapping[str, object]] = {"max_deterministic_time": 1.0}
 
     def availability(self) -> Availability:
         """Say whether OR-tools is there and new enough; it is not imported."""
