@@ -189,11 +189,11 @@ def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
         raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
     if len(partition) != rows:
         raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
-    try:
-        ids = np.asarray(partition, dtype=np.int64)
-    except (TypeError, ValueError):
-        raise InputError("the partition must name a group by a whole number for each row") from None
-    return classes(pl.DataFrame({"group": ids}))[0]
+    ids = [each.item() if isinstance(each, np.generic) else each for each in partition]
+    if not all(isinstance(each, int) and not isinstance(each, bool) for each in ids):
+        raise InputError("the partition must name a group by an integer for each row")
+    number = {each: place for place, each in enumerate(dict.fromkeys(ids))}
+    return np.array([number[each] for each in ids], dtype=np.int64)
 
 
 def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) -> list[str]:
