@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, UndecidedError, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
@@ -136,12 +136,15 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
     minimal, not_minimal_text = None, None
     if legal and readings is not None and demands.rules:
         kept = Property(demands.rules, exempt, demands.min_groups, demands.max_groups)
-        not_minimal_text = (
-            "it does not have what is asked for"
-            if unmet or sides
-            else not_minimal(rules, table.keys, released, readings, groups, kept)
-        )
-        minimal = not_minimal_text is None
+        try:
+            not_minimal_text = (
+                "it does not have what is asked for"
+                if unmet or sides
+                else not_minimal(rules, table.keys, released, readings, groups, kept)
+            )
+            minimal = not_minimal_text is None
+        except UndecidedError:  # of a table that is less general nothing is known
+            minimal = None
     return Report(
         violations=tuple(violations),
         n=released.height,
