@@ -39,7 +39,7 @@ def text_of(series: pl.Series) -> pl.Series:
     """
     if _has_no_text(series.dtype):
         raise NoTextError(str(series.dtype))
-    if series.dtype == pl.Duration:
+    if series.dtype in (pl.Duration, pl.Time):  # which have no cast of their own, or one that drops nanoseconds
         return series.dt.to_string("iso")
     if series.dtype.is_float():
         series = series.fill_nan(None)

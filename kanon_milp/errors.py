@@ -26,6 +26,10 @@ class InputError(KanonError):
     it."""
 
 
+class UndecidedError(InputError):
+    """Whether a group has what is required was not decided within a number of steps."""
+
+
 class SolverError(KanonError):
     """A solver is missing, unusable, or ended in a way from which nothing can be concluded."""
 

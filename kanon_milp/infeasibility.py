@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.errors import UndecidedError
 from kanon_milp.instance import Instance, whole_table
 from kanon_milp.privacy import Group, Requirement
 from kanon_milp.privacy.base import satisfies
@@ -42,7 +43,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
     counts = whole_table(types)
     whole: Group = replace(counts, whole=counts)
     for requirement in problem.requirements:
-        if not requirement.merge_closed or satisfies(requirement, whole):
+        if not requirement.merge_closed or not _refuted(requirement, whole):
             continue
         short = requirement.shortfall(whole)
         because = ""
@@ -52,6 +53,13 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
         return f"not even the whole table as one group has {spelled(requirement)}{because}"
     return None
+
+
+def _refuted(requirement: Requirement, whole: Group) -> bool:
+    try:
+        return not satisfies(requirement, whole)
+    except UndecidedError:  # then nothing is claimed
+        return False
 
 
 def find_stranded(before: Instance, reduced: Instance) -> str | None:

@@ -50,6 +50,8 @@ class Instance:
 
     def sensitive_codes(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""
+        if not attributes:  # all row types are alike then
+            return np.zeros(self.types.count, dtype=np.int64), [()]
         at = [self.types.sensitive.index(name) for name in attributes]
         domains = [self.types.domains[len(self.types.names) + j] for j in at]
         codes = self.types.star_codes[:, at]

@@ -340,7 +340,7 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
     columns: dict[str, pl.Series] = {}
     for name in names:
         try:
-            columns[name] = text_of(frame[name].to_polars().alias(""))
+            columns[name] = text_of(_to_polars(frame[name]))
         except NoTextError as error:
             raise InputError(
                 f'{source}: column "{name}" holds {error} values; '
@@ -351,6 +351,15 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
                 f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
             ) from None
     return pl.DataFrame(columns)
+
+
+def _to_polars(series: nw.Series[Any]) -> pl.Series:
+    """Raises TypeError for objects of which different ones become the same: times with a time zone and without one."""
+    column = series.to_polars().alias("")
+    merged = series.dtype == nw.Object and column.dtype.is_temporal()
+    if merged and column.drop_nulls().n_unique() < series.drop_nulls().n_unique():
+        raise TypeError
+    return column
 
 
 def _refuse_missing(keys: pl.DataFrame, source: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -325,3 +326,38 @@ def test_k_anonymity_of_some_columns_is_refused() -> None:
         km.build_model(some, "groups")
     with pytest.raises(km.InputError, match="on its own"):
         km.solve(some, formulation="groups")
+
+
+@dataclass(frozen=True)
+class AtMostTwo(km.Requirement):
+    """A requirement of the user's that is about no sensitive attribute."""
+
+    name: ClassVar[str] = "at_most_two"
+
+    def bind(self, _table: km.Table) -> tuple[km.Requirement, ...]:
+        return (self,)
+
+    @property
+    def merge_closed(self) -> bool:
+        return False
+
+    def smallest_group(self, _whole: Any) -> int:
+        return 1
+
+    def holds(self, group: Any) -> bool:
+        return bool(group.size <= 2)
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:
+        block.small = pyo.Constraint(model.CANDIDATES, rule=lambda _, g: model.rows[g] <= 2 * model.open[g])
+
+    def describe(self) -> dict[str, object]:
+        return {}
+
+
+def test_a_requirement_about_no_sensitive_attribute() -> None:
+    frame = pl.DataFrame({"a": list("xxyyz"), "b": list("ppppq")})
+    table = km.Table.from_frame(frame, ["a", "b"])
+    problem = km.Problem(table, [km.KAnonymity(1), AtMostTwo()])
+    result = km.solve(problem, formulation="groups")
+    assert result.is_optimal
+    assert result.objective == km.solve(problem).objective == 0

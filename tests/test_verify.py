@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 import pytest
 from oracle import released_rows
@@ -350,3 +351,18 @@ def test_nothing_given_is_changed():
     verify(Problem(table, [KAnonymity(3)]), released)
     assert frame.equals(liang_yuan())
     assert released.equals(printed(TABLE_2))
+
+
+@pytest.mark.parametrize("partition", [[0.1, 0.9, 1.2, 1.7], [[1]] * 4, [True] * 4, np.array([0.0, 0.0, 1.0, 1.0])])
+def test_a_partition_of_anything_but_integers_is_refused(partition):
+    frame = pl.DataFrame({"a": list("xxyy")})
+    problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
+    with pytest.raises(InputError, match="an integer for each row"):
+        verify(problem, frame, partition)
+
+
+def test_a_partition_may_have_integers_of_any_size():
+    frame = pl.DataFrame({"a": list("xxyy")})
+    problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
+    assert verify(problem, frame, [2**70, 2**70, -1, -1]).partition.groups == 2
+    assert verify(problem, frame, np.array([3, 3, 7, 7], dtype=np.uint8)).partition.groups == 2

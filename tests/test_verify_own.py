@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,7 +20,7 @@ import kanon_milp as km
 from kanon_milp import distances
 from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.verify import verify
-from kanon_milp.verify.transport import least_work
+from kanon_milp.verify.transport import bounds, least_work
 
 
 def hierarchy_of(paths: dict[str, tuple[str | None, ...]]) -> km.Hierarchy:
@@ -270,3 +272,24 @@ def test_an_infeasible_extended_model_blames_nothing_that_is_not_known():
     hopeless = km.solve_model(alone, km.build_model(alone))
     assert hopeless.proof == "infeasible"
     assert "k_anonymity" in hopeless.message or "privacy requirements" in hopeless.message
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
+def test_least_work_is_between_its_bounds(first, data):
+    size = len(first)
+    second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
+    if not any(first) or not any(second):
+        return
+    entry = st.integers(0, 9)
+    cost = data.draw(st.lists(st.lists(entry, min_size=size, max_size=size), min_size=size, max_size=size))
+    supply, demand = [x * sum(second) for x in first], [y * sum(first) for y in second]
+    low, high = bounds(supply, demand, cost)
+    assert low <= least_work(supply, demand, cost) <= high
+
+
+def test_least_work_of_hundreds_of_values_is_quick():
+    draw = random.Random(1)
+    cost = [[draw.randrange(5_000, 10_000) for _ in range(300)] for _ in range(300)]
+    began = time.process_time()
+    least_work([1] * 300, [1] * 300, cost)
+    assert time.process_time() - began < 10  # takes about 0.2 seconds; by the method of Bellman and Ford above 20

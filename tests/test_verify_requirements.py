@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,6 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
 
+from kanon_milp.algorithms.greedy import greedy
+from kanon_milp.errors import UndecidedError
+from kanon_milp.infeasibility import refuse_whole
+from kanon_milp.instance import compress_table, prepare, types_of, whole_table
 from kanon_milp.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -25,7 +30,7 @@ from kanon_milp.privacy import (
 )
 from kanon_milp.problem import Problem
 from kanon_milp.table import Table
-from kanon_milp.verify import verify
+from kanon_milp.verify import pairwise, verify
 
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
 
@@ -222,3 +227,32 @@ def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privac
     for other in (frame[:3], pl.concat([frame, frame.with_columns(d=pl.lit("7"))])):
         assert not verify(problem, other)
         assert verify(problem, other).minimal is None
+
+
+def three_secrets(n: int, values: int) -> pl.DataFrame:
+    """One group in which it is hard to say how many rows pairwise differ in three attributes."""
+    draw = random.Random(1)
+    return pl.DataFrame({"q": ["x"] * n, **{s: [str(draw.randrange(values)) for _ in range(n)] for s in "uvw"}})
+
+
+def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search():
+    table = Table.from_frame(three_secrets(120, 15), "q", ["u", "v", "w"])
+    problem = Problem(table, LDiversity(14, "blocki-williams"))
+    (requirement,) = problem.requirements
+    types = types_of(problem, compress_table(problem))
+    with pytest.raises(UndecidedError, match="could not be decided"):
+        requirement.holds(whole_table(types))
+    assert refuse_whole(problem, types) is None
+    assert greedy(prepare(problem)) is None
+
+
+def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch):
+    frame = three_secrets(60, 9)
+    problem = Problem(Table.from_frame(frame, "q", ["u", "v", "w"]), LDiversity(8, "blocki-williams"))
+    monkeypatch.setattr(pairwise, "STEPS", 20)
+    report = verify(problem, frame)
+    assert not report.ok
+    assert report.violations == (
+        'whether the 1 groups have l_diversity (l = 8, form = blocki-williams) of "u" and "v" and "w" '
+        "could not be decided within 20 steps",
+    )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.algorithms.row_assignment import Assignment
+from kanon_milp.errors import UndecidedError
 from kanon_milp.hierarchies import Label
 from kanon_milp.instance import Instance
 from kanon_milp.limit import NO_LIMIT, Limit
@@ -177,7 +178,10 @@ class _Judge:
             tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
             group = Group.of(problem.attributes, tuples, self._instance.whole)
             asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
-            self._known[key] = all(satisfies(requirement, group) for requirement in asked)
+            try:
+                self._known[key] = all(satisfies(requirement, group) for requirement in asked)
+            except UndecidedError:  # there may be other groups, of which it is known
+                self._known[key] = False
         return self._known[key]
 
     def _take(self, members: NDArray[np.int32], rows: Ints, counts: Ints) -> Ints:

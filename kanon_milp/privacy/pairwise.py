@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyomo.environ as pyo
 
+from kanon_milp.errors import UndecidedError
 from kanon_milp.expressions import weighted_sum
 from kanon_milp.hierarchies import Label
 from kanon_milp.privacy.cells import Rows
@@ -15,22 +16,33 @@ if TYPE_CHECKING:
     from kanon_milp.instance import Instance
 
 Values = tuple[Label, ...]
+STEPS = 200_000  # comparisons of two joint values: with three attributes and more the question is NP-hard
 
 
 def each_has_partners(present: Sequence[Values], number: int) -> bool:
-    """Whether each of these joint values is one of `number` that pairwise differ in every attribute."""
-    return all(_extend([own], [other for other in present if _differ(own, other)], number) for own in present)
+    """Whether each of these joint values is one of `number` that pairwise differ in every attribute.
+
+    Raises UndecidedError where a value takes more than `STEPS` comparisons, and those of going straight down.
+    """
+    most = STEPS + number * len(present)
+    return all(_extend([own], [other for other in present if _differ(own, other)], number, [most]) for own in present)
 
 
-def _extend(chosen: list[Values], possible: list[Values], number: int) -> bool:
+def _extend(chosen: list[Values], possible: list[Values], number: int, steps: list[int]) -> bool:
     """Whether `chosen`, pairwise different, can be made `number` long from the possible ones (all differ from it)."""
     if len(chosen) >= number:
         return True
     for position, one in enumerate(possible):
         if len(chosen) + len(possible) - position < number:
             return False
+        steps[0] -= len(possible) - position
+        if steps[0] < 0:
+            raise UndecidedError(
+                f"l-diversity, form blocki-williams: whether a group has l = {number} could not be decided within "
+                f"{STEPS:,} steps; choose a smaller l, fewer attributes, or another formulation"
+            )
         rest = [other for other in possible[position + 1 :] if _differ(one, other)]
-        if _extend([*chosen, one], rest, number):
+        if _extend([*chosen, one], rest, number, steps):
             return True
     return False
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, UndecidedError, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
@@ -136,12 +136,15 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
     minimal, not_minimal_text = None, None
     if legal and readings is not None and demands.rules:
         kept = Property(demands.rules, exempt, demands.min_groups, demands.max_groups)
-        not_minimal_text = (
-            "it does not have what is asked for"
-            if unmet or sides
-            else not_minimal(rules, table.keys, released, readings, groups, kept)
-        )
-        minimal = not_minimal_text is None
+        try:
+            not_minimal_text = (
+                "it does not have what is asked for"
+                if unmet or sides
+                else not_minimal(rules, table.keys, released, readings, groups, kept)
+            )
+            minimal = not_minimal_text is None
+        except UndecidedError:  # of a table that is less general nothing is known
+            minimal = None
     return Report(
         violations=tuple(violations),
         n=released.height,
@@ -189,11 +192,11 @@ def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
         raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
     if len(partition) != rows:
         raise InputError(f"the partition names a group for {len(partition)} rows, the anonymized table has {rows}")
-    try:
-        ids = np.asarray(partition, dtype=np.int64)
-    except (TypeError, ValueError):
-        raise InputError("the partition must name a group by a whole number for each row") from None
-    return classes(pl.DataFrame({"group": ids}))[0]
+    ids = [each.item() if isinstance(each, np.generic) else each for each in partition]
+    if not all(isinstance(each, int) and not isinstance(each, bool) for each in ids):
+        raise InputError("the partition must name a group by an integer for each row")
+    number = {each: place for place, each in enumerate(dict.fromkeys(ids))}
+    return np.array([number[each] for each in ids], dtype=np.int64)
 
 
 def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) -> list[str]:

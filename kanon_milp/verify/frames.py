@@ -113,14 +113,21 @@ def _to_polars(series: nw.Series[Any]) -> pl.Series:
         pl.exceptions.PolarsError,
     ):  # a pandas column of mixed kinds: numbers and the symbol
         return _each_as_text(series.to_list(), series.is_null().to_list())
-    if column.dtype == pl.Object:
+    if column.dtype == pl.Object or (series.dtype == nw.Object and _merges_times(series, column)):
         return _each_as_text(column.to_list(), series.is_null().to_list())
     return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _merges_times(series: nw.Series[Any], column: pl.Series) -> bool:
+    """Whether polars holds different times of Python's as one, such as one with a time zone and one without."""
+    return column.dtype.is_temporal() and column.drop_nulls().n_unique() < series.drop_nulls().n_unique()
 
 
 def _as_text(series: pl.Series) -> pl.Series:
     if series.dtype == pl.Duration:  # which has no cast of its own
         return series.dt.to_string("iso")
+    if series.dtype == pl.Time:  # whose cast drops fractions of a second
+        return series.dt.to_string("%H:%M:%S%.f")
     try:
         return series.cast(pl.String)
     except pl.exceptions.PolarsError:  # nested values have no text form of their own

@@ -22,7 +22,7 @@ from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.numbers import exact, number_in
 from kanon_milp.verify.paths import check_paths
 from kanon_milp.verify.ratios import Ratios
-from kanon_milp.verify.transport import SAFE, least_work
+from kanon_milp.verify.transport import SAFE, bounds, least_work
 
 CELLS = 1 << 22  # of an array of values times groups
 Paths = Mapping[Label, Sequence[Label]]
@@ -33,6 +33,9 @@ class Geometry(Protocol):
 
     def distances(self, counts: Counts) -> Ratios:
         """Per group the earth mover's distance to the reference. counts: over these values, in this order."""
+
+    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+        """Per group whether that is at most t, exactly."""
 
 
 class Ground(Protocol):
@@ -60,6 +63,10 @@ class Apart:
     def distances(self, counts: Counts) -> Ratios:
         """½ Σ |share in the group - share in the reference|."""
         return counts.equal_distance
+
+    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+        """By the distances."""
+        return self.distances(counts).at_most(t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +98,10 @@ class Line:
 
         return _each_kind(counts, self.scale, work)
 
+    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+        """By the distances."""
+        return self.distances(counts).at_most(t)
+
 
 @dataclass(frozen=True, eq=False)
 class Levels:
@@ -115,6 +126,10 @@ class Levels:
 
         return _each_kind(counts, 2 * len(self.node), work)
 
+    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+        """By the distances."""
+        return self.distances(counts).at_most(t)
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -123,6 +138,7 @@ class Table:
     distance: Sequence[Sequence[int]]
     scale: int
     metric: bool
+    _known: dict[tuple[object, ...], int] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, distance: Sequence[Sequence[Fraction]]) -> Table:
@@ -131,7 +147,8 @@ class Table:
         whole = [[int(entry * scale) for entry in row] for row in distance]
         if min((min(row) for row in whole), default=0) < 0:
             raise InputError("a ground distance must not be negative")
-        d = np.array(whole, dtype=object)
+        kind: Any = np.int64 if 2 * max((max(row) for row in whole), default=0) < SAFE else object
+        d = np.array(whole, dtype=kind)
         metric = not any(d[i, i] for i in range(len(d))) and not any(
             (d[:, j, None] + d[None, j, :] < d).any() for j in range(len(d))
         )
@@ -144,19 +161,39 @@ class Table:
         found = [self._one(counts.of_group(g), reference) for g in first.tolist()]
         return _ratios([above for above, _ in found], [below for _, below in found]).take(kind)
 
+    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+        """Bounds decide most groups."""
+        first, kind = counts.alike
+        reference = counts.total.tolist()
+        return np.array([self._is_within(counts.of_group(g), reference, t) for g in first.tolist()], dtype=bool)[kind]
+
     def _one(self, inside: Mapping[int, int], reference: Sequence[int]) -> tuple[int, int]:
+        """The distance as a numerator and a denominator; of each group once."""
+        key = (tuple(sorted(inside.items())), tuple(reference))
+        if key not in self._known:
+            self._known[key] = least_work(*self._problem(inside, reference))
+        return self._known[key], self.scale * sum(inside.values()) * sum(reference)
+
+    def _is_within(self, inside: Mapping[int, int], reference: Sequence[int], t: Fraction) -> bool:
+        most = t * self.scale * sum(inside.values()) * sum(reference)
+        low, high = bounds(*self._problem(inside, reference))
+        return low <= most and (high <= most or self._one(inside, reference)[0] <= most)
+
+    def _problem(
+        self, inside: Mapping[int, int], reference: Sequence[int]
+    ) -> tuple[list[int], list[int], list[list[int]]]:
+        """What is to be moved, and at what cost."""
         size, n = sum(inside.values()), sum(reference)
         mine = [inside.get(code, 0) * n for code in range(len(reference))]
         theirs = [rows * size for rows in reference]
         common = [min(a, b) if self.metric else 0 for a, b in zip(mine, theirs, strict=True)]
         sources = [i for i, (a, c) in enumerate(zip(mine, common, strict=True)) if a > c]
         sinks = [j for j, (b, c) in enumerate(zip(theirs, common, strict=True)) if b > c]
-        work = least_work(
+        return (
             [mine[i] - common[i] for i in sources],
             [theirs[j] - common[j] for j in sinks],
             [[self.distance[i][j] for j in sinks] for i in sources],
         )
-        return work, self.scale * size * n
 
 
 def _each_kind(counts: Counts, scale: int, work: Callable[[NDArray[Any]], NDArray[Any]]) -> Ratios:
@@ -272,9 +309,17 @@ class Matrix:
     source: str
     name: ClassVar[str] = "matrix"
     own: ClassVar[bool] = False
+    _known: dict[tuple[Label, ...], Geometry] = field(default_factory=dict, repr=False, compare=False)
 
     def over(self, values: Sequence[Label], where: str) -> Geometry:
-        """The rows and columns of these values. Raises InputError for a matrix that is none of a metric."""
+        """The rows and columns of these values, checked once. Raises InputError for a matrix that is none of a
+        metric."""
+        key = tuple(values)
+        if key not in self._known:
+            self._known[key] = self._over(values, where)
+        return self._known[key]
+
+    def _over(self, values: Sequence[Label], where: str) -> Geometry:
         at = {value: position for position, value in enumerate(self.values)}
         for number, value in enumerate(values, 1):
             if value not in at:

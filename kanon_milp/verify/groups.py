@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.errors import UndecidedError
 from kanon_milp.verify.counts import Coding, Counts
 from kanon_milp.verify.facts import GroupFacts, closeness_of, sensitive_facts
 from kanon_milp.verify.frames import list_rows
@@ -129,7 +130,10 @@ class Grouping:
             failing = np.flatnonzero(small & ~self.suppressed if exempt else small)
             what = f"fewer than k = {rule.k} rows"
         else:
-            failing = self._failing(rule)
+            try:
+                failing = self._failing(rule)
+            except UndecidedError as undecided:  # what is not known is not taken for true
+                return [f"whether the {len(self.size)} {self.title} have {rule.text} {undecided}"]
             what = f"not {rule.text}"
         if not failing.size:
             return []

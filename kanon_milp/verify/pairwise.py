@@ -7,31 +7,35 @@ bipartite graph; with more the question is NP-hard, and a search decides it.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.errors import UndecidedError
 from kanon_milp.verify.counts import Counts
 
 Values = tuple[int, ...]
-STEPS = 200_000
+STEPS = 50_000
 
 
 def have_partners(counts: Counts, l: int) -> NDArray[np.bool_]:  # noqa: E741
     """Per group whether each row has l-1 others in it, all l pairwise different in every attribute.
 
-    counts: of the joint values of the attributes.
+    counts: of the joint values of the attributes. Raises UndecidedError where the search in a group takes more than
+    `STEPS` steps.
     """
     joint = _numbered(counts)
-    endless = [sys.maxsize]
     first, kind = counts.alike
     found = []
     for g in first.tolist():
         present = [joint[code] for code in counts.of_group(g)]
-        found.append(all(_extends([value], _compatible(present, value), l, endless) for value in _unsure(present, l)))
+        steps = [STEPS]
+        holds = all(_extends([value], _compatible(present, value), l, steps) for value in _unsure(present, l))
+        if not holds and steps[0] <= 0:
+            raise UndecidedError(f"could not be decided within {STEPS:,} steps")
+        found.append(holds)
     return np.array(found, dtype=bool)[kind]
 
 

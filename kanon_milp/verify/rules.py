@@ -208,9 +208,7 @@ def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
         values = table.keys[name].alias("").unique().sort(nulls_last=True).to_list()
         geometry = distance.over(values, f'{table.source}: column "{name}"')
         parameters = {"t": t, "distance": distance.name, "form": requirement.form, "sensitive": name}
-        return ValueRule(
-            "t_closeness", (name,), parameters, lambda counts: geometry.distances(counts).at_most(t), distance
-        )
+        return ValueRule("t_closeness", (name,), parameters, lambda counts: geometry.within(counts, t), distance)
 
     return [rule(name) for name in _meant(requirement.sensitive, table)]
 
