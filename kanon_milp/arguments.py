@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -34,7 +37,9 @@ def text(value: object, what: str) -> str:
 def whole_number(value: object, what: str, least: int = 1) -> int:
     """Check an integer, also one of numpy."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{what} must be a whole number, found {kind_of(value)}")
+        broken = isinstance(value, float | np.floating | Fraction | Decimal) and math.isfinite(value) and value % 1
+        found = "a number with a fraction" if broken else kind_of(value)
+        raise InputError(f"{what} must be an integer, found {found}")
     if value < least:
         raise InputError(f"{what} must be at least {least}, found {value}")
     return int(value)

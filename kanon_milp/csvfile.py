@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.roles import another_delimiter
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
             raise InputError(f"{path}: line {blank[1]}, after row {blank[0] - 1}, is blank; remove it")
         elif fields != len(names) and fields > 0:
             doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
-            raise InputError(f"{path}: row {row} has {fields} fields, the header has {len(names)}{doubt}")
+            raise InputError(f"{path}: row {row} has {counted(fields, 'field')}, the header has {len(names)}{doubt}")
     return _Shape(names, header_lines, row if blank is None else blank[0] - 1)
 
 

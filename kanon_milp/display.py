@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kanon_milp.csvfile import UTF8
-from kanon_milp.errors import printable
+from kanon_milp.errors import counted, printable
 from kanon_milp.exact import in_words
 from kanon_milp.output import as_polars, json_text
 from kanon_milp.result import Result
@@ -118,8 +118,10 @@ def show_result(result: Result, title: str, out: Path | None, certificate: Path 
     grid.add_column(overflow="fold")
     requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
     recoding = problem["recoding"].replace("_", " ")
+    if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
+        recoding += " with a pattern mask"
     grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
-    grid.add_row("table", f"{problem['n']:,} rows, {problem['m']} quasi-identifiers, {problem['t_in']:,} row types")
+    grid.add_row("table", f"{_size(problem)}, {counted(problem['t_in'], 'row type')}")
     grid.add_row(
         "model",
         f"{result.after.candidates:,} of {result.before.candidates:,} candidates, "
@@ -192,13 +194,17 @@ def show_groups(result: Result) -> None:
     Console(highlight=False).print(grid)
 
 
+def _size(described: dict[str, Any]) -> str:
+    return f"{counted(described['n'], 'row')}, {counted(described['m'], 'quasi-identifier')}"
+
+
 def show_row_types(summary: dict[str, Any], title: str) -> None:
     """Print the row types of a table."""
     sizes = summary["class_sizes"]
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    grid.add_row("table", plain(f"{title}: {summary['n']:,} rows, {summary['m']} quasi-identifiers"))
+    grid.add_row("table", plain(f"{title}: {_size(summary)}"))
     grid.add_row(
         "row types",
         f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)",

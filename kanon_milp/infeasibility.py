@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import UndecidedError
+from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.instance import Instance, whole_table
 from kanon_milp.privacy import Group, Requirement
 from kanon_milp.privacy.base import satisfies
@@ -75,10 +75,14 @@ def find_stranded(before: Instance, reduced: Instance) -> str | None:
     shown = ", ".join(map(str, rows[:SHOWN].tolist())) + (", ..." if len(rows) > SHOWN else "")
     rest = f"; and {len(patterns) - SHOWN} more" if len(patterns) > SHOWN else ""
     return (
-        f"{stranded.sum()} row types with {len(rows)} rows cannot satisfy the privacy requirements "
-        f"under any of the {len(patterns)} patterns (rows {shown}){_blame(before, stranded)}. "
+        f"{counted(int(stranded.sum()), 'row type')} with {counted(len(rows), 'row')} cannot satisfy the privacy "
+        f"requirements under {_patterns('any', len(patterns))} (rows {shown}){_blame(before, stranded)}. "
         f"Patterns tried: {'; '.join(patterns[:SHOWN])}{rest}. {WAY_OUT}"
     )
+
+
+def _patterns(which: str, count: int) -> str:
+    return "the only pattern" if count == 1 else f"{which} of the {counted(count, 'pattern')}"
 
 
 def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
@@ -104,7 +108,7 @@ def explain_infeasible(problem: Problem, patterns: int) -> str:
         return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(spelled(r) for r in problem.requirements)
     return (
-        f"proven: each row type alone could satisfy {requirements} under one of the {patterns} patterns, "
+        f"proven: each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
         f"but not all of them at once. {WAY_OUT}"
     )
 
@@ -115,7 +119,7 @@ def side_constraints(problem: Problem) -> dict[str, str]:
     if problem.cost_bound is not None:
         sides["cost_bound"] = f"a loss of at most {problem.cost_bound}"
     if problem.min_groups is not None:
-        sides["min_groups"] = f"at least {problem.min_groups} groups"
+        sides["min_groups"] = f"at least {counted(problem.min_groups, 'group')}"
     if problem.max_groups is not None:
-        sides["max_groups"] = f"at most {problem.max_groups} groups"
+        sides["max_groups"] = f"at most {counted(problem.max_groups, 'group')}"
     return sides

@@ -32,7 +32,7 @@ from kanon_milp.arguments import (
     whole_number,
     wrong,
 )
-from kanon_milp.errors import InputError, kind_of, nearest, printable
+from kanon_milp.errors import InputError, counted, kind_of, nearest, printable
 from kanon_milp.exact import Number, exact_number
 from kanon_milp.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.sidefiles import read_side_frame
@@ -125,7 +125,7 @@ class PatternMask:
     def __repr__(self) -> str:
         """Shape and names."""
         columns = "" if self.columns is None else f" of {', '.join(map(str, self.columns))}"
-        return printable(f"<PatternMask {self.source}: {len(self.patterns)} patterns{columns}>")
+        return printable(f"<PatternMask {self.source}: {counted(len(self.patterns), 'pattern')}{columns}>")
 
     @property
     def mask(self) -> PatternMask:
@@ -293,7 +293,9 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
             if pattern.keys() != known:
                 raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
         elif len(pattern) != len(header):
-            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
+            raise InputError(
+                f"{mask.source}: pattern {number} has {counted(len(pattern), 'cell')}, expected {len(header)}"
+            )
         else:
             cells = dict(zip(header, pattern, strict=True))
         vector = tuple(

@@ -243,7 +243,7 @@ def test_bad_input_is_one_clear_line_with_code_2_and_nothing_is_written(people: 
                     '[data]\nfile = "people.csv"\nquasi_identifiers = ["zip"]\n[privacy]\nk = "2"\n',
                 )
             ],
-            "whole number",
+            "must be an integer",
         ),
         ([bad(tmp_path, "toml.toml", "[data\n")], "no TOML"),
         ([tmp_path / "none.toml"], "no such model file"),

@@ -64,7 +64,7 @@ def test_table_and_certificate_are_read_alike(table: Path) -> None:
     assert run(*both, "--suppressed-rows", "exempt").returncode == 0
     strict = run(*both, "--suppressed-rows", "strict")
     assert strict.returncode == 6
-    assert "the reading of fully suppressed rows differ" in strict.stdout
+    assert "the reading of fully suppressed rows differs" in strict.stdout
     assert run("verify", "--original", str(table), "--certificate", str(proof)).returncode == 0
 
 
@@ -182,3 +182,24 @@ def test_a_note_stands_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     display.show_result(result, "t", None)
     assert "note" in text.getvalue()
     assert "2 worker processes were lost" in text.getvalue()
+
+
+def test_the_command_that_was_meant_is_named_once() -> None:
+    assert run("slove").stderr.count("Did you mean 'solve'?") == 1
+
+
+def test_one_is_singular_and_the_title_names_hierarchies_and_mask(tmp_path: Path) -> None:
+    path, mask = tmp_path / "t.csv", tmp_path / "mask.csv"
+    path.write_text("age\n31\n38\n")
+    (tmp_path / "age.csv").write_text("level0,level1,level2\n31,30s,*\n38,30s,*\n")
+    mask.write_text("age\n1\n")
+    given = ("--data", path, "--qi", "age", "--k", 2, "--hierarchies", tmp_path, "--mask", mask)
+    done = run("solve", *given)
+    assert "hierarchies with a pattern mask" in done.stdout
+    assert "2 rows, 1 quasi-identifier, 2 row types" in done.stdout
+    wrong = run("verify", path, "--original", path, *given[2:])
+    assert "NOT verified: 2 violations" in wrong.stdout
+    mask.write_text("age\nkeep\n")
+    assert "2 row types with 2 rows cannot" in run("solve", *given).stdout
+    assert "under the only pattern (rows 1, 2)" in run("solve", *given).stdout
+    assert "NOT verified: 1 violation\n" in run("verify", path, "--original", path, *given[2:]).stdout

@@ -248,8 +248,9 @@ def test_a_wrong_kind_is_told_in_one_line(function: Callable[..., Any], given: d
         (lambda: km.Problem(TABLE, km.KAnonymity(2), km.Suppression), "found the class Suppression"),
         (lambda: km.solve(PROBLEM, None), 'solver: a name, such as "highs", or an adapter is expected, found missing'),
         (lambda: km.solve(PROBLEM, time_limit="60"), "time_limit: a number of seconds is expected, found text"),
-        (lambda: km.solve(PROBLEM, threads=2.0), "threads must be a whole number, found number"),
-        (lambda: km.solve(PROBLEM, seed=True), "seed must be a whole number, found true/false"),
+        (lambda: km.solve(PROBLEM, threads=2.0), "threads must be an integer, found number"),
+        (lambda: km.KAnonymity(5.5), "k must be an integer, found a number with a fraction"),  # type: ignore[arg-type]
+        (lambda: km.solve(PROBLEM, seed=True), "seed must be an integer, found true/false"),
         (lambda: km.Table.from_frame(FRAME, ["a"], 5), 'there is no column "5" \\(sensitive attribute\\)'),
         (lambda: km.Suppression({2.5: 1}), "weights: a key: the name of a column is expected, found number"),
     ],

@@ -38,11 +38,11 @@ def group(values: str, whole: str) -> Group:
     ("make", "message"),
     [
         (lambda: km.PSensitivity(0), "p must be at least 1, found 0"),
-        (lambda: km.PSensitivity("2"), "p must be a whole number"),  # type: ignore[arg-type]
+        (lambda: km.PSensitivity("2"), "p must be an integer"),  # type: ignore[arg-type]
         (lambda: km.LDiversity("0.9"), "l must be at least 1, found 9/10"),
         (lambda: km.LDiversity(1 + 1 / 3), "l: a float of more than 12 digits"),
         (lambda: km.LDiversity("two"), "l: an exact number"),
-        (lambda: km.LDiversity("3/2", "distinct"), "l must be a whole number for the distinct form"),
+        (lambda: km.LDiversity("3/2", "distinct"), "l must be an integer for the distinct form"),
         (lambda: km.LDiversity(2, "entropic"), "the form of l-diversity must be one of"),  # type: ignore[arg-type]
         (lambda: km.LDiversity(2, sensitive=("a", "b")), "one sensitive attribute at a time"),
         (lambda: km.TCloseness(0.1 + 0.2), 't: a float of .*; round it, or write it as text, such as "0.15"'),

@@ -69,7 +69,7 @@ def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ([("keep", "hide")], None, 'pattern 1, column "sex": text of 4 characters is neither keep nor'),
         ([("keep", "2")], None, "a level from 0 to 1"),
         ([("keep", "*"), (0, 1)], None, "pattern 2 repeats pattern 1"),
-        ([("keep",)], None, "has 1 cells, expected 2"),
+        ([("keep",)], None, "has 1 cell, expected 2"),
         ([{"age": "keep"}], None, "must name each quasi-identifier once"),
         ([], None, "no patterns"),
     ],

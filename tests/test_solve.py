@@ -293,7 +293,7 @@ def test_row_assignment_refuses_candidates_that_cannot_hold_all_rows() -> None:
         ({"suppressed_rows": "free"}, "suppressed_rows must be one of"),
         ({"min_groups": 0}, "at least 1"),
         ({"min_groups": 3, "max_groups": 2}, "larger than max_groups"),
-        ({"max_groups": 2.5}, "whole number"),
+        ({"max_groups": 2.5}, "must be an integer"),
         ({"cost_bound": -1}, "negative"),
     ],
 )

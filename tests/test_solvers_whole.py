@@ -90,7 +90,7 @@ def test_cpsat_refuses_what_is_not_whole(adapter) -> None:
     # a user's row may break the network: `assign` is integer then, and what the user adds is what it is
     model.extra = pyo.Var(bounds=(0, 1))
     model.row = pyo.Constraint(expr=model.extra <= sum(model.open.values()))
-    with pytest.raises(SolverError, match="1 variables of this model may be fractional"):
+    with pytest.raises(SolverError, match="1 variable of this model may be fractional"):
         km.solve_model(problem, model, adapter)
     model.extra.domain = pyo.Integers
     assert km.solve_model(problem, model, adapter).is_optimal
@@ -200,7 +200,7 @@ def test_rows_bound_what_is_unbounded() -> None:
 
 def test_what_is_not_whole_is_refused() -> None:
     model = small_model("model", (1, 1), [(1.0, (1.0, 1.0), INF)], [(0, 9), (0, 9)], (True, True))
-    with pytest.raises(SolverError, match="whole numbers only, and 1 variables"):
+    with pytest.raises(SolverError, match="whole numbers only, and 1 variable"):
         whole_model(dataclasses.replace(model, integer=np.array([True, False])), "it")
     with pytest.raises(SolverError, match="limit 1 of them"):
         whole_model(dataclasses.replace(model, upper=np.array([9.0, INF])), "it")

@@ -125,7 +125,7 @@ SECRET = "Wilhelmina"
         ("a,b\n1,2\n", ["a"], "a", "quasi-identifier and sensitive"),
         ("a,b\n1,2\n", [], None, "at least one quasi-identifier"),
         ("a,a\n1,2\n", ["a"], None, "columns 1 and 2 of the header have the same name"),
-        (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 fields"),
+        (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 field,"),
         (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "row 2 has 3 fields"),
         (f"a,b\n{SECRET},2\n\n3,4\n", ["a"], None, "line 3, after row 1, is blank; remove it"),
         (f'a,b\n"{SECRET}\n",2\n \n3,4\n', ["a"], None, "line 4, after row 1, is blank; remove it"),

@@ -103,7 +103,7 @@ def test_groups_of_a_partition_must_each_meet_the_requirements():
 
 def test_a_group_of_a_partition_has_one_released_row():
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
-    assert report.violations == ("in 1 groups of the partition the released rows differ",)
+    assert report.violations == ("in 1 group of the partition the released rows differ",)
     with pytest.raises(InputError, match="9 rows"):
         verify(liang_yuan_problem(), printed(TABLE_2), [0] * 9)
 
@@ -298,7 +298,7 @@ def test_other_requirements_are_asked_group_by_group():
     table = Table.from_frame(liang_yuan(), QI, "disease")
     two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
     assert len(two.violations) == 1
-    assert "1 of 3 groups have not every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
+    assert "1 of 3 groups violate every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
     assert verify(Problem(table, [EveryDisease(("Heart", "Cancer", "Viral"))]), printed(TABLE_5))
 
 

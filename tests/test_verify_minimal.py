@@ -68,10 +68,10 @@ def test_what_could_be_more_specific_is_named():
     assert report.as_dict()["not_minimal"] == report.not_minimal
     # where k = 2, a whole column may still be released
     pair = small([("a", "x"), ("b", "x")], [("*", "*")] * 2, [KAnonymity(2)])
-    assert pair.not_minimal == '1 columns of whole groups could be more specific, the first in column "c1", rows 1, 2'
+    assert pair.not_minimal == '1 column of a whole group could be more specific, the first in column "c1", rows 1, 2'
     # the third row may join the first two
     joins = small([("a",)] * 2 + [("a",), ("b",), ("c",)], [("a",)] * 2 + [("*",)] * 3, [KAnonymity(2)])
-    assert joins.not_minimal == '1 cells could be more specific, the first in column "c0", row 3'
+    assert joins.not_minimal == '1 cell could be more specific, the first in column "c0", row 3'
 
 
 def test_the_published_tables():
@@ -90,7 +90,7 @@ def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal():
     report = small([("a",), ("a",)], [("ab",), ("ab",)], [KAnonymity(2)], recoding)
     assert report
     assert report.cost == 0
-    assert report.not_minimal == '1 columns of whole groups could be more specific, the first in column "c0", rows 1, 2'
+    assert report.not_minimal == '1 column of a whole group could be more specific, the first in column "c0", rows 1, 2'
     # "c" is its own label one level up, and so as specific as can be
     assert small([("c",), ("c",)], [("c",), ("c",)], [KAnonymity(2)], recoding).minimal
 
@@ -114,7 +114,7 @@ def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough():
 
     # the fourth row may, whatever is left behind
     left = small([("a",)] * 4 + [("b",)], [("a",)] * 3 + [("*",)] * 2, [KAnonymity(3)], suppressed_rows="exempt")
-    assert left.not_minimal == '1 cells could be more specific, the first in column "c0", row 4'
+    assert left.not_minimal == '1 cell could be more specific, the first in column "c0", row 4'
 
 
 def secret(cells, released, values, privacy):
@@ -128,7 +128,7 @@ def test_a_row_must_leave_enough_behind():
     assert secret(list("aaab"), list("aa**"), list("xyxy"), [PSensitivity(2)]).minimal
     # of rows that are released alike, one has the only y
     report = secret(list("aaaab"), list("aa***"), list("xyyxx"), [PSensitivity(2)])
-    assert report.not_minimal == '1 cells could be more specific, the first in column "q", row 4'
+    assert report.not_minimal == '1 cell could be more specific, the first in column "q", row 4'
 
 
 def test_groups_join_only_where_the_requirement_allows_it():
@@ -139,7 +139,7 @@ def test_groups_join_only_where_the_requirement_allows_it():
     loose, strict = (DeltaDisclosure(delta, absent="ignored") for delta in (2, 1))
     report = secret(cells, released, values, [KAnonymity(2), loose])
     assert (
-        report.not_minimal == '1 columns of whole groups could be more specific, the first in column "q", rows 10, 11'
+        report.not_minimal == '1 column of a whole group could be more specific, the first in column "q", rows 10, 11'
     )
     assert secret(cells, released, values, [KAnonymity(2), strict]).minimal
 

@@ -43,7 +43,7 @@ def test_table_3_is_2_diverse_and_no_more():
     assert hospital([LDiversity(2)], TABLE_3)
     report = hospital([LDiversity("5/2")], TABLE_3)
     assert report.violations == (
-        '4 of 4 groups have not l_diversity (l = 5/2, form = frequency) of "disease"; the first is rows 1, 2',
+        '4 of 4 groups violate l_diversity (l = 5/2, form = frequency) of "disease"; the first is rows 1, 2',
     )
     assert report.privacy == ({"l": 2.5, "l_exact": "5/2", "form": "frequency", "sensitive": "disease"},)
 
@@ -54,15 +54,13 @@ def test_table_5_is_closer_as_a_released_table_than_as_a_partition():
     assert hospital([TCloseness("1/15")], TABLE_5)
     report = hospital([TCloseness("1/15")], TABLE_5, partition=partition)
     assert len(report.violations) == 1
-    assert "1 of 3 groups of the partition have not t_closeness (t = 1/15, distance = equal" in report.violations[0]
+    assert "1 of 3 groups of the partition violate t_closeness (t = 1/15, distance = equal" in report.violations[0]
     assert not hospital([TCloseness("1/16")], TABLE_5)
 
 
 def test_a_partition_that_is_the_groups_themselves_says_nothing_twice():
     whole = hospital([PSensitivity(2)], TABLE_2, partition=[0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
-    assert whole.violations == (
-        '1 of 3 groups have not p_sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',
-    )
+    assert whole.violations == ('1 of 3 groups violate p_sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
     assert whole.partition == whole.released
 
 
@@ -169,9 +167,7 @@ def test_each_requirement_means_its_definition(asked, rows):
     failing = [group for group in judges.groups_of([(c,) for c in cells]).values() if not judge(group, secrets)]
     assert report.ok == (not failing), report.violations
     if failing:
-        assert report.violations[0].startswith(
-            f"{len(failing)} of {report.groups} groups have not {requirement.name} ("
-        )
+        assert report.violations[0].startswith(f"{len(failing)} of {report.groups} groups violate {requirement.name} (")
 
 
 @settings(max_examples=60, deadline=None)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.instance import Instance
 from kanon_milp.solvers.base import OnProgress
 
@@ -72,4 +72,6 @@ def refuse(instance: Instance) -> None:
     covered = np.zeros(instance.types.count, dtype=bool)
     covered[instance.candidates.members] = True
     if not covered.all():
-        raise InputError(f"{int((~covered).sum())} row types have no candidate: there is no table, and no bound")
+        raise InputError(
+            f"no candidate for {counted(int((~covered).sum()), 'row type')}: there is no table, and no bound"
+        )

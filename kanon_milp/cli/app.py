@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import click
 import typer
 
 from kanon_milp import __version__
@@ -34,6 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # click itself names the nearest one then
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -61,7 +61,7 @@ class LDiversity(Requirement):
         if self.exact < 1:
             raise InputError(f"l must be at least 1, found {self.exact}")
         if self.form != "frequency" and self.exact.denominator != 1:
-            raise InputError(f"l must be a whole number for the {self.form} form, found {self.exact}")
+            raise InputError(f"l must be an integer for the {self.form} form, found {self.exact}")
 
     @property
     def exact(self) -> Fraction:

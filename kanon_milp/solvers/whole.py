@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from kanon_milp.errors import SolverError
+from kanon_milp.errors import SolverError, counted
 from kanon_milp.solvers.base import Floats, LinearModel
 
 _DENOMINATOR = 1000  # largest denominator that a number may have
@@ -59,8 +59,8 @@ def whole_model(model: LinearModel, solver: str) -> WholeModel | None:
     """
     if not (model.integer.all() or model.whole):
         raise SolverError(
-            f"{solver} knows whole numbers only, and {int((~model.integer).sum())} variables of this model may be "
-            "fractional; take another solver"
+            f"{solver} knows whole numbers only, and {counted(int((~model.integer).sum()), 'variable')} of this model "
+            "may be fractional; take another solver"
         )
     A = sp.csr_array(model.A)
     if not A.has_canonical_format:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.numbers import exact
 from kanon_milp.verify.paths import check_paths
@@ -188,7 +188,9 @@ def _allowed_vectors(recoding: RecodingData, rules: Sequence[ColumnRule]) -> fro
     vectors = set()
     for number, pattern in enumerate(mask.patterns, 1):
         if not isinstance(pattern, Mapping) and len(pattern) != len(header):
-            raise InputError(f"{mask.source}: pattern {number} has {len(pattern)} cells, expected {len(header)}")
+            raise InputError(
+                f"{mask.source}: pattern {number} has {counted(len(pattern), 'cell')}, expected {len(header)}"
+            )
         cells = pattern if isinstance(pattern, Mapping) else dict(zip(header, pattern, strict=True))
         if set(cells) != {rule.name for rule in rules}:
             raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")

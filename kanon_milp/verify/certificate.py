@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, printable
 from kanon_milp.verify.cells import Rules
-from kanon_milp.verify.claim import WHAT, Claim, HasDict
+from kanon_milp.verify.claim import SEVERAL, WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
 from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value, every_row_has_a_place
 from kanon_milp.verify.original import Original
@@ -141,7 +141,8 @@ class _Demand:
             if key == "requirements":
                 mine, other = _sorted(mine), _sorted(claim.requirements)
             if mine != other or key not in self.problem:
-                found.append(f"the certificate is about another problem: {WHAT.get(key, repr(key))} differ")
+                verb = "differ" if key in SEVERAL else "differs"
+                found.append(f"the certificate is about another problem: {WHAT.get(key, repr(key))} {verb}")
                 if key == "requirements":
                     theirs = " and ".join(map(spelled, claim.requirements)) or "none"
                     found[-1] += f"; it has {theirs}, not {' and '.join(self.spelled) or 'none'}"

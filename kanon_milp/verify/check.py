@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, UndecidedError, kind_of, nearest
+from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
@@ -203,7 +203,7 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
     """Each group of a partition must have one released row."""
     blocks = np.unique(np.column_stack([block_of_row, of_row]), axis=0)[:, 0]
     mixed = int((np.bincount(blocks) > 1).sum())
-    return [f"in {mixed} groups of the partition the released rows differ"] if mixed else []
+    return [f"in {counted(mixed, 'group')} of the partition the released rows differ"] if mixed else []
 
 
 def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> list[str]:
@@ -211,7 +211,7 @@ def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> l
     if demands.cost_bound is not None and cost is not None and cost > demands.cost_bound:
         found.append(f"the cost {cost} is larger than the bound {demands.cost_bound}")
     if demands.min_groups is not None and groups < demands.min_groups:
-        found.append(f"there are {groups} groups, at least {demands.min_groups} are asked for")
+        found.append(f"the number of groups is {groups}, at least {demands.min_groups} are asked for")
     if demands.max_groups is not None and groups > demands.max_groups:
-        found.append(f"there are {groups} groups, at most {demands.max_groups} are asked for")
+        found.append(f"the number of groups is {groups}, at most {demands.max_groups} are asked for")
     return found

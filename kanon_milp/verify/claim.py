@@ -43,6 +43,7 @@ WHAT = {  # part of the problem → what else to name
     "columns": "the hierarchies, weights or level costs",
     "patterns": "the pattern mask",
 }
+SEVERAL = ("quasi_identifiers", "sensitive", "requirements", "columns")  # whose words are in the plural
 
 
 class HasDict(Protocol):

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.errors import counted
 from kanon_milp.verify.cells import Levels, Readings, Rules
 from kanon_milp.verify.changes import Indices, Projection, SizeTest, ValueTest, number
 from kanon_milp.verify.frames import classes, list_rows
@@ -42,6 +43,7 @@ class Found:
     """Replacements that keep the property: how many, and the first, in which column and rows (by index)."""
 
     what: str
+    of: str = ""
     count: int = 0
     column: str = ""
     rows: Indices | None = None
@@ -55,7 +57,8 @@ class Found:
     def text(self) -> str:
         """How many, and the first."""
         assert self.rows is not None
-        return f'{self.count} {self.what}, the first in column "{self.column}", {list_rows(self.rows)}'
+        which = f"{counted(self.count, self.what)}{self.of}"
+        return f'{which} could be more specific, the first in column "{self.column}", {list_rows(self.rows)}'
 
 
 def not_minimal(
@@ -67,8 +70,8 @@ def not_minimal(
     the property itself.
     """
     search = _Search(rules, original, released, readings, groups, kept)
-    cells = Found("cells could be more specific")
-    columns = Found("columns of whole groups could be more specific")
+    cells = Found("cell")
+    columns = Found("column", " of a whole group")
     for j in range(len(rules.columns)):
         search.cells(j, cells)
         search.columns(j, columns)

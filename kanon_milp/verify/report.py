@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from kanon_milp.errors import InputError, printable
+from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.verify.details import group_frame
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.groups import Grouping
@@ -131,7 +131,7 @@ class Report:
         lines = [
             ("verified" if self.privacy else "consistent with the original; no requirement was checked")
             if self.ok
-            else f"NOT verified: {len(self.violations)} violations",
+            else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),
             f"rows {self.n}, quasi-identifiers {self.m}, groups {self.groups} "
             f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
