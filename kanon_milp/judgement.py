@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,15 +12,11 @@ from kanon_milp.compilation import Compiled
 from kanon_milp.instance import Instance
 from kanon_milp.problem import Problem
 from kanon_milp.proof import Backing, Grid, close
+from kanon_milp.rescaling import rescaled
 from kanon_milp.result import Proof
 from kanon_milp.solvers import SolverAdapter, SolverResult, StopReason
-from kanon_milp.solvers.base import LinearModel
 from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
-
-_DENOMINATOR = 1000  # largest one that a coefficient of a user's objective may have to be a fraction
-_ROUNDING = 1e-14  # of coefficients that were multiplied in floating point, such as 3 · 0.3
-_STEPS = 1_000_000  # most steps that a unit of it may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,26 +81,12 @@ class Verdict:
 
 def scale_of(
     instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, adapter: SolverAdapter, *, own: bool
-) -> Scale:
-    """Our own objectives are whole numbers; a user's lies on a grid if its variables are whole and its coefficients
-    are fractions."""
-    linear = compiled.linear
-    steps = 1 if own else _steps(linear)
+) -> tuple[Compiled, Scale]:
+    """The model as it is handed over, and its scale: our own objectives are whole numbers, a user's is rescaled."""
+    linear, step, whole = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
     unit = instance.levels.unit if model.loss.active else Fraction(1)
-    return Scale(compiled.sign, unit, Grid(steps, precision_size(adapter, linear)))
-
-
-def _steps(linear: LinearModel) -> int:
-    """Into how many steps a unit of the objective falls at integral points; 0 where that is not known."""
-    if not linear.integer[linear.c != 0].all():
-        return 0
-    steps = 1
-    for value in {linear.offset, *linear.c.tolist()}:
-        simple = Fraction(value).limit_denominator(_DENOMINATOR)
-        steps = math.lcm(steps, simple.denominator)
-        if not math.isclose(simple, value, rel_tol=_ROUNDING) or steps > _STEPS:
-            return 0
-    return steps
+    grid = Grid(int(whole), precision_size(adapter, linear))
+    return replace(compiled, linear=linear), Scale(compiled.sign, unit * step, grid)
 
 
 def judge(

@@ -54,10 +54,10 @@ def solve_whole(
             compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
     except Over:
         return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
+    check_numbers(compiled.linear)
+    compiled, scale = scale_of(instance, model, compiled, run.adapter, own=own)
     linear = compiled.linear
-    check_numbers(linear)
     size = (linear.variables, linear.constraints)
-    scale = scale_of(instance, model, compiled, run.adapter, own=own)
 
     start = first_table(run, model, compiled) if own else None
     if run.limit.over:

@@ -80,7 +80,7 @@ class Grid:
         if bound is None or not math.isfinite(bound):
             return None
         if not self.steps:
-            return Fraction(bound)
+            return Fraction(bound) - Fraction(PRECISION * self.size)
         whole = safe_bound(bound * self.steps, integral=True, size=self.size * self.steps)
         return None if whole is None else Fraction(whole) / self.steps
 

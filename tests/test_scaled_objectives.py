@@ -4,11 +4,53 @@ from __future__ import annotations
 
 import math
 import os
+import random
 
 import polars as pl
 import pytest
+from oracle import optimum
 
 import kanon_milp as km
+
+SCALES = [10.0**power for power in range(-9, 10)]
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "cpsat"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_called_optimal_is_so_at_any_scale(solver: str, scale: float, seed: int) -> None:
+    draw = random.Random(seed)
+    rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(8)]
+    given = km.Table.from_frame(pl.DataFrame(rows, schema=["a", "b", "c"], orient="row"), ["a", "b", "c"])
+    own = km.Problem(given, km.KAnonymity(3))
+    best = optimum(rows, 3)
+    assert best is not None
+    model = km.build_model(own)
+    model.loss.set_value(model.loss.expr * scale)
+    result = km.solve_model(own, model, solver)
+    assert result.is_optimal
+    assert result.objective == pytest.approx(float(best) * scale, rel=1e-9)
+    assert result.report is not None
+    assert result.report.cost == best
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_neither_is_anything_else_called_so_where_there_are_no_steps(scale: float) -> None:
+    draw = random.Random(7)
+    rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(8)]
+    given = km.Table.from_frame(pl.DataFrame(rows, schema=["a", "b", "c"], orient="row"), ["a", "b", "c"])
+    own = km.Problem(given, km.KAnonymity(3))
+    found = []
+    for factor in (1.0, scale):
+        model = km.build_model(own)
+        price = random.Random(1)
+        extra = sum((1 + math.sqrt(price.random())) * model.open[g] for g in model.CANDIDATES)
+        model.loss.set_value((model.loss.expr + extra) * factor)
+        result = km.solve_model(own, model)
+        assert result.is_optimal
+        assert "a millionth of their size" in result.message
+        found.append(result.objective / factor)
+    assert found[0] == pytest.approx(found[1], rel=2e-6)
 
 
 def problem() -> km.Problem:

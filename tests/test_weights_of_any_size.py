@@ -94,6 +94,8 @@ def test_a_users_fractions_are_proven_exactly() -> None:
     assert best is not None
     assert result.exact_objective == result.exact_bound == Fraction(3, 10) * best + Fraction(1, 4)
     assert result.message == ""
-    model.own.set_value(2**0.5 * model.loss.expr)
+    model.own.set_value(2**0.5 * model.loss.expr)  # a multiple of whole numbers as well
+    assert km.solve_model(p, model).require_optimal().message == ""
+    model.own.set_value(2**0.5 * model.loss.expr + 3**0.5 * model.open[0] + 5**0.5 * model.open[1])
     rough = km.solve_model(p, model).require_optimal()
     assert "up to a millionth" in rough.message
