@@ -36,7 +36,7 @@ def test_times_in_a_parquet_file_are_not_merged(tmp_path: Any) -> None:
 MERGED = {
     "with a time zone and without": [pd.Timestamp("2020"), pd.Timestamp("2020", tz="UTC")],
     "dates and times": [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 12)],
-    "times of day": [dt.time(1), dt.time(1, tzinfo=dt.timezone.utc)],
+    "times of day": [dt.time(1), dt.time(1, tzinfo=dt.UTC)],
     "nanoseconds as objects": [pd.Timestamp(1), pd.Timestamp(2)],
     "differences": [pd.Timedelta(1), pd.Timedelta(2)],
 }
