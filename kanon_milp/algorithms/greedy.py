@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import UndecidedError
 from kanon_milp.algorithms.row_assignment import Assignment
+from kanon_milp.errors import UndecidedError
 from kanon_milp.hierarchies import Label
 from kanon_milp.instance import Instance
 from kanon_milp.limit import NO_LIMIT, Limit
