@@ -342,7 +342,7 @@ def test_a_level_of_thousands_of_digits_is_refused(cell: Any) -> None:
 
 def test_a_hierarchy_with_too_many_levels_is_refused() -> None:
     tall = km.Hierarchy({value: (value, *(f"l{i}" for i in range(40_000)), "*") for value in "12"})
-    with pytest.raises(km.InputError, match='column "a".*at most 32,768 levels'):
+    with pytest.raises(km.InputError, match=r'column "a".*at most 32,768 levels'):
         km.solve(km.Problem(TABLE, km.KAnonymity(2), km.Hierarchies({"a": tall})))
 
 
