@@ -65,6 +65,8 @@ def file_path(value: object, what: str) -> Path:
     """A path, given as text or as a path."""
     if not isinstance(value, str | Path):
         raise wrong(what, "a path", value)
+    if "\0" in str(value):
+        raise InputError(f"{what}: no file can have a name with a zero character")
     return Path(value)
 
 

@@ -41,6 +41,7 @@ from kanon_milp.table import Table
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
+MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
 COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
 KEEP = ("keep", "□")
@@ -257,6 +258,11 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     for name, domain in zip(names, domains, strict=True):
         hierarchy = recoding.hierarchies.get(name)
         if hierarchy is not None:
+            if hierarchy.height >= MAX_LEVELS:
+                raise InputError(
+                    f'{hierarchy.source}: column "{name}": a hierarchy may have at most {MAX_LEVELS:,} levels, '
+                    f"found {hierarchy.height + 1:,}"
+                )
             _check_cover(hierarchy, name, domain, table)
         given_costs = recoding.level_costs.get(name)
         exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
@@ -309,13 +315,15 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
 
 
 def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
-    text = str(cell)
+    # a level of thousands of digits is none, and Python makes no number of it
+    text = "" if isinstance(cell, int) and abs(cell) > MAX_LEVELS else str(cell)
     if text in KEEP:
         return 0
     if text in SUPPRESS or text == symbol:
         return height
-    if text.isascii() and text.isdigit() and int(text) <= height:
-        return int(text)
+    digits = text.lstrip("0") or "0"
+    if text.isascii() and text.isdigit() and len(digits) <= len(str(height)) and int(digits) <= height:
+        return int(digits)
     raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
 
 

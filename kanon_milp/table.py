@@ -253,6 +253,8 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
             return read_csv(path, fmt)
         with path.open("rb") as file:  # opened here, since its name need not be text
             return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
+    except pl.exceptions.PanicException:  # no Exception of Python's
+        raise InputError(f"{path}: a column holds values of a kind that cannot be read, such as decimal256") from None
     except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
         # the library's own message may quote cells, so only its kind is passed on
         raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
@@ -345,6 +347,11 @@ def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.
             raise InputError(
                 f'{source}: column "{name}" holds {error} values; '
                 "only text, numbers, dates, times and truth values can be used"
+            ) from None
+        except pl.exceptions.PanicException:  # no Exception of Python's
+            raise InputError(
+                f'{source}: column "{name}" holds {getattr(frame.to_native()[name], "type", "unknown")} values, which '
+                "cannot be used; make them text"
             ) from None
         except Exception as error:  # whatever backend: its own message may quote cells
             raise InputError(

@@ -5,16 +5,20 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import feather
 
 import kanon_milp as km
 from kanon_milp.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+from kanon_milp.verify import check_certificate
 
 FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
 TABLE = km.Table.from_frame(FRAME, ["a", "b"], "s")
@@ -324,3 +328,49 @@ def test_what_is_right_is_taken() -> None:
         ):
             function(**given)
     km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)
+
+
+@pytest.mark.parametrize("cell", ["9" * 5_000, 10**5_000], ids=["text", "integer"])
+def test_a_level_of_thousands_of_digits_is_refused(cell: Any) -> None:
+    mask = km.PatternMask([[cell, "keep"]])
+    with pytest.raises(km.InputError, match="a level from 0 to 1"):
+        km.solve(km.Problem(TABLE, km.KAnonymity(2), mask))
+    asked = km.Problem(TABLE, km.KAnonymity(2))
+    object.__setattr__(asked, "recoding", mask)
+    with pytest.raises(km.InputError, match="a level from 0 to 1"):
+        km.verify(asked, FRAME)
+
+
+def test_a_hierarchy_with_too_many_levels_is_refused() -> None:
+    tall = km.Hierarchy({value: (value, *(f"l{i}" for i in range(40_000)), "*") for value in "12"})
+    with pytest.raises(km.InputError, match=r'column "a".*at most 32,768 levels'):
+        km.solve(km.Problem(TABLE, km.KAnonymity(2), km.Hierarchies({"a": tall})))
+
+
+def test_decimals_of_256_bits_are_refused(tmp_path: Path) -> None:
+    wide = pa.table({"a": pa.array([Decimal("1" * 60), Decimal("2" * 60)], pa.decimal256(70, 0)), "b": ["x", "y"]})
+    with pytest.raises(km.InputError, match='column "a" holds decimal256'):
+        km.Table.from_frame(wide, "a")
+    feather.write_feather(wide, tmp_path / "t.arrow", compression="uncompressed")
+    with pytest.raises(km.InputError, match="decimal256"):
+        km.read_table(tmp_path / "t.arrow", "a")
+    # the verifier compares it, as it has no role
+    problem = km.Problem(km.Table.from_frame(wide, "b", keep="a"), km.KAnonymity(1))
+    with pytest.raises(km.InputError, match='column "a"'):
+        km.verify(problem, wide)
+
+
+def test_a_path_with_a_zero_character_is_refused() -> None:
+    with pytest.raises(km.InputError, match="zero character"):
+        km.solve(PROBLEM, log_file="a\0b")
+    certificate = km.solve(PROBLEM, method="search").certificate
+    for path, words in (("a\0", "zero character"), (None, "a path")):
+        with pytest.raises(km.InputError, match=words):
+            certificate.write(path)
+
+
+def test_what_is_no_problem_or_ground_distance_is_refused() -> None:
+    with pytest.raises(km.InputError, match="takes a Problem"):
+        check_certificate(FRAME, {})
+    with pytest.raises(km.InputError, match="distances: s"):
+        km.verify(PROBLEM, FRAME, distances={"s": object()})

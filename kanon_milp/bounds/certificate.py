@@ -62,6 +62,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.arguments import file_path
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
 from kanon_milp.bounds.rank_one import RankOneRows
@@ -146,7 +147,7 @@ class Certificate:
         """Write the JSON file; it appears whole or not at all."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
         content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
-        write_file(Path(path), lambda file: file.write(content))
+        write_file(file_path(path, "path of a certificate"), lambda file: file.write(content))
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:

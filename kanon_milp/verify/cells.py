@@ -194,16 +194,19 @@ def _allowed_vectors(recoding: RecodingData, rules: Sequence[ColumnRule]) -> fro
         cells = pattern if isinstance(pattern, Mapping) else dict(zip(header, pattern, strict=True))
         if set(cells) != {rule.name for rule in rules}:
             raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
-        vectors.add(tuple(_mask_level(str(cells[rule.name]), rule, mask.source, number) for rule in rules))
+        vectors.add(tuple(_mask_level(cells[rule.name], rule, mask.source, number) for rule in rules))
     return frozenset(vectors)
 
 
-def _mask_level(cell: str, rule: ColumnRule, source: str, number: int) -> int:
+def _mask_level(given: str | int, rule: ColumnRule, source: str, number: int) -> int:
+    cell = "" if isinstance(given, int) and given > rule.height else str(given)
     if cell in ("keep", "□"):
         return 0
     if cell in ("*", "⋆", rule.symbol):
         return rule.height
-    if cell.isascii() and cell.isdigit() and int(cell) <= rule.height:
-        return int(cell)
+    digits = cell.lstrip("0") or "0"
+    # Python makes no number of thousands of digits
+    if cell.isascii() and cell.isdigit() and len(digits) <= len(str(rule.height)) and int(digits) <= rule.height:
+        return int(digits)
     where = f'{source}: pattern {number}, column "{rule.name}"'
     raise InputError(f"{where}: neither keep nor * nor a level from 0 to {rule.height}")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, printable
+from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.claim import SEVERAL, WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
@@ -78,6 +78,8 @@ def check_certificate(
     objective of the problem play none either: the bound is on the loss of every table that has what is required. Raises
     InputError for something that is no certificate.
     """
+    if any(not hasattr(problem, name) for name in ("table", "requirements", "recoding", "suppressed_rows")):
+        raise InputError(f"check_certificate takes a Problem, found {kind_of(problem)}")
     requirements = stated(problem.requirements)
     return check_claim(problem.table, problem.recoding, requirements, problem.suppressed_rows, Claim.of(certificate))
 

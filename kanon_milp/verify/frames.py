@@ -107,6 +107,10 @@ def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.inte
 def _to_polars(series: nw.Series[Any]) -> pl.Series:
     try:
         column = series.to_polars().alias("")
+    except pl.exceptions.PanicException:  # no Exception of Python's
+        raise InputError(
+            f'column "{series.name}" holds values of a kind that cannot be compared; make them text'
+        ) from None
     except (
         TypeError,
         ValueError,

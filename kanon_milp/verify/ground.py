@@ -376,6 +376,8 @@ def ground(given: Any, what: str = "ground distance") -> Ground:
             raise InputError(f"{what}: one of {', '.join(SIMPLE)} or an object is expected, found {kind_of(given)}")
         return SIMPLE[given]()
     read = BUILT_IN.get(built_in(given) or "")
+    if read is None and not (hasattr(given, "name") and callable(getattr(given, "space", None))):
+        raise InputError(f"{what}: one of {', '.join(SIMPLE)} or a ground distance is expected, found {kind_of(given)}")
     return Own(given) if read is None else read(given)
 
 
