@@ -260,7 +260,7 @@ def _check_value(key: Key, value: object, where: str, path: Path) -> None:
     if not isinstance(value, key.types) or (truth and bool not in key.types):
         names = {
             str: "text",
-            int: "a whole number",
+            int: "an integer",
             float: "a number",
             list: "a list",
             dict: "a table",
