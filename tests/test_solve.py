@@ -19,7 +19,7 @@ from kanon_milp.algorithms.row_assignment import assign_rows
 from kanon_milp.exact import in_words
 from kanon_milp.instance import prepare
 from kanon_milp.reductions import reduce
-from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason, get
+from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 
 FRAME = pl.DataFrame(
     {"zip": ["101", "101", "102", "102", "103"], "age": ["31", "32", "31", "32", "31"], "sick": list("abcde")}
@@ -142,14 +142,19 @@ class Liar(SolverAdapter):
         return self.change(get("highs").solve(model, options), model)  # type: ignore[no-any-return]
 
 
-def test_a_bound_that_the_table_beats_is_discarded() -> None:
+def test_a_bound_that_the_table_beats_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
+    monkeypatch.setattr(second_look, "_AT_HAND", ("highs",))
     result = km.solve(problem(), Liar(lambda answer, _: replace(answer, bound=9.0)))
     assert result.stop_reason == "error"
     assert result.proof == "none"
     assert result.bound is None
     assert result.exit_code == 4
+    # where a third solver is at hand, two that agree prove what the first one does not
+    monkeypatch.undo()
+    result = km.solve(problem(), Liar(lambda answer, _: replace(answer, bound=9.0)))
+    assert (result.proof, result.backed_by) == ("optimal", ("second look",))
 
 
 def test_an_optimal_status_without_a_bound_proves_nothing() -> None:
