@@ -68,7 +68,7 @@ def test_the_trajectory_closes_in(data_folder: Path) -> None:
     assert seen
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_counted_work_gives_the_same_table_each_time(data_folder: Path, threads: int) -> None:
     problem = adult(data_folder, 40, 4)
     runs = [

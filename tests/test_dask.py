@@ -84,6 +84,7 @@ def test_a_cluster_searches_like_this_machine(data_folder: Path) -> None:
     assert there.require_optimal().objective == here.require_optimal().objective
 
 
+@pytest.mark.slow
 def test_a_lost_worker_is_made_up_for(data_folder: Path) -> None:
     problem = adult(data_folder, 2_000)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster:

@@ -208,7 +208,7 @@ def test_a_field_of_the_header_may_be_too_long(guarded: Command, tmp_path: Path)
         (MODEL + PRIVACY + "[recoding]\npatterns = [[1.5, 2]]", "neither keep nor *"),
         (MODEL.replace('"a", "b"', '["a"]') + PRIVACY, "the name of a column is expected, found list"),
         (MODEL.replace("people.csv", "p" * 5000) + PRIVACY, "no such file"),
-        (MODEL.replace("people.csv", "p\\u0000.csv") + PRIVACY, "no such file"),
+        (MODEL.replace("people.csv", "p\\u0000.csv") + PRIVACY, "no file can have a name with a zero character"),
         (
             '[data]\ngenerator = "random_table"\narguments = {rows = 1000000000000, columns = 3, domain = 2}\n'
             + PRIVACY,

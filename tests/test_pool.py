@@ -73,6 +73,7 @@ def test_what_cannot_be_sent_counts_as_lost() -> None:
         assert pool.lost(unsendable)
 
 
+@pytest.mark.slow
 def test_bad_numbers_and_addresses_are_refused() -> None:
     with pytest.raises(InputError, match="at least 1 worker"):
         ProcessPool(0)
