@@ -37,7 +37,11 @@ from kanon_milp.table import is_text
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches
+SEARCH_PAIRS = 20_000  # (row type, candidate) pairs from which on "auto" searches, unless a row type has so few:
+FEW_OPTIONS, FEW_PAIRS = (
+    15,
+    300_000,
+)  # candidates a row type, and pairs, up to which one model is quicker (Adult, masks)
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
 REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
@@ -121,7 +125,8 @@ def _searches(method: str, prepared: Prepared) -> bool:
     reason = unsearchable(problem) or ("" if own else "another formulation was chosen")
     if method == "search" and reason:
         raise InputError(f"the method search is for the least loss under k-anonymity: {reason}; use milp or auto")
-    large = prepared.instance.candidates.pairs >= SEARCH_PAIRS
+    pairs, types = prepared.instance.candidates.pairs, prepared.instance.types.count
+    large = pairs >= SEARCH_PAIRS and not (pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types)
     return method == "search" or (method == "auto" and large and not reason)
 
 

@@ -166,9 +166,11 @@ def test_possible_pairs(scalar: Any, case: Prices, data: st.DataObject) -> None:
         for g, cover in enumerate(case.covers)
         for i in cover
     ]
-    assert possible_pairs(*case.arguments(scalar), array, PLENTY).tolist() == expected
+    assert possible_pairs(*case.arguments(scalar), array, PLENTY, PLENTY).tolist() == expected
     # a search that gives up keeps its pair
-    hasty = possible_pairs(*case.arguments(scalar), array, data.draw(st.integers(0, 3))).tolist()
+    hasty = possible_pairs(
+        *case.arguments(scalar), array, data.draw(st.integers(0, 3)), data.draw(st.integers(0, 9))
+    ).tolist()
     assert all(kept or not needed for kept, needed in zip(hasty, expected, strict=True))
 
 

@@ -245,9 +245,9 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
         np.zeros(1, np.int64), np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64),
         np.zeros(0, np.int64), np.zeros(0, np.int64),
     )  # fmt: skip
-    assert possible_pairs(*arrays, np.array([7]), 0).all()
-    assert possible_pairs(*arrays, np.array([7]), 100).all()
-    assert not possible_pairs(*arrays, np.array([6]), 100).any()
+    assert possible_pairs(*arrays, np.array([7]), 0, 100).all()
+    assert possible_pairs(*arrays, np.array([7]), 100, 100).all()
+    assert not possible_pairs(*arrays, np.array([6]), 100, 100).any()
 
 
 def test_what_does_not_fit_into_a_model_is_raised_after_the_search(

@@ -27,6 +27,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+LINED_UP = 5  # nodes of the search that take as long as lining up one row type
 FAR = 1 << 61  # more than any multiplier has risen since covers were sorted: these are not
 
 
@@ -306,10 +307,12 @@ def possible_pairs(
     charges: NDArray[Scalar],
     below: NDArray[Scalar],
     most_nodes: int,
+    most_steps: int,
 ) -> NDArray[np.bool_]:
     """Per pair whether the candidate has a group with a row of this type below its value `below` (G,).
 
-    True as well where a search gave up.
+    most_nodes: of the search of one pair. most_steps: of all of them, rows that are lined up and nodes; pairs after
+    that are judged by the closed form. True as well where a search gave up.
     """
     every = np.arange(len(cost))
     room, heap = _room(indptr, members, every, rows, least)
@@ -331,6 +334,9 @@ def possible_pairs(
             each = w - multipliers[i]
             if possible[place] or each >= limit:
                 continue
+            if most_steps <= 0:
+                possible[place] = True
+                continue
             count = _line_up(cover, w, rows, multipliers, limit, needed, i, items, reduced, prefix)
             start = surcharge[g] + each
             start += _take(i, begins, row_of, weight_of, denominators, charges, filled, zero)
@@ -339,6 +345,7 @@ def possible_pairs(
                 needed, 1, start, below[g], True, most_nodes, stack, values, group,
             )  # fmt: skip
             _give_back(i, begins, row_of, weight_of, filled)
+            most_steps -= LINED_UP * len(cover) + most_nodes - max(left, 0)
             possible[place] = found >= 0 or left < 0
             if found > 0 and indptr[g + 1] - indptr[g] <= 64:
                 # the other rows of this group need no search of their own

@@ -23,6 +23,7 @@ Flags = NDArray[np.bool_]
 
 SEARCHED = 500_000  # pairs up to which groups with rank-1 rows are searched pair by pair; else candidates are judged
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
+STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are judged without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,6 @@ class ReducedCosts(Reduction[Dropped]):
             instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64),
             CountingRows.of(instance, dual.sets).surcharge(dual.charges, candidates.count),
             *dual.rank_one.by_type(instance.types.count), dual.rank_one.denominators,
-            np.ascontiguousarray(dual.cuts, dtype=np.int64), below, NODES,
+            np.ascontiguousarray(dual.cuts, dtype=np.int64), below, NODES, STEPS,
         )  # fmt: skip
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs
