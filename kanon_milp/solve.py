@@ -15,7 +15,7 @@ import pyomo.environ as pyo
 from kanon_milp import solvers
 from kanon_milp.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
 from kanon_milp.conflict import find_conflict
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, SolverError
 from kanon_milp.files import check_target, refuse_overwriting, write_file
 from kanon_milp.formulations import FORMULATIONS, get_formulation
 from kanon_milp.infeasibility import explain_infeasible, side_constraints
@@ -366,7 +366,11 @@ def _explain(run: Run) -> str:
         if limit.over:
             return None
         # any table will do: a gap that the first one meets
-        trial = _solve_another(run, smaller, replace(run.options, time_limit=limit.left, gap=0.999, log_file=None))
+        options = replace(run.options, time_limit=limit.left, gap=0.999, log_file=None)
+        try:
+            trial = _solve_another(run, smaller, options)
+        except SolverError:  # what is proven already does not depend on this
+            return None
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)

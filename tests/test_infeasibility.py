@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
+from kanon_milp.errors import SolverError
+from kanon_milp.solvers.highs import HighsAdapter
 
 SECRET = ["flu-secret", "flu-secret", "flu-secret", "cold-secret", "cancer-secret"]
 
@@ -55,6 +57,25 @@ def test_a_conflict_is_irreducible() -> None:
         "proven: no table satisfies all of these together (without any one of them there is a solution): "
         't_closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
     )
+
+
+class CrashesOnceSolved(HighsAdapter):
+    """A solver that answers once, and crashes while the answer is being explained."""
+
+    answered = False
+
+    def solve(self, *args: Any, **more: Any) -> Any:
+        if self.answered:
+            raise SolverError("crashed")
+        self.answered = True
+        return super().solve(*args, **more)
+
+
+def test_a_solver_that_crashes_while_a_conflict_is_looked_for_does_not_undo_the_proof() -> None:
+    problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=3, max_groups=4)
+    result = km.solve(problem, CrashesOnceSolved())
+    assert (result.proof, result.stop_reason) == ("infeasible", "infeasible")
+    assert "proven" in result.message
 
 
 def test_a_single_demand_needs_no_conflict() -> None:
