@@ -97,7 +97,7 @@ def earlier() -> tempfile.TemporaryDirectory[str]:
 @functools.cache
 def usual_seconds(solver: str) -> float:
     """What a whole run takes here."""
-    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+    with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as name:
         NOW.write(Path(name))
         began = time.perf_counter()
         whole_run(NOW, Path(name), solver)
@@ -112,7 +112,7 @@ def work(seed: int, number: int) -> campaign.Row:
     moment = "at the first write" if draw.random() < 0.34 else "at any time"
     # most writes are over a few milliseconds after the first one
     after = 0.1 * draw.random() ** 3 if moment == "at the first write" else 1.05 * draw.random() * usual_seconds(solver)
-    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+    with tempfile.TemporaryDirectory(prefix="kills-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         if used:
             shutil.copytree(earlier().name, folder, dirs_exist_ok=True)
