@@ -9,8 +9,8 @@ import resource
 import time
 
 import kanon_milp as km
-from kanon_milp.instance import compress_table, recode, with_candidates
-from kanon_milp.reductions import REDUCTIONS
+from kanon_milp.presolve.instance import compress_table, recode, with_candidates
+from kanon_milp.presolve.reductions import REDUCTIONS
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 

@@ -19,11 +19,11 @@ from pattern_guided import COLUMNS
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 import kanon_milp as km
-from kanon_milp.compilation import compile_model
 from kanon_milp.formulations import get_formulation
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers.highs import _as_highs_lp
+from kanon_milp.solvers.pyomo_arrays import compile_model
 
 
 def plain_pyomo(instance: Instance) -> object:

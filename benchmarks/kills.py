@@ -36,7 +36,7 @@ import campaign  # makes the helpers of the tests known
 from command_line import with_ctrl_c
 
 import kanon_milp as km
-from kanon_milp.verify import check_certificate_files, verify_files
+from kanon_milp.methods.verification import check_certificate_files, verify_files
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
 SOLVERS = ("highs", "highs", "highs", "cbc", "scip", "cpsat")

@@ -40,24 +40,26 @@ from rich.console import Console
 from rich.table import Table
 
 import kanon_milp as km
-from kanon_milp import closing, monolithic
-from kanon_milp.algorithms.greedy import greedy
-from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.exact import plain
 from kanon_milp.formulations import get_formulation
-from kanon_milp.instance import Instance
-from kanon_milp.memory import too_large, too_long
-from kanon_milp.preparation import Clock, OnStage, Prepared, prepare_for
-from kanon_milp.proof import WHOLE_GAP
-from kanon_milp.run import Run
-from kanon_milp.search.effort import Effort
-from kanon_milp.search.pool import open_pool
-from kanon_milp.search.search import Search
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.search import Search
+from kanon_milp.heuristics.worker_pool import open_pool
+from kanon_milp.methods import direct as monolithic
+from kanon_milp.methods import hybrid as closing
+from kanon_milp.methods.session import Run
+from kanon_milp.methods.warm_up import warm_up
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import Prepared, prepare_for
+from kanon_milp.presolve.resources import too_large, too_long
+from kanon_milp.problem.exact import plain
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverOptions, get
 from kanon_milp.solvers.common import complete_point
-from kanon_milp.warmup import warm_up
+from kanon_milp.solvers.proof import WHOLE_GAP
+from kanon_milp.system.clock import Clock, OnStage
 
 STARTED = ("highs", "cbc", "scip", "cpsat")
 METHODS = ("search", *STARTED, "strong", "textbook")
@@ -67,7 +69,7 @@ SOONEST = 0.1  # seconds at which the picture begins
 
 def prepared_for(problem: km.Problem, on_stage: OnStage | None = None) -> tuple[Prepared, Clock]:
     clock = Clock(on_stage)
-    return prepare_for(problem, get_formulation("strong"), clock, merge=True), clock
+    return prepare_for(problem, clock, merge=True), clock
 
 
 def short_search(instance: Instance, seconds: float, threads: int, seed: int) -> Assignment | None:
@@ -98,7 +100,7 @@ def whole_from(
     if obstacle := too_large(prepared.instance) or too_long(prepared.instance, options.time_limit):
         raise SolverError(obstacle)
     with clock.step("build"):
-        model = prepared.formulation.build(prepared.instance)
+        model = get_formulation("strong").build(prepared.instance)
 
     def start(_: Run, model: Any, compiled: Any) -> dict[int, float]:
         values = monolithic.start_of(prepared.instance, model, compiled, table)

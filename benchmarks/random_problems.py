@@ -29,7 +29,7 @@ from sensitive_cases import SensitiveCase
 from strategies import Case
 
 import kanon_milp as km
-from kanon_milp.solve import unsearchable
+from kanon_milp.methods.solve import unsearchable
 from kanon_milp.verify import check_certificate
 
 SOLVERS = ("highs", "cbc", "scip", "cpsat", "pulp:PULP_CBC_CMD")

@@ -22,14 +22,14 @@ import numpy as np
 import polars as pl
 
 import kanon_milp as km
-from kanon_milp import closing
 from kanon_milp.bounds import DualPoint, round_dual
-from kanon_milp.columns import RoundLimits
-from kanon_milp.compilation import compile_model
+from kanon_milp.bounds.columns import RoundLimits
+from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
-from kanon_milp.instance import Instance
-from kanon_milp.reductions.fixing import ReducedCosts
+from kanon_milp.methods import hybrid as closing
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import compile_model
 
 Rows = list[tuple[str, ...]]
 

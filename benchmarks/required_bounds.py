@@ -18,11 +18,12 @@ from requirements import PATTERNS, STUDIES
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.required import proven_required, required_bound
-from kanon_milp.compilation import compile_model
 from kanon_milp.formulations import get_formulation
-from kanon_milp.instance import Instance
-from kanon_milp.preparation import Clock, prepare_for
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import prepare_for
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.system.clock import Clock
 
 
 def linear_relaxation(instance: Instance, seconds: float) -> float | None:

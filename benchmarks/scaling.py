@@ -40,10 +40,10 @@ from rich.table import Table as Grid
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
-from kanon_milp.instance import Instance, recode, with_candidates
 from kanon_milp.instances.microdata import QUASI_IDENTIFIERS, synthetic_microdata, write_synthetic_microdata
-from kanon_milp.reductions import reduce
-from kanon_milp.rowtypes import RowTypes
+from kanon_milp.presolve.instance import Instance, recode, with_candidates
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.row_types import RowTypes
 
 OF_PATTERNS = ("candidates", "reduce", "bound")
 STEPS = ("read csv", "read parquet", "scan", "compress", *OF_PATTERNS)

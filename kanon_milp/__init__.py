@@ -13,10 +13,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
-    from kanon_milp.hierarchies import Hierarchy
     from kanon_milp.instances import datasets
-    from kanon_milp.modelfile import ModelFile, read_model
-    from kanon_milp.privacy import (
+    from kanon_milp.instances.model_files import ModelFile, read_model
+    from kanon_milp.methods.result import Result
+    from kanon_milp.methods.solve import build_model, solve, solve_model
+    from kanon_milp.presolve.row_types import RowTypes, compress
+    from kanon_milp.problem.hierarchies import Hierarchy
+    from kanon_milp.problem.privacy import (
         AlphaKAnonymity,
         BetaLikeness,
         DeltaDisclosure,
@@ -26,12 +29,9 @@ if TYPE_CHECKING:
         Requirement,
         TCloseness,
     )
-    from kanon_milp.problem import Problem
-    from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
-    from kanon_milp.result import Result
-    from kanon_milp.rowtypes import RowTypes, compress
-    from kanon_milp.solve import build_model, solve, solve_model
-    from kanon_milp.table import Table, read_table
+    from kanon_milp.problem.problem import Problem
+    from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
+    from kanon_milp.problem.table import Table, read_table
     from kanon_milp.verify import Report, verify
 
 __all__ = [
@@ -72,10 +72,10 @@ __all__ = [
 # where each public name is
 _HOMES = {
     "errors": ("InputError", "KanonError", "KanonWarning", "NotProvenError", "RoleWarning", "SolverError"),
-    "hierarchies": ("Hierarchy",),
+    "problem.hierarchies": ("Hierarchy",),
     "instances": ("datasets",),
-    "modelfile": ("ModelFile", "read_model"),
-    "privacy": (
+    "instances.model_files": ("ModelFile", "read_model"),
+    "problem.privacy": (
         "AlphaKAnonymity",
         "BetaLikeness",
         "DeltaDisclosure",
@@ -85,12 +85,12 @@ _HOMES = {
         "Requirement",
         "TCloseness",
     ),
-    "problem": ("Problem",),
-    "recoding": ("Hierarchies", "PatternMask", "Suppression"),
-    "result": ("Result",),
-    "rowtypes": ("RowTypes", "compress"),
-    "solve": ("build_model", "solve", "solve_model"),
-    "table": ("Table", "read_table"),
+    "problem.problem": ("Problem",),
+    "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
+    "methods.result": ("Result",),
+    "presolve.row_types": ("RowTypes", "compress"),
+    "methods.solve": ("build_model", "solve", "solve_model"),
+    "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),
 }
 _HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}

@@ -20,7 +20,7 @@ def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where tests will need the compiler: compile first, so that no time limit pays for it, and in one worker only."""
     if "numba" not in sys.modules:
         return
-    from kanon_milp.warmup import warm_up
+    from kanon_milp.methods.warm_up import warm_up
 
     if "PYTEST_XDIST_WORKER" not in os.environ:
         warm_up(sensitive=False)

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from strategies import Case, cases, drawn_sets
 
 import kanon_milp as km
-from kanon_milp.algorithms.row_assignment import Assignment
 from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
-from kanon_milp.compilation import Compiled, compile_model
-from kanon_milp.expansion import expand
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.reductions import (
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import (
     MERGING,
     REDUCTIONS,
     Dominance,
@@ -33,6 +32,7 @@ from kanon_milp.reductions import (
     restore,
 )
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import Compiled, compile_model
 
 relaxed = settings(
     deadline=None,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import distances
+from kanon_milp.problem import distances
 
 Value = str | None
 Group = Sequence[int]

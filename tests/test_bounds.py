@@ -31,12 +31,12 @@ from kanon_milp.bounds import (
     volume,
 )
 from kanon_milp.bounds.volume import Evaluator
-from kanon_milp.compilation import compile_model
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import compile_model
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import reduce
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 

@@ -21,8 +21,8 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import certified_instance, certify, lagrangian, proven_bound, round_dual
 from kanon_milp.errors import InputError
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.sizes import Supply, least_demands
 from kanon_milp.verify.stated import stated

@@ -17,7 +17,7 @@ from oracle import optimum
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, certify, lagrangian
 from kanon_milp.errors import InputError
-from kanon_milp.verification import check_certificate_files
+from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.cells import ColumnRule
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.dual import Released

@@ -17,7 +17,7 @@ from statement_judge import is_true
 
 import kanon_milp as km
 from kanon_milp.errors import InputError
-from kanon_milp.verification import check_certificate_files
+from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.certificate import CertificateReport, check_certificate
 
 SECRETS = [("a",), ("b",), ("a",), ("b",), ("a",), ("c",)]

@@ -22,9 +22,9 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
-from kanon_milp.distances import EqualDistance
-from kanon_milp.privacy import Group, Requirement
-from kanon_milp.solve import unsearchable
+from kanon_milp.methods.solve import unsearchable
+from kanon_milp.problem.distances import EqualDistance
+from kanon_milp.problem.privacy import Group, Requirement
 from kanon_milp.verify import CertificateReport, check_certificate
 
 relaxed = settings(

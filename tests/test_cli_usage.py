@@ -20,10 +20,10 @@ from rich.console import Console
 from test_cli_certificate import QI, certified, table
 
 import kanon_milp as km
-from kanon_milp import display
 from kanon_milp.bounds import Certificate
-from kanon_milp.compiled import compiled, compiling, number_compiled
-from kanon_milp.warmup import warm_up
+from kanon_milp.methods.warm_up import warm_up
+from kanon_milp.report import display
+from kanon_milp.system.jit import compiled, compiling, number_compiled
 
 __all__ = ["table"]  # the fixture
 

@@ -20,9 +20,9 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import remainder
 from kanon_milp.errors import InputError
-from kanon_milp.verify import verify_files
+from kanon_milp.methods import core_problem as remainder
+from kanon_milp.methods.verification import verify_files
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]

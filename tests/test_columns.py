@@ -18,17 +18,17 @@ from oracle import optimum
 from scipy.optimize import linprog
 from strategies import Case, cases
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import DualPoint, RowSets, exact_value, round_dual
+from kanon_milp.bounds.columns.ascent import RoundLimits, raise_bound, tighten
+from kanon_milp.bounds.columns.master import Limits, Master
+from kanon_milp.bounds.columns.program import GroupProgram, Point, Pricing, coefficients
+from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
-from kanon_milp.columns.ascent import RoundLimits, raise_bound, tighten
-from kanon_milp.columns.master import Limits, Master
-from kanon_milp.columns.program import GroupProgram, Point, Pricing, coefficients
-from kanon_milp.columns.separation import separate
-from kanon_milp.groups import Groups
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

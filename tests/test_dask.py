@@ -19,7 +19,7 @@ from command_line import run
 from test_pool import check
 
 import kanon_milp as km
-from kanon_milp.search.pool import DaskPool
+from kanon_milp.heuristics.worker_pool import DaskPool
 
 distributed = pytest.importorskip("distributed")
 

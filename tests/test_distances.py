@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.distances import (
+from kanon_milp.problem.distances import (
     EqualDistance,
     GroundDistance,
     HierarchicalDistance,

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.distances import (
+from kanon_milp.problem.distances import (
     EqualDistance,
     GroundDistance,
     HierarchicalDistance,
@@ -26,7 +26,7 @@ from kanon_milp.distances import (
     OrderedDistance,
     Space,
 )
-from kanon_milp.emd import emd, emd_by_flow
+from kanon_milp.problem.distances.emd import emd, emd_by_flow
 
 PATHS: dict[str | None, tuple[str | None, ...]] = {
     "a": ("a", "ab", "left", "*"),

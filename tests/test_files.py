@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kanon_milp import files
 from kanon_milp.errors import InputError
-from kanon_milp.files import Fill, write_file, write_together
+from kanon_milp.system import files
+from kanon_milp.system.files import Fill, write_file, write_together
 
 NAMES = ("table", "groups", "claim")
 CALLS = ("open", "replace", "unlink", "fsync")

@@ -21,9 +21,10 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import ExactDual, exact_value
-from kanon_milp.expansion import expand
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import (
+from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import (
     REDUCTIONS,
     Dominance,
     EqualSignature,
@@ -32,7 +33,6 @@ from kanon_milp.reductions import (
     restore,
     restore_values,
 )
-from kanon_milp.reductions.fixing import ReducedCosts
 
 
 @given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())

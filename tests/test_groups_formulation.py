@@ -18,15 +18,15 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.compilation import compile_model
 from kanon_milp.formulations import enumeration
 from kanon_milp.formulations.enumeration import Groups, Judged, enumerate_groups, unsplittable
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.privacy import Group, KAnonymity
-from kanon_milp.reductions import MERGING, REDUCTIONS, reduce
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
+from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import compile_model
 
 relaxed = settings(
     deadline=None,
@@ -105,7 +105,7 @@ def test_where_a_union_is_no_group_it_is_the_strong_optimum(
 
 
 def test_it_solves_problems_of_the_library(models: object) -> None:
-    from kanon_milp.modelfile import read_model
+    from kanon_milp.instances.model_files import read_model
 
     for name in ("hospital", "hospital_combined"):
         read = read_model(models / f"{name}.toml")  # type: ignore[operator]

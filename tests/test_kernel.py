@@ -12,8 +12,8 @@ from reduction_cases import (
 )
 
 import kanon_milp as km
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import (
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import (
     Kernel,
 )
 

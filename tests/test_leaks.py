@@ -12,8 +12,8 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.distances import MatrixDistance, OrderedDistance
 from kanon_milp.errors import printable
+from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
 
 SECRET = "Wilhelmina"
 HOSTILE = "\x1b[31mred\r\x9b2J\u202e\n"

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
-from kanon_milp import memory
-from kanon_milp.algorithms.greedy import greedy, suppress_all
-from kanon_milp.instance import prepare
-from kanon_milp.limit import Limit, Over
-from kanon_milp.reductions import reduce
+from kanon_milp.heuristics.greedy import greedy, suppress_all
+from kanon_milp.presolve import resources as memory
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.system.limit import Limit, Over
 
 GRACE = 5.0  # seconds that a run may take beyond its limit, and 5 % of it
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from kanon_milp import metrics
 from kanon_milp.errors import InputError
-from kanon_milp.table import Table
+from kanon_milp.problem.table import Table
+from kanon_milp.report import metrics
 
 ORIGINAL = pl.DataFrame({"u": ["a", "a", "b", None, "c"], "v": ["x", "y", "y", "y", "y"]})
 RELEASED = pl.DataFrame({"u": ["a", "a", "*", "*", "*"], "v": ["*", "*", "y", "y", "y"]})

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import feather
 
 import kanon_milp as km
-from kanon_milp.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
 from kanon_milp.verify import check_certificate
 
 FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
@@ -283,7 +283,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         node_limit=np.int64(9),
     )
     assert result.require_optimal()
-    from kanon_milp.output import json_text
+    from kanon_milp.report.output import json_text
 
     assert json_text(result.as_dict())
 

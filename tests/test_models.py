@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kanon_milp as km
-from kanon_milp.modelfile import SCHEMA
+from kanon_milp.instances.model_files import SCHEMA
 
 LIBRARY = Path(__file__).parent.parent / "models"
 MODELS = sorted(LIBRARY.glob("*.toml"))

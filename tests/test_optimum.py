@@ -10,8 +10,8 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.formulations import FORMULATIONS
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import REDUCTIONS, reduce
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import REDUCTIONS, reduce
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -83,9 +83,9 @@ def restricted_optimum(case: Case, problem: km.Problem, instance: object) -> obj
     """Solve the strong model declared over just the candidates that are left."""
     from fractions import Fraction
 
-    from kanon_milp.compilation import compile_model
     from kanon_milp.formulations.strong import build_strong
     from kanon_milp.solvers import SolverOptions, get
+    from kanon_milp.solvers.pyomo_arrays import compile_model
 
     compiled = compile_model(build_strong(instance))  # type: ignore[arg-type]
     answer = get("highs").solve(compiled.linear, SolverOptions(absolute_gap=0.5))

@@ -16,7 +16,7 @@ import pytest
 from command_line import run, run_process
 
 import kanon_milp as km
-from kanon_milp.output import FILES, check_output
+from kanon_milp.report.output import FILES, check_output
 
 TABLE = "zip,age,sick\n101,31,flu\n101,32,cold\n102,31,flu\n102,32,ache\n"
 

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.distances import MatrixDistance, OrderedDistance
-from kanon_milp.powers import below_power, largest_below, smallest_above
-from kanon_milp.privacy import Group
+from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
+from kanon_milp.problem.powers import below_power, largest_below, smallest_above
+from kanon_milp.problem.privacy import Group
 
 
 def table(sensitive: str = "abcabd", second: str | None = None) -> km.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kanon_milp.proof import WHOLE_GAP, contradicts, meets, safe_bound
+from kanon_milp.solvers.proof import WHOLE_GAP, contradicts, meets, safe_bound
 
 
 @pytest.mark.parametrize("objective", [5, 4563, 73_912, 10_000_000, 2**45])

@@ -16,16 +16,17 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import closing, remainder
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.bounds import DualPoint, RowSets, certify, exact_value, lagrangian, proven_bound, round_dual, volume
+from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut, relaxed
+from kanon_milp.bounds.columns.relaxed import CutEvaluator
 from kanon_milp.bounds.pricing import possible_pairs
 from kanon_milp.bounds.rank_one import RankOneRows
-from kanon_milp.columns import RoundLimits, raise_bound, relax_and_cut, relaxed
-from kanon_milp.columns.relaxed import CutEvaluator
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import reduce
-from kanon_milp.reductions.fixing import ReducedCosts
+from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.methods import core_problem as remainder
+from kanon_milp.methods import hybrid as closing
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import LinearModel, SolverResult
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.verify import check_certificate
@@ -96,8 +97,8 @@ def test_fixing_with_rank_one_rows_keeps_what_is_better(case: Case, above: int) 
 def greedy_or_model(instance: km.Instance) -> int:
     """The optimum of what is left, by a solver."""
     from kanon_milp import solvers
-    from kanon_milp.compilation import compile_model
     from kanon_milp.formulations import get_formulation
+    from kanon_milp.solvers.pyomo_arrays import compile_model
 
     compiled = compile_model(get_formulation("strong").build(instance))
     answer = solvers.get("highs").solve(compiled.linear, solvers.SolverOptions())

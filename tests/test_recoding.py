@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
-from kanon_milp.instance import compress_table, prepare, recode
-from kanon_milp.recoding import Levels, mask_frame
+from kanon_milp.presolve.instance import compress_table, prepare, recode
+from kanon_milp.problem.recoding import Levels, mask_frame
 
 TABLE = km.Table.from_frame(pl.DataFrame({"age": ["31", "38", "64"], "sex": ["f", "m", "f"]}), ["age", "sex"])
 AGE = [("31", "30-39", "*"), ("38", "30-39", "*"), ("64", "60-69", "*")]

@@ -8,8 +8,8 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from test_requirements_optimum import check, judge
 
 import kanon_milp as km
-from kanon_milp import relaxation
-from kanon_milp.instance import prepare
+from kanon_milp.presolve import relaxation
+from kanon_milp.presolve.instance import prepare
 
 
 @given(sensitive_cases(max_rows=7))

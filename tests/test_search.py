@@ -17,21 +17,21 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
-from kanon_milp.compilation import compile_model
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.instance import Instance, prepare
-from kanon_milp.reductions import reduce
-from kanon_milp.search.anneal import Draw, Point, anneal
-from kanon_milp.search.construct import construct
-from kanon_milp.search.effort import Effort
-from kanon_milp.search.grouping import close_groups, group_sizes
-from kanon_milp.search.moves import commit, pull, shift
-from kanon_milp.search.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
-from kanon_milp.search.pool import InlinePool
-from kanon_milp.search.rebuilding import rebuild_groups
-from kanon_milp.search.search import Search
-from kanon_milp.search.state import FAILED, Board, close, total, undo
+from kanon_milp.heuristics.annealing import Draw, Point, anneal
+from kanon_milp.heuristics.construction import construct
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.grouping import close_groups, group_sizes
+from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
+from kanon_milp.heuristics.moves import commit, pull, shift
+from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
+from kanon_milp.heuristics.search import Search
+from kanon_milp.heuristics.state import FAILED, Board, close, total, undo
+from kanon_milp.heuristics.worker_pool import InlinePool
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import compile_model
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]

@@ -15,11 +15,11 @@ import pytest
 from oracle import optimum
 
 import kanon_milp as km
-from kanon_milp import closing
 from kanon_milp.bounds import DualPoint, evaluate
-from kanon_milp.proof import Grid
+from kanon_milp.methods import hybrid as closing
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
+from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.second_look import solve_checked
 
 Lie = Callable[[SolverResult, LinearModel], SolverResult]

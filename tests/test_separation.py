@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from kanon_milp.bounds.columns import separation
+from kanon_milp.bounds.columns.separation import LEAST_VIOLATION, TOUCHING, separate
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
-from kanon_milp.columns import separation
-from kanon_milp.columns.separation import LEAST_VIOLATION, TOUCHING, separate
-from kanon_milp.groups import Groups
+from kanon_milp.presolve.group_lists import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.distances import MatrixDistance, OrderedDistance
+from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
 
 PATHS = {"31": ("31", "[30,40)", "*"), "38": ("38", "[30,40)", "*"), "45": ("45", "[40,50)", "*")}
 

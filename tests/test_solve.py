@@ -14,11 +14,11 @@ import pytest
 from oracle import optimum
 
 import kanon_milp as km
-from kanon_milp import memory
-from kanon_milp.algorithms.row_assignment import assign_rows
-from kanon_milp.exact import in_words
-from kanon_milp.instance import prepare
-from kanon_milp.reductions import reduce
+from kanon_milp.heuristics.row_assignment import assign_rows
+from kanon_milp.presolve import resources as memory
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers import Progress, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 
 FRAME = pl.DataFrame(

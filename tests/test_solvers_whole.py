@@ -22,8 +22,9 @@ from solver_cases import ADAPTERS, INF, among, market_split, random_start
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp import distances, solvers
+from kanon_milp import solvers
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.problem import distances
 from kanon_milp.solvers import Availability, Capability, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cpsat as cpsat_module

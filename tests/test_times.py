@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
-from kanon_milp.table import read_table
+from kanon_milp.problem.table import read_table
 from kanon_milp.verify import verify
 
 NANOSECONDS = [pl.Time, pl.Duration("ns"), pl.Datetime("ns"), pl.Datetime("ns", "Europe/Berlin")]

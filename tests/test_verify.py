@@ -15,11 +15,11 @@ import pytest
 from oracle import released_rows
 
 from kanon_milp.errors import InputError
-from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.privacy import Group, KAnonymity, Requirement
-from kanon_milp.problem import Problem
-from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
-from kanon_milp.table import Table
+from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
+from kanon_milp.problem.table import Table
 from kanon_milp.verify import verify
 
 # Liang and Yuan, Tables 1-3 and 5: each digit of zip code and age is a column of its own

@@ -16,13 +16,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kanon_milp.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
 from kanon_milp.errors import InputError
-from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.privacy import KAnonymity, TCloseness
-from kanon_milp.problem import Problem
-from kanon_milp.table import Table
-from kanon_milp.verify import EntropyDiversity, LogRatio, verify, verify_files
+from kanon_milp.methods.verification import verify_files
+from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.privacy import KAnonymity, TCloseness
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
+from kanon_milp.verify import EntropyDiversity, LogRatio, verify
 from kanon_milp.verify.logarithms import less
 from kanon_milp.verify.ratios import Ratios
 

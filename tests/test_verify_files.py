@@ -10,10 +10,11 @@ import pytest
 from test_verify import TABLE_2, liang_yuan_problem, printed
 
 from kanon_milp.errors import InputError
-from kanon_milp.privacy import KAnonymity
-from kanon_milp.problem import Problem
-from kanon_milp.table import Table
-from kanon_milp.verify import verify, verify_files
+from kanon_milp.methods.verification import verify_files
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
+from kanon_milp.verify import verify
 
 
 def test_data_frames_of_other_kinds_and_numbers():

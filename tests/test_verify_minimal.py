@@ -19,13 +19,14 @@ from oracle import released_rows
 from test_verify import QI, TABLE_2, TABLE_5, liang_yuan, printed
 from test_verify_requirements import demands
 
-from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.privacy import DeltaDisclosure, KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
-from kanon_milp.problem import Problem
-from kanon_milp.recoding import Hierarchies, PatternMask, Suppression
-from kanon_milp.solve import solve
-from kanon_milp.table import Table
-from kanon_milp.verify import verify, verify_files
+from kanon_milp.methods.solve import solve
+from kanon_milp.methods.verification import verify_files
+from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.privacy import DeltaDisclosure, KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
+from kanon_milp.problem.table import Table
+from kanon_milp.verify import verify
 
 PATHS = {
     "a": ("a", "ab", "abcd", "*"),

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp import distances
-from kanon_milp.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem import distances
+from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.verify import verify
 from kanon_milp.verify.transport import bounds, least_work
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
 
-from kanon_milp.algorithms.greedy import greedy
 from kanon_milp.errors import UndecidedError
-from kanon_milp.infeasibility import refuse_whole
-from kanon_milp.instance import compress_table, prepare, types_of, whole_table
-from kanon_milp.privacy import (
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.presolve.infeasibility import refuse_whole
+from kanon_milp.presolve.instance import compress_table, prepare, types_of, whole_table
+from kanon_milp.problem.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
@@ -28,8 +28,8 @@ from kanon_milp.privacy import (
     Requirement,
     TCloseness,
 )
-from kanon_milp.problem import Problem
-from kanon_milp.table import Table
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
 from kanon_milp.verify import pairwise, verify
 
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]

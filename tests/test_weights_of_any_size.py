@@ -10,7 +10,7 @@ import pytest
 from oracle import optimum
 
 import kanon_milp as km
-from kanon_milp.proof import WHOLE_GAP, Grid
+from kanon_milp.solvers.proof import WHOLE_GAP, Grid
 
 ROWS = [tuple(row.split()) for row in ("0 1 2", "0 1 0", "1 1 2", "1 0 2", "2 2 0", "2 0 0", "0 1 1")]
 NAMES = ["a", "b", "c"]

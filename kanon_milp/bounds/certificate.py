@@ -62,11 +62,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.arguments import file_path
 from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
 from kanon_milp.bounds.rank_one import RankOneRows
-from kanon_milp.distances import (
+from kanon_milp.errors import InputError, unreadable
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
+from kanon_milp.presolve.reductions import Dominance, Viability
+from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.arguments import file_path
+from kanon_milp.problem.distances import (
     EqualDistance,
     GroundDistance,
     HierarchicalDistance,
@@ -75,11 +79,8 @@ from kanon_milp.distances import (
     OrderedDistance,
     ground_distance,
 )
-from kanon_milp.errors import InputError, unreadable
-from kanon_milp.files import write_file
-from kanon_milp.hierarchies import Hierarchy
-from kanon_milp.instance import Instance, compress_table, recode, types_of, with_candidates
-from kanon_milp.privacy import (
+from kanon_milp.problem.hierarchies import Hierarchy
+from kanon_milp.problem.privacy import (
     REQUIREMENTS,
     AlphaKAnonymity,
     DeltaDisclosure,
@@ -88,10 +89,9 @@ from kanon_milp.privacy import (
     Requirement,
     TCloseness,
 )
-from kanon_milp.problem import Problem
-from kanon_milp.recoding import Levels
-from kanon_milp.reductions import Dominance, Viability
-from kanon_milp.rowtypes import RowTypes
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Levels
+from kanon_milp.system.files import write_file
 
 FORMAT = "kanon-milp dual certificate"
 VERSION = 4

@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.compiled import compiled
+from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]

@@ -18,8 +18,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.kernel import nested_candidates, nested_shares
-from kanon_milp.instance import Instance
+from kanon_milp.bounds.closed_form import nested_candidates, nested_shares
+from kanon_milp.presolve.instance import Instance
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import Shape
-from kanon_milp.distances import Space
-from kanon_milp.distances.base import Tree
-from kanon_milp.hierarchies import Label
-from kanon_milp.instance import Instance
-from kanon_milp.privacy import (
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.distances import Space
+from kanon_milp.problem.distances.base import Tree
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
     DeltaDisclosure,
@@ -41,7 +41,7 @@ from kanon_milp.privacy import (
     Requirement,
     TCloseness,
 )
-from kanon_milp.privacy.transport import is_equal
+from kanon_milp.problem.privacy.transport import is_equal
 
 Ints = NDArray[np.int64]
 Interval = tuple[Fraction, Fraction]

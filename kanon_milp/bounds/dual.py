@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closed_form import sorted_covers, subproblems
 from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets
-from kanon_milp.bounds.kernel import sorted_covers, subproblems
 from kanon_milp.bounds.pricing import cheapest_groups
 from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
 from kanon_milp.errors import InputError
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

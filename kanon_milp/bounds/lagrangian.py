@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
 from kanon_milp.errors import InputError, counted
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 For one candidate: φ = σ + min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : κ ≤ Σ a_i, 0 ≤ a_i ≤ n_i, a whole } over the row
 types i that it covers, with reduced costs r_i = w - λ_i and ν ≥ 0 (`kanon_milp.bounds.rank_one`). Without the second
-sum this is the closed form of `kanon_milp.bounds.kernel`, a lower bound, since no term of that sum is negative.
+sum this is the closed form of `kanon_milp.bounds.closed_form`, a lower bound, since no term of that sum is negative.
 
 The search: single rows in rising order of r; a group grows by one row after another, always by a later one. What a
 partial group can still become costs at least what it costs now plus the next rows in order, as many as it needs to
@@ -20,8 +20,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.kernel import add_cheapest
-from kanon_milp.compiled import compiled
+from kanon_milp.bounds.closed_form import add_cheapest
+from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]

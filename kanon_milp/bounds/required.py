@@ -29,15 +29,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.composition import Room, Shape, make_room
 from kanon_milp.bounds.demands import View, views_of
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
-from kanon_milp.bounds.kernel import ordered_covers
 from kanon_milp.bounds.lagrangian import refuse
 from kanon_milp.bounds.sizes import cheapest_groups, take_groups
 from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
 from kanon_milp.errors import InputError
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import Room, Shape, compose
-from kanon_milp.compiled import compiled
+from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]

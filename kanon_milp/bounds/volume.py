@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closed_form import sorted_covers, subproblems
 from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets, violated_sets
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.kernel import sorted_covers, subproblems
-from kanon_milp.compiled import compiled
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.system.jit import compiled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

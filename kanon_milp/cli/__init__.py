@@ -8,51 +8,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import TYPE_CHECKING, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from kanon_milp.cli.interrupts import INTERRUPTED, NO_TABLE, Interrupted, signals
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-BAD_INPUT, NO_TABLE = 2, 5
-INTERRUPTED = "interrupted before there was a result\n"
-
-
-class _Signals:
-    """What Ctrl-C and SIGTERM do as long as no command has taken them over, as `solve` does.
-
-    leave: end the process where it stands. So it is while modules are imported: nothing has begun that has to be put
-    away, and an exception may be lost there or break a compiled library. raise: the first signal is a
-    KeyboardInterrupt; another one, in case the first was lost, ends the process. ignore: the command has done its work.
-    """
-
-    answer: Literal["leave", "raise", "ignore"] = "leave"
-
-    def install(self) -> None:
-        """Listen. Where Ctrl-C is ignored, as in a background process of a shell script, it still is."""
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, self.end)
-        signal.signal(signal.SIGTERM, self.forward)
-
-    def end(self, _number: int, _frame: FrameType | None) -> None:
-        """Somebody wants it to end."""
-        if self.answer == "raise":
-            self.answer = "leave"
-            raise KeyboardInterrupt
-        if self.answer == "leave":
-            os.write(2, INTERRUPTED.encode())
-            os._exit(NO_TABLE)
-
-    def forward(self, _number: int, frame: FrameType | None) -> None:
-        """SIGTERM does what Ctrl-C does now: where a table is being made, the best one is kept, verified, written."""
-        handler = signal.getsignal(signal.SIGINT)
-        (handler if callable(handler) else self.end)(signal.SIGINT, frame)
-
-
-signals = _Signals()
+BAD_INPUT = 2
 
 
 def command_line() -> int:
@@ -80,10 +45,6 @@ def command_line() -> int:
         sys.stderr.write(str(error) or INTERRUPTED)
         return NO_TABLE
     return 0
-
-
-class Interrupted(BaseException):
-    """A command was interrupted; typer would make an exit code of its own of a KeyboardInterrupt."""
 
 
 class _Tolerant(io.BufferedIOBase):

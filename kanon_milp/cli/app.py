@@ -8,7 +8,7 @@ import click
 import typer
 
 from kanon_milp import __version__
-from kanon_milp.cli import Interrupted, signals
+from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor, export
 from kanon_milp.cli.verify import verify

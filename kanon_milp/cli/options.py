@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp.errors import InputError
-from kanon_milp.privacy import REQUIREMENTS, Requirement
-from kanon_milp.problem import SuppressedRows
-from kanon_milp.recoding import Hierarchies, PatternMask, Recoding, Suppression
-from kanon_milp.table import Missing
+from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
+from kanon_milp.problem.problem import SuppressedRows
+from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.table import Missing
 
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")

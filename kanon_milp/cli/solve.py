@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kanon_milp import display, modelfile, output, solvers
-from kanon_milp.cli import options, signals
+from kanon_milp import solvers
+from kanon_milp.cli import options
+from kanon_milp.cli.interrupts import signals
 from kanon_milp.errors import InputError
-from kanon_milp.files import check_target, refuse_overwriting
-from kanon_milp.problem import Objective, Problem
-from kanon_milp.result import UNVERIFIED, Result
-from kanon_milp.run import MethodName
-from kanon_milp.signals import ctrl_c_sets
-from kanon_milp.solve import solve as solve_problem
-from kanon_milp.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+from kanon_milp.instances import model_files as modelfile
+from kanon_milp.methods.result import UNVERIFIED, Result
+from kanon_milp.methods.session import MethodName
+from kanon_milp.methods.solve import solve as solve_problem
+from kanon_milp.problem.problem import Objective, Problem
+from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+from kanon_milp.report import display, output
+from kanon_milp.system.files import check_target, refuse_overwriting
+from kanon_milp.system.signals import ctrl_c_sets
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate

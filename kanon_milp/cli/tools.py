@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
-from kanon_milp import display, modelfile
 from kanon_milp.cli import options
-from kanon_milp.compilation import compile_model
-from kanon_milp.files import check_target, refuse_overwriting
-from kanon_milp.result import NO_TABLE, OPTIMAL
-from kanon_milp.roles import Roles
-from kanon_milp.rowtypes import compress as compress_rows
-from kanon_milp.solve import build_model
+from kanon_milp.instances import model_files as modelfile
+from kanon_milp.methods.result import NO_TABLE, OPTIMAL
+from kanon_milp.methods.solve import build_model
+from kanon_milp.methods.warm_up import warm_up
+from kanon_milp.presolve.row_types import compress as compress_rows
+from kanon_milp.problem.roles import Roles
+from kanon_milp.problem.table import CsvFormat, default_delimiter, scan_frame
+from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path, write_model
-from kanon_milp.table import CsvFormat, default_delimiter, scan_frame
-from kanon_milp.warmup import warm_up
+from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.system.files import check_target, refuse_overwriting
 
 
 def export(

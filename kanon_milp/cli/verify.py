@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_milp import display, output
 from kanon_milp.cli import options
-from kanon_milp.csvfile import csv_text
 from kanon_milp.errors import InputError
-from kanon_milp.files import check_target, refuse_overwriting, write_file
-from kanon_milp.result import OPTIMAL, UNVERIFIED
-from kanon_milp.verification import verify_files
-from kanon_milp.verify import CertificateReport, Report, check_certificate_files
+from kanon_milp.methods.result import OPTIMAL, UNVERIFIED
+from kanon_milp.methods.verification import check_certificate_files, verify_files
+from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.report import display, output
+from kanon_milp.system.files import check_target, refuse_overwriting, write_file
+from kanon_milp.verify import CertificateReport, Report
 
 
 def verify(

@@ -9,8 +9,8 @@ from typing import TextIO
 
 import click
 
-from kanon_milp.display import say
 from kanon_milp.errors import KanonWarning
+from kanon_milp.report.display import say
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
 
-from kanon_milp.arguments import text
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong, tune_strong
 from kanon_milp.formulations.textbook import build_textbook
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.arguments import text
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.groups import Groups
-from kanon_milp.instance import Instance
-from kanon_milp.privacy import Group, KAnonymity
-from kanon_milp.privacy.base import satisfies
-from kanon_milp.reductions.base import judges_groups_alone
+from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import judges_groups_alone
+from kanon_milp.problem.privacy import Group, KAnonymity
+from kanon_milp.problem.privacy.base import satisfies
 
 Ints = NDArray[np.int64]
 Numbers = tuple[int, ...]  # of rows, one for each cell

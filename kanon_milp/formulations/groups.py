@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from kanon_milp.expressions import weighted_sum
 from kanon_milp.formulations.enumeration import enumerate_groups
 from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.expressions import weighted_sum
 
 
 def build_groups(instance: Instance) -> pyo.ConcreteModel:

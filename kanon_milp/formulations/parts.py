@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from kanon_milp.expressions import weighted_sum
-from kanon_milp.instance import Instance
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.expressions import weighted_sum
 
 
 def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:

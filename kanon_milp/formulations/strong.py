@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pyomo.environ as pyo
 
-from kanon_milp.expressions import weighted_sum
 from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
-from kanon_milp.instance import Instance
-from kanon_milp.privacy import KAnonymity, Requirement
-from kanon_milp.privacy.cells import Rows
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.expressions import weighted_sum
+from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy.cells import Rows
 
 FEW_PATTERNS = 64
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import polars as pl
 import pooch
 
-from kanon_milp.arguments import text
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.files import write_file
+from kanon_milp.problem.arguments import text
+from kanon_milp.system.files import write_file
 
 FOLDER_VARIABLE = "KANON_MILP_DATA"
 CACHE_VARIABLE = "KANON_MILP_CACHE"

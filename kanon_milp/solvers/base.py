@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from kanon_milp.proof import Backing
+from kanon_milp.solvers.proof import Backing
 
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import InputError
-from kanon_milp.files import Fill, write_together
 from kanon_milp.solvers.base import Floats, LinearModel
+from kanon_milp.system.files import Fill, write_together
 
 _LEGAL = re.compile(r"[A-DF-Za-df-z_][A-Za-z0-9_]{0,254}")
 # section heads and keywords of the two formats, and the names that this module gives itself

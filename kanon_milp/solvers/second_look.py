@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kanon_milp.errors import KanonError
-from kanon_milp.proof import Grid
 from kanon_milp.solvers import get
 from kanon_milp.solvers.base import (
     Capability,
@@ -29,6 +28,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.canaries import takes
 from kanon_milp.solvers.common import complaint
+from kanon_milp.solvers.proof import Grid
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
 MOMENT = 1.0  # ... where the first time took no longer, seconds

@@ -3,7 +3,7 @@
 Nothing here is shared with the steps that build and solve a model, and no solver is asked: what the verifier says holds
 whoever made the table. Requirements, ground distances, hierarchies, masks and numbers are read and judged by
 definitions of its own, from the parameters that the user gave; of the package only errors and plain records are
-imported. Files are read by `kanon_milp.verification`, which hands over plain data.
+imported. Files are read by `kanon_milp.methods.verification`, which hands over plain data.
 """
 
 import importlib
@@ -15,7 +15,6 @@ from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
 
 if TYPE_CHECKING:
-    from kanon_milp.verification import check_certificate_files, verify_files
     from kanon_milp.verify.certificate import CertificateReport, check_certificate
 
 __all__ = [
@@ -26,9 +25,7 @@ __all__ = [
     "Report",
     "SensitiveFacts",
     "check_certificate",
-    "check_certificate_files",
     "verify",
-    "verify_files",
 ]
 
 
@@ -36,8 +33,6 @@ __all__ = [
 LATER = {
     "CertificateReport": "kanon_milp.verify.certificate",
     "check_certificate": "kanon_milp.verify.certificate",
-    "check_certificate_files": "kanon_milp.verification",
-    "verify_files": "kanon_milp.verification",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.records import Group, Label
+from kanon_milp.problem.records import Group, Label
 from kanon_milp.verify.frames import classes
 from kanon_milp.verify.ratios import Ratios
 

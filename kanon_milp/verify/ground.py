@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
-from kanon_milp.records import Label
+from kanon_milp.problem.records import Label
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.numbers import exact, number_in
 from kanon_milp.verify.paths import check_paths

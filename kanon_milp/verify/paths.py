@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from kanon_milp.errors import InputError
-from kanon_milp.records import Label
+from kanon_milp.problem.records import Label
 
 
 def check_paths(paths: Mapping[Label, Sequence[Label]], where: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import narwhals as nw
 import polars as pl
 
-from kanon_milp.records import Label
+from kanon_milp.problem.records import Label
 
 SuppressedRows = Literal["strict", "exempt"]
 SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")

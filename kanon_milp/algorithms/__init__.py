@@ -1,1 +1,0 @@
-"""Algorithms over instances: one file each."""

@@ -1,6 +1,0 @@
-"""The bound of the set-partitioning formulation with rank-1 rows: relax and cut, and column generation over groups."""
-
-from kanon_milp.columns.ascent import RoundLimits, raise_bound
-from kanon_milp.columns.relaxed import relax_and_cut
-
-__all__ = ["RoundLimits", "raise_bound", "relax_and_cut"]

@@ -1,0 +1,88 @@
+"""The annealing phase: chains side by side, in segments between which progress is kept."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import math
+import time
+from collections.abc import Callable
+
+from kanon_milp.heuristics.annealing import Draw, Point, Schedule, anneal
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.moves import commit, settle
+from kanon_milp.heuristics.state import Board
+from kanon_milp.heuristics.worker_pool import Pool
+
+MOVES_PER_ROW = 6000  # at most: more found nothing better
+COUNTED_MOVES_PER_ROW = 1000  # where work is counted instead of time
+SEGMENTS = 40  # parts of an annealing
+FIRST_SEGMENT = 50_000  # moves, while the rate is not known
+_POLL = 0.2  # seconds between two looks at the clock
+
+
+def anneal_chains(
+    board: Board, draws: Draw, pool: Pool, effort: Effort, seed: int, on_better: Callable[[Board], None]
+) -> None:
+    """As many annealings from the table on the board as there are workers, each with a seed of its own; the cheapest
+    table that any of them meets is put on the board, and `on_better` is called.
+
+    If it is asked to stop, or a worker is lost, what the segments before have found is kept.
+    """
+    points = [Point.of(board, seed + chain) for chain in range(max(1, pool.workers))]
+    clock = _Pace(len(board.state.group), effort)
+    shown = points[0].loss
+    while clock.done < 1 and not effort.over(shown):
+        schedule = Schedule.of(board, clock.expected)
+        heat = schedule.at(clock.done), schedule.at(clock.ahead), clock.moves
+        tasks = [pool.submit(anneal, board.state, draws, point, *heat) for point in points]
+        for chain, task in enumerate(tasks):
+            if not _finished(task, effort, clock.done > 0):
+                return
+            lost = pool.lost(task)
+            points[chain] = anneal(board.state, draws, points[chain], *heat) if lost else task.result()
+        best = min(points, key=lambda point: point.loss)
+        if best.loss < shown:
+            shown = best.loss
+            board.restore(best.best)
+            settle(board.state)
+            commit(board.state)
+            on_better(board)
+        clock.step(points[0])
+
+
+class _Pace:
+    """How far an annealing is, and how many moves the next segment has."""
+
+    def __init__(self, rows: int, effort: Effort) -> None:
+        self._most = rows * (COUNTED_MOVES_PER_ROW if effort.counted else MOVES_PER_ROW)
+        self._timed = not effort.counted and not math.isinf(effort.ends)
+        self._began, self._seconds = time.perf_counter(), effort.left
+        self.done = 0.0
+        # while the rate is not known, few moves are expected: too hot a beginning spoils a good first table
+        self.expected = float(min(self._most, rows)) if self._timed else float(self._most)
+        self.moves = min(FIRST_SEGMENT, self._most) if self._timed else -(-self._most // SEGMENTS)
+
+    @property
+    def ahead(self) -> float:
+        """Share of the work that is done after the next segment."""
+        return min(self.done + self.moves / max(self.expected, SEGMENTS * self.moves), 1.0)
+
+    def step(self, point: Point) -> None:
+        """A segment is done."""
+        self.done = point.made / self._most
+        if self._timed:
+            self.done = max(self.done, (time.perf_counter() - self._began) / max(self._seconds, 1e-6))
+            self.expected = max(1.0, min(float(self._most), point.rate * self._seconds))
+            self.moves = max(1000, int(self.expected) // SEGMENTS)
+
+
+def _finished(task: cf.Future[Point], effort: Effort, running: bool) -> bool:
+    """Wait for a segment; False if it is time to stop before it is done.
+
+    running: workers have done a segment before, so the last one, the coldest, is soon done and worth waiting for.
+    """
+    while not task.done():
+        cf.wait([task], timeout=_POLL)
+        if (effort.asked or (effort.left == 0 and not running)) and not task.done():
+            return False
+    return True

@@ -1,0 +1,81 @@
+"""A first table from the dual point: open candidates by their share in the averaged relaxation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.moves import commit, complete, pull, settle
+from kanon_milp.heuristics.state import Board, Ints, State, close, place, relink, total, undo
+from kanon_milp.system.jit import compiled
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+SLACKS = (0.0, 0.5, 1.0, 2.0)  # by how much a row may cost more than its multiplier, in cells
+SHARES = (0.5, 0.2, 0.0)  # three passes: candidates that the relaxation opens more often than this
+PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
+
+
+def construct(board: Board, dual: DualPoint) -> None:
+    """Place all rows: candidates open in the order of their averaged share y as long as enough rows without a group
+    pay for it with their multipliers; the rest goes where it is cheapest. The best of a few tries, each improved by
+    opening and closing candidates one by one: what is cheaper before that can be dearer after it.
+
+    Leaves the board as it is if it already holds a table that no try beats.
+    """
+    s = board.state
+    share = np.zeros(len(board.candidate)) if dual.open_share is None else dual.open_share[board.candidate]
+    phi = dual.phi[board.candidate]
+    order = np.lexsort((phi, -share)).astype(np.int64)
+    promising = order[phi[order] <= PROMISING * board.cell]
+    best, group = (total(s), s.group.copy()) if board.complete else (None, s.group.copy())
+    for slack in SLACKS:
+        board.empty()
+        for least in SHARES:
+            _open_by_price(s, order[share[order] > least], dual.multipliers, slack * board.cell)
+        if complete(s) == 0:
+            _descend(s, promising)
+            loss = total(s)
+            if best is None or loss < best:
+                best, group = loss, s.group.copy()
+    s.group[:] = group
+    relink(s)
+
+
+@compiled
+def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: float) -> None:
+    """Open candidates in this order wherever enough rows without a group pay for it, up to some slack."""
+    nowhere = len(s.cost) - 1
+    reduced = np.empty(len(s.group))
+    rows = np.empty(len(s.group), dtype=np.int64)
+    for g in order:
+        if s.size[g] > 0:
+            continue
+        found = 0
+        for q in range(s.cover_begin[g], s.cover_begin[g + 1]):
+            r = s.cover[q]
+            left = s.cost[g] - price[s.type_of[r]]
+            if s.group[r] == nowhere and left <= slack:
+                reduced[found] = left
+                rows[found] = r
+                found += 1
+        if found >= s.least[g]:
+            for q in np.argsort(reduced[:found])[: s.least[g]]:
+                place(s, rows[q], g)
+            commit(s)
+
+
+@compiled
+def _descend(s: State, order: Ints) -> None:
+    """Open candidates in this order, and close those that are open, wherever that lowers the loss."""
+    settle(s)
+    commit(s)
+    for g in order:
+        change = pull(s, g, 0.0) if s.size[g] == 0 else close(s, g, -1, 0.0)
+        if change < 0:
+            commit(s)
+        else:
+            undo(s)

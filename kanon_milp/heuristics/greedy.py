@@ -1,0 +1,197 @@
+"""Algorithm 1 of the pattern-guided paper for any group requirements: a first table, to start a solver from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import UndecidedError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.privacy import Group, KAnonymity
+from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.system.limit import NO_LIMIT, Limit
+
+Ints = NDArray[np.int64]
+
+
+def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
+    """Go through the level vectors from the cheapest to the dearest and form every group of still unplaced rows that
+    satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
+
+    Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
+    frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the
+    requirements, the group whose rows lose least by it is dissolved into it. At the limit all rows that are not placed
+    yet are left over. None where no candidate can take all rows, a requirement is about more than one group, or not
+    even all rows together satisfy the requirements.
+    """
+    if any(isinstance(r, KAnonymity) and not r.merge_closed for r in instance.problem.requirements):
+        return None
+    candidates, levels = instance.candidates, instance.levels
+    last = _of_all(instance)
+    if last is None:
+        return None
+    judge = _Judge(instance)
+    left = instance.types.counts.copy()
+    rows = np.zeros(candidates.pairs, dtype=np.int64)
+    # what has too few rows when all are left has too few later
+    large = np.flatnonzero(candidates.support >= instance.least)
+    order = large[np.lexsort((large, levels.costs[candidates.vector[large]]))]
+    for g in order[order != last].tolist():
+        if limit.over:
+            break
+        pairs = _pairs(instance, g)
+        members = candidates.members[pairs]
+        taken = judge.most(g, members, left[members])
+        if taken is not None:
+            rows[pairs] = taken
+            left[members] -= taken
+            judge.take(members, taken)
+    return _place_rest(instance, judge, last, left, rows)
+
+
+def suppress_all(instance: Instance) -> Assignment | None:
+    """All rows in one candidate, whatever is required; None where no candidate can take all."""
+    last = _of_all(instance)
+    if last is None:
+        return None
+    pairs = _pairs(instance, last)
+    rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
+    rows[pairs] = instance.types.counts[instance.candidates.members[pairs]]
+    return Assignment.from_pairs(instance, rows)
+
+
+def _of_all(instance: Instance) -> int | None:
+    """The candidate that can take any row: fully suppressed, or cheaper where all rows have more in common."""
+    candidates = instance.candidates
+    found = np.flatnonzero(np.diff(candidates.indptr) == instance.types.count)
+    # fully suppressed rows that are exempt can be few
+    best = np.lexsort((candidates.cost[found], ~instance.exempt[found]))
+    return int(found[best[0]]) if len(found) else None
+
+
+def _place_rest(instance: Instance, judge: _Judge, g: int, left: Ints, rows: Ints) -> Assignment | None:
+    """Suppress what is left, and with it the cheapest groups until the requirements are satisfied."""
+    candidates, pairs = instance.candidates, _pairs(instance, g)
+    members = candidates.members[pairs]
+    size = np.bincount(candidates.candidate_of_pair(), weights=rows, minlength=candidates.count).astype(np.int64)
+    used = np.flatnonzero(size)
+    loss = size * (candidates.cost[g] - candidates.cost)
+    dissolved = used[np.argsort(loss[used], kind="stable")].tolist()
+    while left.any() and not judge.accepts(g, members, left[members]):
+        if not dissolved:
+            return None
+        group = _pairs(instance, dissolved.pop(0))
+        left[candidates.members[group]] += rows[group]
+        rows[group] = 0
+    rows[pairs] = left[members]
+    return Assignment.from_pairs(instance, rows)
+
+
+def _pairs(instance: Instance, g: int) -> slice:
+    return slice(int(instance.candidates.indptr[g]), int(instance.candidates.indptr[g + 1]))
+
+
+class _Judge:
+    """Whether rows of some types, together, satisfy every requirement; equal counts are judged once."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        attributes = instance.problem.attributes
+        self._code: Ints | None = None
+        self._values: list[tuple[Label, ...]] = []
+        self._table = np.zeros(0, dtype=np.int64)
+        if attributes:
+            self._code, self._values = instance.sensitive_codes(attributes)
+            table = np.bincount(self._code, weights=instance.types.counts)
+            self._table = table.astype(np.int64)
+        self._left = self._table.copy()
+        self._known: dict[tuple[bool, bytes], bool] = {}
+
+    def take(self, members: NDArray[np.int32], rows: Ints) -> None:
+        """Rows that are placed are no longer left over."""
+        if self._code is not None:
+            self._left -= self._by_value(members, rows)
+
+    def accepts(self, g: int, members: NDArray[np.int32], rows: Ints) -> bool:
+        """Whether candidate g may have these numbers of rows of its members."""
+        if self._code is None:
+            return bool(rows.sum() >= self._instance.least[g])
+        return self._holds(g, self._by_value(members, rows))
+
+    def most(self, g: int, members: NDArray[np.int32], rows: Ints) -> Ints | None:
+        """As many of these rows as candidate g may have: all, or those below a cap on each value; None for none."""
+        if rows.sum() < self._instance.least[g]:
+            return None
+        if self._code is None:
+            return rows
+        counts = self._by_value(members, rows)
+        if self._leaves_enough(g, counts):
+            return rows
+        # the same cap for each value, or a cap in proportion to the table
+        capped = [
+            self._largest(g, int(counts.max()), lambda cap: np.minimum(counts, cap)),
+            self._largest(g, 64, lambda part: np.minimum(counts, self._share(counts, part))),
+        ]
+        found = max((c for c in capped if c is not None), key=lambda c: int(c.sum()), default=None)
+        return None if found is None else self._take(members, rows, found)
+
+    def _share(self, counts: Ints, part: int) -> Ints:
+        """In 64 steps: from no rows to a cap at which the rarest value keeps all of its rows."""
+        present = counts > 0
+        most = (counts[present] / self._table[present]).max()
+        share: Ints = np.ceil(self._table * most * part / 64).astype(np.int64)
+        return share
+
+    def _largest(self, g: int, top: int, cap: Callable[[int], Ints]) -> Ints | None:
+        """The counts under the largest cap that is accepted, as far as halving finds it."""
+        best: Ints | None = None
+        low, high = 0, top
+        while high - low > 1:
+            middle = (low + high) // 2
+            counts = cap(middle)
+            if self._leaves_enough(g, counts):
+                best, low = counts, middle
+            else:
+                high = middle
+        return best
+
+    def _leaves_enough(self, g: int, counts: Ints) -> bool:
+        """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well."""
+        rest = self._left - counts
+        return self._holds(g, counts) and (not rest.any() or self._holds(None, rest))
+
+    def _by_value(self, members: NDArray[np.int32], rows: Ints) -> Ints:
+        assert self._code is not None
+        return np.bincount(self._code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
+
+    def _holds(self, g: int | None, counts: Ints) -> bool:
+        """Whether a candidate may have these counts, or (None) any group that is not exempt."""
+        if g is not None and counts.sum() < self._instance.least[g]:
+            return False
+        key = (g is not None and bool(self._instance.exempt[g]), counts.tobytes())
+        if key not in self._known:
+            problem = self._instance.problem
+            tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
+            group = Group.of(problem.attributes, tuples, self._instance.whole)
+            asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
+            try:
+                self._known[key] = all(satisfies(requirement, group) for requirement in asked)
+            except UndecidedError:  # there may be other groups, of which it is known
+                self._known[key] = False
+        return self._known[key]
+
+    def _take(self, members: NDArray[np.int32], rows: Ints, counts: Ints) -> Ints:
+        """The first rows of each value, as many as its count."""
+        assert self._code is not None
+        code = self._code[members]
+        order = np.argsort(code, kind="stable")
+        before = np.cumsum(rows[order]) - rows[order]
+        first = np.concatenate([[True], code[order][1:] != code[order][:-1]])
+        within = before - np.maximum.accumulate(np.where(first, before, 0))
+        taken = np.zeros_like(rows)
+        taken[order] = np.clip(counts[code[order]] - within, 0, rows[order])
+        return taken

@@ -1,0 +1,120 @@
+"""What all heuristics need to know of an assignment: its pairs, whether it is valid, and whether its groups could
+lose less."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import SolverError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.jit import compiled
+
+Ints = NDArray[np.int64]
+
+
+def supported(instance: Instance) -> bool:
+    """Whether the heuristics are about this problem: least loss under k-anonymity alone, no side constraints."""
+    problem = instance.problem
+    sides = (problem.cost_bound, problem.min_groups, problem.max_groups)
+    plain = problem.network and problem.merge_closed and not problem.attributes
+    return plain and problem.objective == "loss" and all(side is None for side in sides)
+
+
+def assignment_of(instance: Instance, row_type: Ints, candidate: Ints, rows: Ints) -> Assignment:
+    """The assignment of so many rows of each type to each candidate; entries may repeat and may be zero.
+
+    Raises SolverError unless each row is placed once, in a candidate that covers it, and each group is large enough.
+    """
+    t = instance.types.count
+    key, place = np.unique(candidate.astype(np.int64) * t + row_type, return_inverse=True)
+    total = np.bincount(place, weights=rows, minlength=len(key)).astype(np.int64)
+    pair = pairs_at(instance, key % t, key // t)
+    if (pair < 0).any():
+        raise SolverError("a heuristic has put rows into a candidate that does not cover them")
+    everything = np.zeros(instance.candidates.pairs, dtype=np.int64)
+    everything[pair] = total
+    assignment = Assignment.from_pairs(instance, everything)
+    size = group_sizes(instance, assignment)
+    if ((size > 0) & (size < instance.least)).any():
+        raise SolverError("a heuristic has left a group that is too small")
+    return assignment
+
+
+def pairs_at(instance: Instance, row_type: Ints, candidate: Ints) -> Ints:
+    """Position of each (row type, candidate) pair in `Candidates.members`, -1 where the candidate does not cover it."""
+    candidates, t = instance.candidates, instance.types.count
+    # candidates are in order and so are the members of each
+    keys = candidates.candidate_of_pair().astype(np.int64) * t + candidates.members
+    wanted = candidate * t + row_type
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, at, -1).astype(np.int64)
+
+
+def group_sizes(instance: Instance, assignment: Assignment) -> Ints:
+    """Rows of each candidate, int64 (G,)."""
+    size = np.bincount(assignment.candidate, weights=assignment.rows, minlength=instance.candidates.count)
+    return size.astype(np.int64)
+
+
+def close_groups(instance: Instance, assignment: Assignment) -> Assignment:
+    """Release each group by the cheapest candidate that covers all of its rows; the loss only falls.
+
+    Rows that agree in a suppressed column need not lose it. That the candidate is one of the reduced instance loses
+    nothing: a candidate that viability drops covers too few rows, and one that dominance drops has another in its
+    place that covers as much and costs no more. Groups that end in one candidate are merged.
+    """
+    candidates = instance.candidates
+    by_type = np.argsort(candidates.members, kind="stable")
+    begin = np.searchsorted(candidates.members[by_type], np.arange(instance.types.count + 1))
+    order = np.argsort(assignment.candidate, kind="stable")
+    at = np.flatnonzero(np.diff(assignment.candidate[order], prepend=-1))
+    chosen = _cheapest_covers(
+        np.append(at, len(order)).astype(np.int64),
+        assignment.row_type[order],
+        assignment.candidate[order],
+        begin.astype(np.int64),
+        candidates.candidate_of_pair()[by_type],
+        candidates.cost,
+        instance.least,
+        group_sizes(instance, assignment)[assignment.candidate[order][at]],
+    )
+    candidate = np.empty(len(order), dtype=np.int64)
+    candidate[order] = np.repeat(chosen, np.diff(np.append(at, len(order))))
+    closed = assignment_of(instance, assignment.row_type, candidate, assignment.rows)
+    if closed.cost > assignment.cost:
+        raise SolverError("closing the groups has made the table dearer")
+    return closed
+
+
+@compiled
+def _cheapest_covers(
+    group_begin: Ints,
+    row_type: Ints,
+    candidate: Ints,
+    begin: Ints,
+    option: NDArray[np.int32],
+    cost: Ints,
+    least: Ints,
+    size: Ints,
+) -> Ints:
+    """For each group the cheapest candidate that all of its row types have among their options."""
+    chosen = np.empty(len(group_begin) - 1, dtype=np.int64)
+    seen = np.zeros(len(cost), dtype=np.int64)
+    for h in range(len(chosen)):
+        best = candidate[group_begin[h]]
+        members = group_begin[h + 1] - group_begin[h]
+        for entry in range(group_begin[h], group_begin[h + 1]):
+            i = row_type[entry]
+            for q in range(begin[i], begin[i + 1]):
+                g = option[q]
+                seen[g] += 1
+                if seen[g] == members and cost[g] < cost[best] and size[h] >= least[g]:
+                    best = g
+        for entry in range(group_begin[h], group_begin[h + 1]):
+            i = row_type[entry]
+            for q in range(begin[i], begin[i + 1]):
+                seen[option[q]] = 0
+        chosen[h] = best
+    return chosen

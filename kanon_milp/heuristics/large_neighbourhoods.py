@@ -1,0 +1,121 @@
+"""The phase of large-neighbourhood search: some groups at a time are made anew, side by side."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
+from kanon_milp.heuristics.state import Board, Ints, total
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.solvers.base import Capability, SolverAdapter, SolverOptions
+from kanon_milp.solvers.proof import WHOLE_GAP
+
+FIRST_PAIRS = 6_000  # of a neighbourhood
+SLICE, SHORTEST_SLICE = 20.0, 2.0  # seconds for a neighbourhood, at most; a tenth of what is left, but no less
+GROW, GROW_FAST, SHRINK = (
+    1.15,
+    1.4,
+    0.8,
+)  # the next neighbourhood, if this was optimal in a third, a tenth of it, or not
+NODES = 50  # for a neighbourhood, where work is counted instead of time and no other number is given
+_POLL = 0.2  # seconds between two looks at the clock
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A neighbourhood that is being solved; groups: those whose rows are in it; whole: it is as large as it can be."""
+
+    hood: Neighbourhood
+    groups: Ints
+    whole: bool
+    options: SolverOptions
+
+
+def rebuild_groups(
+    board: Board,
+    adapter: SolverAdapter,
+    options: SolverOptions,
+    pool: Pool,
+    effort: Effort,
+    seed: int,
+    on_better: Callable[[Board], None],
+) -> bool:
+    """Improve the table on the board by neighbourhoods, as many side by side as there are workers.
+
+    options: of the solver; limits, seed and gap are set here. on_better: called after each improvement. True if a
+    neighbourhood of all rows was solved to the end: with the candidates on the board nothing is better.
+    """
+    s = board.state
+    busy = np.zeros(len(s.cost), dtype=np.bool_)
+    size = FIRST_PAIRS * total(s) / max(len(s.option), 1)
+    running: dict[cf.Future[Answer], _Task] = {}
+    begun = 0
+    while not effort.over(total(s)):
+        while len(running) < max(1, pool.workers) and begun != effort.neighbourhoods:
+            hood = cut_out(board, math.ceil(size), busy)
+            if hood is None:
+                break
+            groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
+            limited = _limited(adapter, options, effort, seed + begun)
+            task = _Task(hood, groups, size >= total(s) and not running, limited)
+            busy[task.groups] = True
+            interrupt = effort.interrupt if pool.workers == 0 else None
+            running[pool.submit(solve_neighbourhood, hood, adapter, task.options, interrupt)] = task
+            begun += 1
+        future = _next(list(running), effort, total(s)) if running else None
+        if future is None:
+            break
+        task = running.pop(future)
+        busy[task.groups] = False
+        if pool.lost(future):
+            answer = solve_neighbourhood(task.hood, adapter, task.options, effort.interrupt)
+        else:
+            answer = future.result()
+        if answer.loss < task.hood.loss and put_back(board, task.hood, answer.rows):
+            on_better(board)
+        elif answer.optimal and task.whole:
+            return True
+        size = min(size * _growth(answer, task.options, counted=effort.counted), total(s) + 1)
+    for future in running:
+        future.cancel()
+    return False
+
+
+def _limited(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
+    """Options of one neighbourhood: a slice of the time, or so many nodes, or what else the solver counts."""
+    plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=WHOLE_GAP, log_file=None)
+    if effort.counted:
+        left = None if math.isinf(effort.left) else max(effort.left, 0.1)
+        if options.node_limit is None and Capability.NODE_LIMIT not in adapter.capabilities:
+            return replace(plain, time_limit=left, extra={**adapter.counted, **options.extra})
+        return replace(plain, time_limit=left, node_limit=options.node_limit or NODES)
+    left = max(effort.left, 0.1)
+    return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
+
+
+def _growth(answer: Answer, options: SolverOptions, *, counted: bool) -> float:
+    """By how much the next neighbourhood is larger."""
+    if not answer.optimal:
+        return SHRINK
+    if counted or options.node_limit is not None or options.time_limit is None:
+        return GROW
+    share = answer.seconds / options.time_limit
+    return GROW_FAST if share < 0.1 else GROW if share < 1 / 3 else 1.0
+
+
+def _next(running: list[cf.Future[Answer]], effort: Effort, loss: int) -> cf.Future[Answer] | None:
+    """The next neighbourhood that is solved, in the order of submission where work is counted; None if it is time to
+    stop."""
+    waited = running[:1] if effort.counted else running
+    while True:
+        done, _ = cf.wait(waited, timeout=_POLL, return_when=cf.FIRST_COMPLETED)
+        if done:
+            return min(done, key=running.index)
+        if effort.over(loss):
+            return None

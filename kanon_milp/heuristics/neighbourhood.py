@@ -1,0 +1,295 @@
+"""Large-neighbourhood search: some groups at a time are made anew by a MILP, the strong formulation of their rows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.moves import commit, mend
+from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
+from kanon_milp.solvers.base import LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.system.jit import compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """The rows of some groups, and where they may go.
+
+    types, counts: int64 (t,), row types and how many rows of each. candidates: int64 (G,), those of the state that they
+    may go to; cost, least: int64 (G,), 0 where the candidate has enough other rows. row_type, candidate: int64
+    (pairs,), positions in `types` and `candidates`, ordered by candidate. start: int64 (pairs,), where the rows are.
+    """
+
+    types: Ints
+    counts: Ints
+    candidates: Ints
+    cost: Ints
+    least: Ints
+    row_type: Ints
+    candidate: Ints
+    start: Ints
+
+    @property
+    def loss(self) -> int:
+        """Loss of the start."""
+        return int(self.cost[self.candidate] @ self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """rows: int64 (pairs,), a way to place the rows that is as good as the start or better, and its loss. optimal:
+    whether the solver says that there is none better within the neighbourhood. seconds: how long it took."""
+
+    rows: Ints
+    loss: int
+    optimal: bool
+    seconds: float
+
+
+def strong_model(hood: Neighbourhood) -> LinearModel:
+    """The rows of `formulations.strong` over a neighbourhood, as arrays; groups with enough other rows need no
+    binary."""
+    pairs, types = len(hood.start), len(hood.types)
+    bound = hood.least > 0
+    binary = np.cumsum(bound) - 1 + pairs  # column of y[g]
+    columns = pairs + int(bound.sum())
+    linked = np.flatnonzero(bound[hood.candidate])
+    n = hood.counts.astype(float)
+    size_rows = binary[hood.candidate[linked]] - pairs
+    each = np.arange(len(linked))
+    # Σ_g x[i,g] = n_i
+    placed = sp.csr_array((np.ones(pairs), (hood.row_type, np.arange(pairs))), shape=(types, columns))
+    # x[i,g] - n_i · y[g] ≤ 0
+    link = sp.csr_array(
+        (
+            np.concatenate([np.ones(len(linked)), -n[hood.row_type[linked]]]),
+            (np.concatenate([each, each]), np.concatenate([linked, binary[hood.candidate[linked]]])),
+        ),
+        shape=(len(linked), columns),
+    )
+    # Σ_i x[i,g] - κ · y[g] ≥ 0
+    groups = columns - pairs
+    size = sp.csr_array(
+        (
+            np.concatenate([np.ones(len(linked)), -hood.least[bound].astype(float)]),
+            (
+                np.concatenate([size_rows, np.arange(groups)]),
+                np.concatenate([linked, pairs + np.arange(groups)]),
+            ),
+        ),
+        shape=(groups, columns),
+    )
+    return LinearModel(
+        name="neighbourhood",
+        c=np.concatenate([hood.cost[hood.candidate].astype(float), np.zeros(groups)]),
+        offset=0.0,
+        A=sp.csr_array(sp.vstack([placed, link, size], format="csr")),
+        row_lower=np.concatenate([n, np.full(len(linked), -np.inf), np.zeros(groups)]),
+        row_upper=np.concatenate([n, np.zeros(len(linked)), np.full(groups, np.inf)]),
+        lower=np.zeros(columns),
+        upper=np.concatenate([n[hood.row_type], np.ones(groups)]),
+        integer=np.concatenate([np.zeros(pairs, dtype=bool), np.ones(groups, dtype=bool)]),
+        variable_names=tuple(f"c{j}" for j in range(columns)),
+        constraint_names=tuple(f"r{r}" for r in range(types + len(linked) + groups)),
+        whole=True,  # with the binaries fixed it is a flow (see `_integral`)
+    )
+
+
+def solve_neighbourhood(
+    hood: Neighbourhood,
+    adapter: SolverAdapter,
+    options: SolverOptions,
+    interrupt: threading.Event | None = None,
+) -> Answer:
+    """Place the rows of a neighbourhood as well as the solver can; never worse than the start."""
+    began = time.perf_counter()
+    model = strong_model(hood)
+    bound = np.flatnonzero(hood.least > 0)
+    opened = np.bincount(hood.candidate, weights=hood.start, minlength=len(hood.least))[bound] > 0
+    start = np.concatenate([hood.start, opened]).astype(float)
+    answer = adapter.solve(model, options, start=start, interrupt=interrupt)
+    rows = hood.start
+    if answer.x is not None:
+        found = _integral(hood, model, answer.x, adapter)
+        if found is not None and hood.cost[hood.candidate] @ found < hood.loss:
+            rows = found
+    loss = int(hood.cost[hood.candidate] @ rows)
+    return Answer(rows, loss, answer.stop_reason is StopReason.OPTIMAL, time.perf_counter() - began)
+
+
+def _integral(hood: Neighbourhood, model: LinearModel, x: NDArray[np.float64], adapter: SolverAdapter) -> Ints | None:
+    """Whole rows with the open candidates of a point: with these fixed, every vertex is whole (Homogeneity paper,
+    Lemma 1)."""
+    pairs = len(hood.start)
+    if np.abs(x[:pairs] - np.round(x[:pairs])).max(initial=0.0) > 1e-6:
+        opened = np.round(x[pairs:])
+        fixed = replace(
+            model,
+            lower=np.concatenate([model.lower[:pairs], opened]),
+            upper=np.concatenate([model.upper[:pairs], opened]),
+            integer=np.zeros_like(model.integer),
+        )
+        vertex = adapter.solve(fixed, SolverOptions(extra={"solver": "simplex"} if adapter.name == "highs" else {}))
+        if vertex.x is None:
+            return None
+        x = vertex.x
+    rows = np.round(x[:pairs]).astype(np.int64)
+    size = np.bincount(hood.candidate, weights=rows, minlength=len(hood.least))
+    placed = np.bincount(hood.row_type, weights=rows, minlength=len(hood.types))
+    valid = (rows >= 0).all() and (placed == hood.counts).all() and ((size == 0) | (size >= hood.least)).all()
+    return rows if valid else None
+
+
+def cut_out(board: Board, size: int, busy: NDArray[np.bool_]) -> Neighbourhood | None:
+    """A neighbourhood of about this loss, around a random group; None if there is no loss that may be looked at.
+
+    busy: bool (G+1,), groups that are in no neighbourhood and take no rows.
+    """
+    s = board.state
+    groups = _grow(s, busy, size)
+    if len(groups) == 0:
+        return None
+    chosen = np.zeros(len(s.cost), dtype=np.bool_)
+    chosen[groups] = True
+    rows = np.flatnonzero(chosen[s.group])
+    types, counts = np.unique(s.type_of[rows], return_counts=True)
+    # all options of these types
+    lengths = s.option_begin[types + 1] - s.option_begin[types]
+    row_type = np.repeat(np.arange(len(types)), lengths)
+    offset = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    candidate = s.option[np.repeat(s.option_begin[types], lengths) + offset].astype(np.int64)
+    outside = (s.size > 0) & ~chosen
+    keep = ~(busy & ~chosen)[candidate]
+    keep &= ~(outside[candidate] & _dearer(row_type, outside[candidate], len(types)))
+    # too few rows here
+    support = np.bincount(candidate[keep], weights=counts[row_type[keep]], minlength=len(s.cost))
+    keep &= outside[candidate] | (support >= s.least)[candidate]
+    row_type, candidate = row_type[keep], candidate[keep]
+    order = np.lexsort((row_type, candidate))
+    row_type, candidate = row_type[order], candidate[order]
+    keep = ~_repeated(row_type, candidate, s.cost * len(s.cost) + np.arange(len(s.cost)), chosen | outside)
+    row_type, candidate = row_type[keep], candidate[keep]
+    candidates, local = np.unique(candidate, return_inverse=True)
+    start_key, start_rows = np.unique(
+        s.group[rows].astype(np.int64) * len(types) + np.searchsorted(types, s.type_of[rows]), return_counts=True
+    )
+    start = np.zeros(len(candidate), dtype=np.int64)
+    start[np.searchsorted(candidate * len(types) + row_type, start_key)] = start_rows
+    return Neighbourhood(
+        types=types.astype(np.int64),
+        counts=counts.astype(np.int64),
+        candidates=candidates,
+        cost=s.cost[candidates],
+        least=np.where(outside[candidates], 0, s.least[candidates]),
+        row_type=row_type,
+        candidate=local.astype(np.int64),
+        start=start,
+    )
+
+
+def _dearer(row_type: Ints, outside: NDArray[np.bool_], types: int) -> NDArray[np.bool_]:
+    """Among the open groups outside, all but the first and cheapest of each row type; options come in order of
+    cost."""
+    at = np.flatnonzero(outside)
+    first = np.full(types, -1, dtype=np.int64)
+    first[row_type[at][::-1]] = at[::-1]
+    dearer: NDArray[np.bool_] = np.arange(len(row_type)) != first[row_type]
+    return dearer
+
+
+def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pairs, ordered by candidate, of candidates that may have the same rows here as one of lower rank, unless kept."""
+    begin = np.flatnonzero(np.diff(candidate, prepend=-1))
+    at = candidate[begin]
+    # sums of random numbers tell sets apart; a mistake would only make the neighbourhood smaller
+    random = np.random.default_rng(0).integers(1 << 62, size=int(row_type.max(initial=0)) + 1)
+    cover = np.add.reduceat(random[row_type], begin)
+    order = np.lexsort((rank[at], cover))
+    again = np.zeros(len(at), dtype=np.bool_)
+    again[order[1:]] = np.diff(cover[order]) == 0
+    repeated: NDArray[np.bool_] = np.repeat(again & ~kept[at], np.diff(np.append(begin, len(candidate))))
+    return repeated
+
+
+@compiled
+def _grow(s: State, busy: NDArray[np.bool_], size: int) -> Ints:
+    """Groups up to this loss in total: all that have a row of some candidate, then of another one that shares a row
+    with them, and so on; small candidates first."""
+    rows = np.empty(len(s.group), dtype=np.int64)
+    groups = np.empty(len(s.cost), dtype=np.int64)
+    chosen = busy.copy()
+    n_rows, n_groups, loss = 0, 0, 0
+    r = draw(s) % len(s.group)
+    for _ in range(200 * len(s.group)):
+        i = s.type_of[r]
+        f = s.option[s.option_begin[i] + draw(s) % (s.option_begin[i + 1] - s.option_begin[i])]
+        covered = s.cover_begin[f + 1] - s.cover_begin[f]
+        if uniform(s) * covered * covered <= 400.0:
+            for q in range(s.cover_begin[f], s.cover_begin[f + 1]):
+                g = s.group[s.cover[q]]
+                if loss < size and not chosen[g] and s.cost[g] > 0 and s.parked[g] == 0:
+                    chosen[g] = True
+                    groups[n_groups] = g
+                    n_groups += 1
+                    loss += s.cost[g] * s.size[g]
+                    member = s.first[g]
+                    while member >= 0:
+                        rows[n_rows] = member
+                        n_rows += 1
+                        member = s.after[member]
+        if loss >= size:
+            break
+        r = rows[draw(s) % n_rows] if n_rows > 0 else draw(s) % len(s.group)
+    return groups[:n_groups]
+
+
+def put_back(board: Board, hood: Neighbourhood, rows: Ints) -> bool:
+    """Move the rows of a neighbourhood to where an answer has them, if the loss falls; False, and no change, if not.
+
+    Groups outside may have changed since it was cut out: one that is too small then is filled or closed.
+    """
+    s = board.state
+    commit(s)
+    moved = hood.start != rows
+    types, candidates = hood.types[hood.row_type[moved]], hood.candidates[hood.candidate[moved]]
+    change = _exchange(s, types, candidates, hood.start[moved], rows[moved])
+    if change < 0:
+        commit(s)
+        return True
+    undo(s)
+    return False
+
+
+@compiled
+def _exchange(s: State, row_type: Ints, candidate: Ints, before: Ints, after: Ints) -> int:
+    nowhere = len(s.cost) - 1
+    delta = 0
+    for q in range(len(row_type)):
+        for _ in range(before[q] - after[q]):
+            r = s.first[candidate[q]]
+            while r >= 0 and s.type_of[r] != row_type[q]:
+                r = s.after[r]
+            if r < 0:
+                return FAILED
+            delta += place(s, r, nowhere)
+    for q in range(len(row_type)):
+        for _ in range(after[q] - before[q]):
+            r = s.first[nowhere]
+            while r >= 0 and s.type_of[r] != row_type[q]:
+                r = s.after[r]
+            if r < 0:
+                return FAILED
+            delta += place(s, r, candidate[q])
+    for q in range(len(row_type)):
+        g = candidate[q]
+        if s.size[g] > 0 and s.size[g] < s.least[g]:
+            change = mend(s, g)
+            if change >= FAILED:
+                return FAILED
+            delta += change
+    return delta

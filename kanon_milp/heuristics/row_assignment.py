@@ -1,0 +1,105 @@
+"""Row assignment: from open candidates to an integral assignment, as a minimum-cost flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.errors import SolverError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
+from kanon_milp.solvers.highs import HighsAdapter
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The rows of one sensitive value (or joint value) in one group, for all groups.
+
+    of_pair: int64 (pairs,), the cell of each (row type, candidate) pair. filled: bool (cells,), those that must not be
+    empty. allowed: bool (cells,), those that may have rows.
+    """
+
+    of_pair: Ints
+    filled: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+
+    @classmethod
+    def from_point(cls, instance: Instance, x: NDArray[np.float64], *, exclusive: bool) -> Cells | None:
+        """Keep every cell that has a whole row in a point; with `exclusive`, no other cell may have any.
+
+        None where no requirement is about a sensitive attribute.
+        """
+        attributes = instance.problem.attributes
+        if not attributes:
+            return None
+        code, values = instance.sensitive_codes(attributes)
+        candidates = instance.candidates
+        of_pair = candidates.candidate_of_pair().astype(np.int64) * len(values) + code[candidates.members]
+        rows = np.bincount(of_pair, weights=x, minlength=candidates.count * len(values))
+        filled = rows > 1 - 1e-5
+        return cls(of_pair, filled, filled if exclusive else np.ones_like(filled))
+
+
+def assign_rows(instance: Instance, open_candidates: NDArray[np.bool_], cells: Cells | None = None) -> Assignment:
+    """Cheapest assignment that gives each open candidate its smallest group (Homogeneity paper, Lemma 1) and each cell
+    that must not be empty a row (Lemma 3, p-Row Assignment).
+
+    The rows are a transportation problem with lower bounds on cells (sensitive value within group) inside groups, a
+    minimum-cost flow: supplies n_i, each open candidate receives at least its smallest size (k; 1 where fully
+    suppressed rows are exempt), each cell named at least one row. So every vertex that the simplex method ends in is
+    integral. Raises SolverError if the open candidates cannot hold all rows.
+    """
+    candidates = instance.candidates
+    pair_open = open_candidates[candidates.candidate_of_pair()]
+    if cells is not None:
+        pair_open &= cells.allowed[cells.of_pair]
+    pair = np.flatnonzero(pair_open)
+    row_type = candidates.members[pair]
+    arcs, t = len(pair), instance.types.count
+    in_group, opened = _incidence(candidates.candidate_of_pair()[pair], np.flatnonzero(open_candidates))
+    sums, least = [in_group], [instance.least[opened]]
+    if cells is not None:
+        in_cell, filled = _incidence(cells.of_pair[pair], np.flatnonzero(cells.filled))
+        sums.append(in_cell)
+        least.append(np.ones(len(filled), dtype=np.int64))
+    supply = sp.csr_array((np.ones(arcs), (row_type, np.arange(arcs))), shape=(t, arcs))
+    n = instance.types.counts.astype(float)
+    floors = np.concatenate(least).astype(float)
+    flow = LinearModel(
+        name="row_assignment",
+        c=candidates.cost[candidates.candidate_of_pair()[pair]].astype(float),
+        offset=0.0,
+        A=sp.csr_array(sp.vstack([supply, *sums], format="csr")),
+        row_lower=np.concatenate([n, floors]),
+        row_upper=np.concatenate([n, np.full(len(floors), np.inf)]),
+        lower=np.zeros(arcs),
+        upper=n[row_type],
+        integer=np.zeros(arcs, dtype=bool),
+        variable_names=tuple(f"x{j}" for j in range(arcs)),
+        constraint_names=tuple(f"r{r}" for r in range(t + len(floors))),
+    )
+    solved = HighsAdapter().solve(flow, SolverOptions(extra={"solver": "simplex"}))
+    if solved.stop_reason is not StopReason.OPTIMAL or solved.x is None:
+        raise SolverError(f"the open candidates cannot hold all rows ({solved.stop_reason.value})")
+    rows = np.round(solved.x).astype(np.int64)
+    if np.abs(solved.x - rows).max(initial=0.0) > 1e-6 or flow.violation(rows.astype(float)) > 0:
+        raise SolverError("the row assignment ended in a point that is not integral")
+    everything = np.zeros(candidates.pairs, dtype=np.int64)
+    everything[pair] = rows
+    return Assignment.from_pairs(instance, everything)
+
+
+def _incidence(of_arc: NDArray[np.integer[Any]], chosen: Ints) -> tuple[sp.csr_array, Ints]:
+    """Rows that sum up the arcs of each chosen group or cell; arcs of others are in none."""
+    position = np.full(int(max(of_arc.max(initial=-1), chosen.max(initial=-1))) + 1, -1, dtype=np.int64)
+    position[chosen] = np.arange(len(chosen))
+    at = position[of_arc]
+    arcs = np.flatnonzero(at >= 0)
+    return sp.csr_array((np.ones(len(arcs)), (at[arcs], arcs)), shape=(len(chosen), len(of_arc))), chosen

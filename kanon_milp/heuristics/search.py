@@ -1,0 +1,115 @@
+"""The search for good tables: construction from the dual point, then annealing and neighbourhoods by turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.annealing import Draw
+from kanon_milp.heuristics.annealing_chains import anneal_chains
+from kanon_milp.heuristics.construction import construct
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.grouping import close_groups
+from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
+from kanon_milp.heuristics.state import Board, cell_cost
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers.base import SolverAdapter, SolverOptions
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+# what the heuristics look at, in cells: candidates with φ_g up to the first, pairs with a reduced cost up to the second
+OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
+NEAR_OPEN, NEAR_PAIR = 1.5, 3.0  # the same for neighbourhoods, whose models must stay small
+# share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
+ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
+SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
+TURN = 25  # neighbourhoods in a turn, where work is counted instead of time
+SEEDS = 10_000  # between two turns
+
+
+class Search:
+    """One search on one instance; `incumbent` is the best assignment so far, always valid and complete."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        dual: DualPoint,
+        start: Assignment | None,
+        pool: Pool,
+        effort: Effort,
+        seed: int = 0,
+        on_better: Callable[[Assignment], None] | None = None,
+        possible: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """possible: bool (pairs,), what a better table could use, where that is known."""
+        self.possible = possible
+        self.instance, self.dual, self.incumbent = instance, dual, start
+        self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
+
+    def run(self, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
+        """Construct, then anneal and search neighbourhoods by turns; None if not even a first table is found.
+
+        On a large table the first turn takes all the time. options: of the solver for each neighbourhood.
+        """
+        if self.possible is None:
+            board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
+            construct(board, self.dual)
+            self._keep(board)
+        turn, idle, left = 0, 0, self._effort.neighbourhoods
+        while self.incumbent is not None and idle < self._effort.patience and left != 0:
+            before = self.incumbent.cost
+            if self._effort.over(before):
+                break
+            now = min(TURN, left) if left is not None else None
+            exhausted = self._turn(adapter, options, self._seed + SEEDS * turn, now)
+            turn, idle = turn + 1, 0 if self.incumbent.cost < before else idle + 1
+            left = None if left is None or now is None else left - now
+            if exhausted:
+                break
+        return self.incumbent
+
+    def _turn(self, adapter: SolverAdapter, options: SolverOptions, seed: int, count: int | None) -> bool:
+        """One annealing and the neighbourhoods after it; whether these have found that nothing is better."""
+        board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)
+        kappa = float(np.median(board.state.least[:-1]))
+        share = next(share for least, share in ANNEAL_SHARES if kappa >= least)
+        began = time.perf_counter()
+        part = self._effort if count is not None else self._effort.part(share * self._effort.left)
+        anneal_chains(board, Draw.of(board, self.dual), self._pool, part, seed, self._keep)
+        if self.incumbent is None or self._effort.over(self.incumbent.cost):
+            return False
+        if count is not None:
+            part = replace(self._effort, neighbourhoods=count)
+        else:
+            part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
+        near = self._board(NEAR_OPEN, NEAR_PAIR, seed)
+        return rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
+
+    def _board(self, open_limit: float, pair_limit: float, seed: int) -> Board:
+        """The incumbent on a board of the pairs that are worth a look."""
+        instance, dual, cell = self.instance, self.dual, cell_cost(self.instance)
+        candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
+        allowed = dual.phi[of_pair] <= open_limit * cell
+        allowed &= candidates.cost[of_pair] - dual.multipliers[candidates.members] <= pair_limit * cell
+        if self.possible is not None:
+            allowed = self.possible
+        return Board.of(instance, allowed, self.incumbent, seed)
+
+    def _keep(self, board: Board) -> None:
+        """Take the table on the board if it is better, each group released as cheaply as its rows allow."""
+        found = board.assignment()
+        if found is None:
+            return
+        found = close_groups(self.instance, found)
+        if self.incumbent is None or found.cost < self.incumbent.cost:
+            self.incumbent = found
+            if self._on_better is not None:
+                self._on_better(found)

@@ -1,0 +1,1 @@
+"""Ways from a problem to a proven, verified result: direct MILP, hybrid method; session, tracker, outcome, result."""

@@ -1,0 +1,261 @@
+"""What `solve` returns: why it stopped, what the point is, and what is proven, as three separate fields."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import NotProvenError, printable
+from kanon_milp.presolve.preparation import Size
+from kanon_milp.problem.exact import in_words, plain
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.solvers.proof import Backing
+from kanon_milp.verify import Report
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import Certificate, DualPoint
+
+Proof = Literal["optimal", "bound", "none", "infeasible"]
+Numeric = int | float
+
+CERTIFICATE_SECONDS = 60.0  # at most, for multipliers that a run has not computed
+
+# exit codes of the command line
+OPTIMAL, INFEASIBLE, UNPROVEN, NO_TABLE, UNVERIFIED = 0, 3, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class SolverRun:
+    """Which solver ran, and how."""
+
+    name: str
+    version: str
+    formulation: str
+    options: SolverOptions
+    method: str = "milp"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The outcome of solving a problem.
+
+    stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, interrupted, error).
+    proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or
+    "none".
+    backed_by: what stands behind the proof: "solver" (the solver that was asked says so), "second look" (another
+    solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
+    package), "certificate" (a proof that anybody can check from the table alone).
+    exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
+    table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
+    from 1.
+    report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) as the solver went.
+    """
+
+    problem: Problem
+    stop_reason: str
+    proof: Proof
+    exact_objective: Fraction | None
+    exact_bound: Fraction | None
+    table: Any | None
+    groups: NDArray[np.int64] | None
+    report: Report | None
+    solver: SolverRun
+    before: Size
+    after: Size
+    row_types: tuple[int, int]
+    seconds: dict[str, float]
+    trajectory: tuple[tuple[float, float | None, float | None], ...] = ()
+    message: str = ""
+    reductions: tuple[dict[str, object], ...] = field(default=())
+    dual: DualPoint | None = field(default=None, repr=False)
+    backed_by: tuple[Backing, ...] = ()
+
+    @property
+    def objective(self) -> Numeric | None:
+        """Objective of the released table: its loss, or its number of groups."""
+        return plain(self.exact_objective)
+
+    @property
+    def bound(self) -> Numeric | None:
+        """Proven bound on the optimum: no table that satisfies the problem is better."""
+        return plain(self.exact_bound)
+
+    @property
+    def gap(self) -> float | None:
+        """|objective - bound| / |objective|, None where one of them is missing."""
+        if self.exact_objective is None or self.exact_bound is None:
+            return None
+        distance = abs(self.exact_objective - self.exact_bound)
+        if distance == 0:
+            return 0.0
+        return float(distance / abs(self.exact_objective)) if self.exact_objective else None
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """A proof of a lower bound on the loss that anybody can check from the table alone (`verify
+        --certificate`): the multipliers of the Lagrangian bound, computed now where the run had none.
+
+        It can be lower than `bound`, which a solver may have raised, and says nothing about side constraints. Raises
+        InputError where the loss is not what is minimized.
+        """
+        from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
+
+        dual = self.dual
+        if dual is None:
+            dual = lagrangian(certified_instance(self.problem), seconds=CERTIFICATE_SECONDS)
+        return certify(self.problem, dual)
+
+    @property
+    def verified(self) -> bool:
+        """Whether there is a table and the independent verifier agrees with it."""
+        return self.report is not None and self.report.ok
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the table is proven optimal and verified."""
+        return self.proof == "optimal" and self.verified
+
+    def require_optimal(self) -> Result:
+        """Return the result itself if it is proven optimal and verified; raise NotProvenError if not."""
+        if not self.is_optimal:
+            raise NotProvenError(f"no proven optimum: {self.summary()}")
+        return self
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this result."""
+        if self.report is not None and not self.report.ok:
+            return UNVERIFIED
+        if self.is_optimal:
+            return OPTIMAL
+        if self.proof == "infeasible":
+            return INFEASIBLE
+        return UNPROVEN if self.verified else NO_TABLE
+
+    def summary(self) -> str:
+        """One sentence: what came out and what is proven."""
+        return printable(self._summary())
+
+    def _summary(self) -> str:
+        objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
+        if self.report is not None and not self.report.ok:
+            return f"verification failed: {self.report.violations[0]}"
+        if self.proof == "infeasible":
+            return f"infeasible: {self.message}{self._backing()}"
+        if self.proof == "optimal":
+            return f"proven optimum {objective}, verified{self._backing()}"
+        reason = self.stop_reason.replace("_", " ")
+        if self.exact_objective is None:
+            known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
+            return f"no table found ({reason}){known}{'; ' if self.message else ''}{self.message}"
+        if self.exact_bound is None:
+            return f"verified table with objective {objective}, nothing proven ({reason})"
+        gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
+        return f"verified table with objective {objective}, bound {bound}{gap} ({reason})"
+
+    def _backing(self) -> str:
+        """What stands behind the proof, as the end of a sentence."""
+        *first, last = self.backed_by or ("",)
+        return last and f"; backed by {' and '.join(word for word in (', '.join(first), last) if word)}"
+
+    def __repr__(self) -> str:
+        """One line, and no cell of the table."""
+        gap = "none" if self.gap is None else f"{100 * self.gap:.3g} %"
+        known = f"objective {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
+        verified = "verified, " if self.verified else ""
+        return f"<Result: {self.stop_reason}, {verified}{known}, {self.seconds['total']:.2f} s>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object of `result.json`."""
+        options = self.solver.options
+        report = self.report
+        return {
+            "problem": describe_problem(self.problem, self.row_types),
+            "stop_reason": self.stop_reason,
+            "proof": self.proof,
+            "proof_backed_by": list(self.backed_by),
+            "objective": self.objective,
+            "suppressed_cells": report.suppressed_cells if report is not None else None,
+            "bound": self.bound,
+            "gap": self.gap,
+            "solver": {
+                "name": self.solver.name,
+                "version": self.solver.version,
+                "method": self.solver.method,
+                "formulation": self.solver.formulation,
+                "options": {
+                    "time_limit": options.time_limit,
+                    "gap": options.gap,
+                    "absolute_gap": options.absolute_gap,
+                    "node_limit": options.node_limit,
+                    **{
+                        key: value if isinstance(value, int | str) or _is_finite(value) else str(value)
+                        for key, value in options.extra.items()
+                    },
+                },
+                "seed": options.seed,
+                "threads": options.threads,
+            },
+            "sizes": {
+                "before": vars(self.before),
+                "after": vars(self.after),
+                "reductions": list(self.reductions),
+            },
+            "seconds": {key: round(value, 6) for key, value in self.seconds.items()},
+            "groups": None
+            if report is None
+            else {"count": report.groups, "mean": float(report.mean_group), "max": report.largest_group},
+            "verified": None if report is None else True if report.ok else list(report.violations),
+            "judged_by_their_own_code": [] if report is None else list(report.own),
+            "trajectory": [list(point) for point in self.trajectory],
+            "message": self.message,
+            "warnings": list(self.problem.table.warnings),
+        }
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
+    """The entry `problem` of `result.json`."""
+    described = [{"name": r.name, **r.describe()} for r in problem.requirements]
+    table = problem.table
+    return {
+        "name": problem.name,
+        "kind": "+".join(dict.fromkeys(requirement.name for requirement in problem.requirements)),
+        "n": table.n,
+        "m": table.m,
+        "t_in": row_types[0],
+        "t_in_star": row_types[1],
+        **{letter: _strictest(described, letter) for letter in ("k", "p", "l", "t")},
+        "requirements": described,
+        "quasi_identifiers": list(table.quasi_identifiers),
+        "sensitive": list(table.sensitive),
+        "roles": {
+            **{role: list(names) for role, names in table.roles.items()},
+            "unclassified": table.roles.unclassified(table.frame.columns),
+        },
+        "recoding": problem.recoding.kind,
+        "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
+        "suppressed_rows": problem.suppressed_rows,
+        "objective": problem.objective,
+        "cost_bound": None if problem.cost_bound is None else str(problem.exact_cost_bound),
+        "min_groups": problem.min_groups,
+        "max_groups": problem.max_groups,
+    }
+
+
+def _strictest(described: list[dict[str, object]], letter: str) -> Any:
+    """The parameter of that letter; where several requirements have one, the strictest (a small t, a large k, p, l)."""
+    found: list[Any] = [entry[letter] for entry in described if letter in entry and "quasi_identifiers" not in entry]
+    if not found:
+        return None
+    return min(found) if letter == "t" else max(found)

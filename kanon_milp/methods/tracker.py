@@ -1,0 +1,55 @@
+"""What is known on the way: the cheapest table, the proven bound, and how they came about."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.solvers import OnProgress, Progress
+from kanon_milp.solvers.proof import Backing
+
+
+@dataclass
+class Ledger:
+    """What is known so far, in units of the loss: the cheapest assignment and the proven bound; tells who wants to
+    know."""
+
+    unit: Fraction
+    began: float
+    on_progress: OnProgress | None
+    bound: int = 0
+    backed_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
+    best: Assignment | None = None
+    trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
+
+    def better(self, assignment: Assignment | None) -> None:
+        """Take a table if it is the cheapest so far."""
+        if assignment is not None and (self.best is None or assignment.cost < self.best.cost):
+            self.best = assignment
+            self._note()
+
+    def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
+        """Take a proven bound if it is the highest so far."""
+        if bound > self.bound:
+            self.bound, self.backed_by = bound, backed_by
+            self._note()
+
+    def show(self, point: Progress) -> None:
+        """Pass on what is on its way, in floating point: a bound, a table that nobody has verified."""
+        if self.on_progress is not None:
+            bound = self.bound if point.bound is None else max(self.bound, point.bound)
+            known = [x for x in (self._loss(), point.incumbent and point.incumbent * float(self.unit)) if x is not None]
+            seconds = time.perf_counter() - self.began
+            self.on_progress(Progress(seconds, min(known, default=None), bound * float(self.unit)))
+
+    def _note(self) -> None:
+        seconds = time.perf_counter() - self.began
+        point = (seconds, self._loss(), self.bound * float(self.unit))
+        self.trajectory.append(point)
+        if self.on_progress is not None:
+            self.on_progress(Progress(*point))
+
+    def _loss(self) -> float | None:
+        return None if self.best is None else self.best.cost * float(self.unit)

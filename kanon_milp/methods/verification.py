@@ -1,0 +1,156 @@
+"""Verification of files: they are read here, and handed over to verifier and certificate checker as plain data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kanon_milp.errors import RoleWarning
+from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
+from kanon_milp.problem.exact import Number
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.problem import Problem, SuppressedRows
+from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.roles import Roles
+from kanon_milp.problem.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
+from kanon_milp.verify.certificate import CertificateReport, check_claim
+from kanon_milp.verify.check import verify
+from kanon_milp.verify.claim import Claim
+from kanon_milp.verify.plain import ProblemData, Question
+from kanon_milp.verify.report import Report
+from kanon_milp.verify.stated import stated
+
+
+def verify_files(
+    original: str | Path,
+    anonymized: str | Path,
+    quasi_identifiers: Sequence[str] | str,
+    sensitive: Sequence[str] | str | None = None,
+    *,
+    identifying: Sequence[str] | str | None = None,
+    keep: Sequence[str] | str | None = None,
+    privacy: Requirement | Sequence[Requirement] = (),
+    mask: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    weights: Mapping[str, Number] | None = None,
+    suppressed_rows: SuppressedRows = "strict",
+    symbol: str = SYMBOL,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Missing = "value",
+    distances: Mapping[str, GroundDistance] | None = None,
+) -> Report:
+    """Check an anonymized file, by whatever tool it was made, against the original file.
+
+    identifying: columns that must not be in the released table; all others must be there, and unchanged but for the
+    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
+    privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
+    weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
+    sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
+    symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
+    tables. encoding: of all CSV files. Raises InputError for files that cannot be read or do not belong together.
+    """
+    table = read_table(
+        original,
+        quasi_identifiers,
+        sensitive,
+        identifying=identifying,
+        keep=keep,
+        delimiter=delimiter,
+        encoding=encoding,
+        missing=missing,
+        symbol=symbol,
+    )
+    path = Path(anonymized)
+    frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+    Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
+    recoding = _read_recoding(table, mask, hierarchies, weights)
+    known = {**_hierarchical(table, hierarchies), **(distances or {})}
+    asked: ProblemData = Question(table, recoding, suppressed_rows)
+    if privacy:
+        asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
+    return verify(asked, frame, distances=known)
+
+
+def check_certificate_files(
+    original: str | Path,
+    certificate: str | Path,
+    *,
+    quasi_identifiers: Sequence[str] | str | None = None,
+    sensitive: Sequence[str] | str | None = None,
+    privacy: Sequence[Requirement] = (),
+    suppressed_rows: SuppressedRows | None = None,
+    mask: str | Path | None = None,
+    hierarchies: str | Path | None = None,
+    weights: Mapping[str, Number] | None = None,
+    level_costs: Mapping[str, Sequence[Number]] | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Missing = "value",
+    symbol: str = SYMBOL,
+) -> CertificateReport:
+    """Check a certificate against the file of the original table.
+
+    What is not given of quasi_identifiers, sensitive, privacy and suppressed_rows is taken from the certificate, and
+    the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
+    hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
+    and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
+    for files that cannot be read.
+    """
+    claim = Claim.of(certificate)
+    names = _same_order(quasi_identifiers, claim.names("quasi_identifiers"))
+    others = _same_order(sensitive, claim.names("sensitive"))
+    with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
+        table = read_table(
+            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
+        )
+    recoding = _read_recoding(table, mask, hierarchies, weights, level_costs)
+    reading = suppressed_rows or claim.reading
+    requirements = claim.requirements
+    if privacy:
+        requirements = stated(Problem(table, privacy, recoding, suppressed_rows=reading).requirements)
+    return check_claim(table, recoding, requirements, reading, claim)
+
+
+def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[str]:
+    """The columns given; in the order of the certificate if these are the same."""
+    if given is None:
+        return claimed
+    names = [given] if isinstance(given, str) else list(given)
+    return claimed if sorted(names) == sorted(claimed) else names
+
+
+def _read_recoding(
+    table: Table,
+    mask: str | Path | None,
+    hierarchies: str | Path | None,
+    weights: Mapping[str, Number] | None,
+    level_costs: Mapping[str, Sequence[Number]] | None = None,
+) -> Recoding:
+    """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
+    encoding = table.csv.encoding
+    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
+    if hierarchies is not None and (
+        not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
+    ):
+        return Hierarchies.read(
+            hierarchies,
+            table.quasi_identifiers,
+            weights=weights,
+            level_costs=level_costs,
+            mask=patterns,
+            encoding=encoding,
+        )
+    return patterns or Suppression(dict(weights or {}))
+
+
+def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
+    """The hierarchical distance of each sensitive attribute that has a hierarchy in the folder."""
+    files = {} if folder is None else _hierarchy_files(table.sensitive, folder)
+    return {name: HierarchicalDistance.read(path, table.csv.encoding) for name, path in files.items()}
+
+
+def _hierarchy_files(names: Sequence[str], folder: str | Path) -> dict[str, Path]:
+    paths = {name: Path(folder) / f"{name}.csv" for name in names}
+    return {name: path for name, path in paths.items() if path.is_file()}

@@ -1,0 +1,53 @@
+"""Compiling the inner loops before they are needed."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import polars as pl
+
+from kanon_milp.methods.solve import solve
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
+
+ROWS, COLUMNS, VALUES = 300, 4, 4  # of a table for which the search has to do everything that it can
+
+
+def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
+    """Search on a small table, so that all compiled functions are on disk afterwards.
+
+    sensitive: also those for requirements about sensitive attributes, which take longer than all others.
+
+    Returns how many were not there yet, and the seconds it took.
+    """
+    # these import the compiler
+    from kanon_milp.bounds import lagrangian, round_dual
+    from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+    from kanon_milp.bounds.reduced_costs import ReducedCosts
+    from kanon_milp.bounds.required import proven_required, required_bound
+    from kanon_milp.system.jit import number_compiled
+
+    began, before = time.perf_counter(), number_compiled()
+    cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
+    names = [f"q{j}" for j in range(COLUMNS)]
+    table = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names)
+    problem = Problem(table, KAnonymity(3))
+    result = solve(problem, method="search", iteration_limit=2)
+    result.certificate  # noqa: B018  (computed when it is asked for)
+
+    instance = prepare(problem)
+    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))
+    dual = raise_bound(instance, dual, None, RoundLimits(rounds=2))
+    ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
+
+    if not sensitive:
+        return number_compiled() - before, time.perf_counter() - began
+    with_values = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names[:-1], names[-1])
+    asked: list[list[Requirement]] = [[PSensitivity(2)], [LDiversity("3/2")], [TCloseness("1/2"), KAnonymity(3)]]
+    for requirements in asked:
+        required = prepare(Problem(with_values, requirements))
+        proven_required(required, required_bound(required, iterations=20))
+    return number_compiled() - before, time.perf_counter() - began

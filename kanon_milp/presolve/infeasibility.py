@@ -1,0 +1,125 @@
+"""Why a problem has no solution, in its own words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import UndecidedError, counted
+from kanon_milp.presolve.instance import Instance, whole_table
+from kanon_milp.presolve.row_types import RowTypes
+from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import describe_vector
+
+SHOWN = 10
+WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
+
+
+def spelled(requirement: Requirement) -> str:
+    """A requirement with its parameters, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
+    described = requirement.describe()
+    exact = {key.removesuffix("_exact"): value for key, value in described.items() if key.endswith("_exact")}
+    parameters = ", ".join(
+        f"{key} = {exact.get(key, value)}"
+        for key, value in described.items()
+        if not key.endswith("_exact") and key != "sensitive"
+    )
+    about = "".join(f' of "{name}"' for name in requirement.attributes)
+    return f"{requirement.name}{about} ({parameters})"
+
+
+def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
+    """Whether not even the whole table as one group satisfies a requirement.
+
+    Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
+    mask. None if there is no such requirement.
+    """
+    if problem.min_groups is not None and problem.min_groups > problem.table.n:
+        return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
+    counts = whole_table(types)
+    whole: Group = replace(counts, whole=counts)
+    for requirement in problem.requirements:
+        if not requirement.merge_closed or not _refuted(requirement, whole):
+            continue
+        short = requirement.shortfall(whole)
+        because = ""
+        if short is not None:
+            of_row = problem.table.column(short.attribute)
+            row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
+            because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
+        return f"not even the whole table as one group has {spelled(requirement)}{because}"
+    return None
+
+
+def _refuted(requirement: Requirement, whole: Group) -> bool:
+    try:
+        return not satisfies(requirement, whole)
+    except UndecidedError:  # then nothing is claimed
+        return False
+
+
+def find_stranded(before: Instance, reduced: Instance) -> str | None:
+    """Row types without a viable candidate: even alone they have no solution. None if there are none."""
+    covered = np.zeros(reduced.types.count, dtype=bool)
+    covered[reduced.candidates.members] = True
+    stranded = ~covered
+    if not stranded.any():
+        return None
+    of_row = reduced.types.type_of_rows(reduced.problem.table.keys)
+    rows = np.flatnonzero(stranded[of_row]) + 1
+    patterns = [describe_vector(v, reduced.levels.columns) for v in reduced.levels.vectors.tolist()]
+    shown = ", ".join(map(str, rows[:SHOWN].tolist())) + (", ..." if len(rows) > SHOWN else "")
+    rest = f"; and {len(patterns) - SHOWN} more" if len(patterns) > SHOWN else ""
+    return (
+        f"{counted(int(stranded.sum()), 'row type')} with {counted(len(rows), 'row')} cannot satisfy the privacy "
+        f"requirements under {_patterns('any', len(patterns))} (rows {shown}){_blame(before, stranded)}. "
+        f"Patterns tried: {'; '.join(patterns[:SHOWN])}{rest}. {WAY_OUT}"
+    )
+
+
+def _patterns(which: str, count: int) -> str:
+    return "the only pattern" if count == 1 else f"{which} of the {counted(count, 'pattern')}"
+
+
+def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
+    """Which requirement by itself leaves how many of the stranded row types without a candidate."""
+    requirements = before.problem.requirements
+    if len(requirements) == 1:
+        return ""
+    found = []
+    for requirement in requirements:
+        viable = requirement.viable(before)
+        covered = np.zeros(before.types.count, dtype=bool)
+        covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
+        alone = int((stranded & ~covered).sum())
+        if alone:
+            found.append(f"{spelled(requirement)} alone rules out {alone} of them")
+    return ": " + "; ".join(found or ["no single requirement alone, but all together"])
+
+
+def explain_infeasible(problem: Problem, patterns: int) -> str:
+    """Explain a proven infeasibility that no single row type causes, under so many patterns."""
+    sides = list(side_constraints(problem).values())
+    if sides:
+        return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
+    requirements = ", ".join(spelled(r) for r in problem.requirements)
+    return (
+        f"proven: each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
+        f"but not all of them at once. {WAY_OUT}"
+    )
+
+
+def side_constraints(problem: Problem) -> dict[str, str]:
+    """The side constraints of a problem: name of the model's row → in words."""
+    sides = {}
+    if problem.cost_bound is not None:
+        sides["cost_bound"] = f"a loss of at most {problem.cost_bound}"
+    if problem.min_groups is not None:
+        sides["min_groups"] = f"at least {counted(problem.min_groups, 'group')}"
+    if problem.max_groups is not None:
+        sides["max_groups"] = f"at most {counted(problem.max_groups, 'group')}"
+    return sides

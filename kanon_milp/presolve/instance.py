@@ -1,0 +1,118 @@
+"""A problem as arrays: what reductions work on and what formulations declare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
+from kanon_milp.presolve.row_types import RowTypes, compress
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.privacy import Group, KAnonymity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Levels, apply_recoding
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """One problem, compressed and recoded.
+
+    types: row types; where requirements are about sensitive attributes, one for each (quasi-identifier, sensitive)
+    tuple. exempt: bool (G,), candidates of fully suppressed rows that need no partners (all False in the strict
+    reading). whole: the whole table as a group, the reference distribution of the sensitive attributes that are meant.
+    """
+
+    problem: Problem
+    types: RowTypes
+    levels: Levels
+    candidates: Candidates
+    exempt: NDArray[np.bool_]
+    whole: Group
+
+    @property
+    def exempt_reading(self) -> bool:
+        """Whether fully suppressed rows need no partners."""
+        return self.problem.suppressed_rows == "exempt"
+
+    @cached_property
+    def least(self) -> NDArray[np.int64]:
+        """The smallest size κ that a group of each candidate can have, int64 (G,); what is exempt is so from k
+        alone."""
+        sizes = [(r.smallest_group(self.whole), isinstance(r, KAnonymity)) for r in self.problem.requirements]
+        always = max((size for size, is_k in sizes if not is_k), default=1)
+        strict = max(size for size, _ in sizes)
+        return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)
+
+    def sensitive_codes(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Label, ...]]]:
+        """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""
+        if not attributes:  # all row types are alike then
+            return np.zeros(self.types.count, dtype=np.int64), [()]
+        at = [self.types.sensitive.index(name) for name in attributes]
+        domains = [self.types.domains[len(self.types.names) + j] for j in at]
+        codes = self.types.star_codes[:, at]
+        key = mixed_key([codes[:, j] for j in range(len(at))], [len(domain) for domain in domains])
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        values = [tuple(domain[c] for domain, c in zip(domains, row, strict=True)) for row in codes[first].tolist()]
+        return number.astype(np.int64), values
+
+    @property
+    def cost_bound(self) -> int | None:
+        """The cost bound in units of `levels.unit`, rounded down (costs are whole)."""
+        bound = self.problem.exact_cost_bound
+        return None if bound is None else int(bound // self.levels.unit)
+
+    def subset(self, keep: NDArray[np.bool_]) -> Instance:
+        """The instance with only the candidates where `keep` is true."""
+        return Instance(
+            self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep], self.whole
+        )
+
+
+def prepare(problem: Problem) -> Instance:
+    """Compress, recode and enumerate: the whole way from a table to an unreduced instance."""
+    types = types_of(problem, compress_table(problem))
+    levels = recode(problem, types)
+    return with_candidates(problem, types, levels)
+
+
+def compress_table(problem: Problem) -> RowTypes:
+    """Row types of the problem's table, with the counts of all its sensitive attributes."""
+    table = problem.table
+    return compress(table.keys, table.quasi_identifiers, table.sensitive)
+
+
+def types_of(problem: Problem, types: RowTypes) -> RowTypes:
+    """The row types that a model is stated over: with the sensitive attributes that its requirements are about."""
+    return types.split_by(problem.attributes) if problem.attributes else types
+
+
+def whole_table(types: RowTypes) -> Group:
+    """The whole table as a group: joint counts of the sensitive attributes that the types are split by."""
+    if not types.split:
+        return Group(types.n)
+    domains = types.domains[len(types.names) :]
+    rows: dict[tuple[Label, ...], int] = defaultdict(int)
+    for codes, count in zip(types.star_codes.tolist(), types.counts.tolist(), strict=True):
+        rows[tuple(domain[c] for domain, c in zip(domains, codes, strict=True))] += count
+    return Group.of(types.sensitive, rows)
+
+
+def recode(problem: Problem, types: RowTypes) -> Levels:
+    """The problem's recoding over the domains that occur."""
+    return apply_recoding(problem.recoding, problem.table, types.domains[: len(types.names)])
+
+
+def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instance:
+    """All candidates of the problem."""
+    candidates = enumerate_candidates(types, levels)
+    if problem.suppressed_rows == "exempt":
+        exempt = (levels.vectors == levels.top).all(axis=1)[candidates.vector]
+    else:
+        exempt = np.zeros(candidates.count, dtype=bool)
+    return Instance(problem, types, levels, candidates, exempt, whole_table(types))

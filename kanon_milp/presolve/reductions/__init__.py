@@ -1,0 +1,42 @@
+"""Exact reductions: one file each, with what it keeps, the fact it rests on, the problems it holds for and its inverse.
+
+`REDUCTIONS` leave the row types as they are: a model that users read and extend is declared over what they leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import Reduction, Step, apply_all, restore, restore_values
+from kanon_milp.presolve.reductions.dominance import Dominance
+from kanon_milp.presolve.reductions.kernel import Kernel
+from kanon_milp.presolve.reductions.signature import EqualSignature
+from kanon_milp.presolve.reductions.viability import Viability
+from kanon_milp.system.limit import NO_LIMIT, Limit
+
+REDUCTIONS: tuple[Reduction[Step], ...] = (Viability(), Dominance())
+# after these, where nobody looks at single row types
+MERGING: tuple[Reduction[Step], ...] = (EqualSignature(),)
+
+
+def reduce(
+    instance: Instance, reductions: Sequence[Reduction[Step]] = REDUCTIONS, limit: Limit = NO_LIMIT
+) -> list[Step]:
+    """Apply the reductions that are valid for the problem, in order, as many as the limit allows."""
+    return apply_all(instance, reductions, limit)
+
+
+__all__ = [
+    "MERGING",
+    "REDUCTIONS",
+    "Dominance",
+    "EqualSignature",
+    "Kernel",
+    "Reduction",
+    "Step",
+    "Viability",
+    "reduce",
+    "restore",
+    "restore_values",
+]

@@ -1,0 +1,89 @@
+"""Kernel: of a row type with very many rows, most may be kept as they are beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import Reduction, Step, judges_groups_alone, supports
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernelized(Step):
+    """Rows are placed already. pair: int64, in the order of `Candidates.members`; rows: int64, how many there."""
+
+    pair: Ints
+    rows: Ints
+
+    def invert(self, assignment: Assignment) -> Assignment:
+        """Put the rows back into their candidates, which cost nothing."""
+        rows = assignment.rows_of_pairs(self.before)
+        rows[self.pair] += self.rows
+        return Assignment.from_pairs(self.before, rows)
+
+
+@dataclass(frozen=True)
+class Kernel(Reduction[Kernelized]):
+    """Place all but P(k-1) + 1 rows of a type in a candidate that costs nothing, where P candidates cover the type and
+    these are at least k rows. Keeps the optimal value, for k-anonymity and the loss.
+
+    Blocki and Williams 2010, Lemma 2 and Algorithm 1, take groups of k from types with more than 2k²·2^m rows, where
+    all 2^m patterns are allowed. It is enough that the type has some candidate h with w_h = 0 (kept as it is, or
+    suppressed where that is free), and with one group for each candidate much fewer rows do:
+
+    Proof. Let e be the rows placed beforehand, n = P(k-1) + 1 + e. A solution of the smaller instance becomes one of
+    the larger at the same cost: the e ≥ k rows join h. In a solution of the larger let a group g ≠ h have x ≥ k rows of
+    the type. If it has no others, all x can leave; otherwise all above size k, so that at most k-1 stay (of exempt
+    rows, all can leave). Let all that can move to h, which costs no more. Outside h are now at most (P-1)(k-1) rows of
+    the type, so h has at least e + k: it is large enough, and stays so when e are taken away. ∎
+
+    Row types, candidates and pairs stay the same in number, and so do covers and viability: more than k - 1 rows of
+    each type are left. What falls is the number of rows, which exponential algorithms are about; models and their
+    bounds hardly change, so it is not among the reductions made by default.
+    """
+
+    name: ClassVar[str] = "kernel"
+
+    def accepts(self, problem: Problem) -> bool:
+        """k-anonymity alone, the loss as objective, and no bounds on the number of groups."""
+        return (
+            all(isinstance(requirement, KAnonymity) for requirement in problem.requirements)
+            and judges_groups_alone(problem)
+            and problem.objective == "loss"
+            and problem.min_groups is None
+            and problem.max_groups is None
+        )
+
+    def _apply(self, instance: Instance) -> Kernelized:
+        types, candidates = instance.types, instance.candidates
+        of_pair = candidates.candidate_of_pair()
+        k = max(r.k for r in instance.problem.requirements if isinstance(r, KAnonymity))
+        spare = types.counts - (np.bincount(candidates.members, minlength=types.count) * (k - 1) + 1)
+        free = np.flatnonzero(candidates.cost[of_pair] == 0)
+        row_type, first = np.unique(candidates.members[free], return_index=True)
+        enough = spare[row_type] >= k
+        row_type, pair = row_type[enough].astype(np.int64), free[first[enough]]
+        counts = types.counts.copy()
+        counts[row_type] -= spare[row_type]
+        # which sensitive values the rows have that are left does not matter: no requirement is about them
+        fewer = replace(
+            types,
+            sensitive=(),
+            domains=types.domains[: len(types.names)],
+            counts=counts,
+            star_type=np.arange(types.count, dtype=np.int32),
+            star_codes=np.empty((types.count, 0), dtype=np.int32),
+            star_counts=counts,
+        )
+        support = supports(counts, of_pair, candidates.members, candidates.count)
+        smaller = replace(instance, types=fewer, candidates=replace(candidates, support=support))
+        return Kernelized(self.name, instance, smaller, pair, spare[row_type])

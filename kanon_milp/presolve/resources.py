@@ -1,0 +1,62 @@
+"""How much memory and time candidates and a model would take, and how much there is."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from kanon_milp.presolve.instance import Instance
+
+# measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
+PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6
+# measured for one (row type, level vector) pair, and for one level vector: enumerate and reduce
+COVER_BYTES, COVER_SECONDS, VECTOR_SECONDS = 100, 4e-7, 1e-4
+SHARE = 0.9  # of what is free
+
+
+def too_long(instance: Instance, seconds: float | None) -> str:
+    """Why the model of an instance cannot be declared in so many seconds; empty if it can."""
+    wait = instance.candidates.pairs * PAIR_SECONDS
+    if seconds is None or wait <= seconds:
+        return ""
+    return (
+        f"the model of {instance.candidates.pairs:,} (row type, candidate) pairs would take about {wait:.0f} s "
+        "to declare, more than is left; give more time, a pattern mask, or fewer quasi-identifiers"
+    )
+
+
+def too_large(instance: Instance) -> str:
+    """Why the model of an instance cannot be declared in the memory that is free; empty if it can, or nobody knows."""
+    needed, free = instance.candidates.pairs * PAIR_BYTES, available_bytes()
+    if free is None or needed <= SHARE * free:
+        return ""
+    return (
+        f"the model of {instance.candidates.pairs:,} (row type, candidate) pairs would take about "
+        f"{needed / 2**30:.1f} GB and {free / 2**30:.1f} GB are free; give a pattern mask, fewer quasi-identifiers, "
+        "or a sample of the rows"
+    )
+
+
+def vectors_in_time(row_types: int, seconds: float) -> float:
+    """The candidates of how many level vectors can be enumerated in so many seconds."""
+    return seconds / (VECTOR_SECONDS + row_types * COVER_SECONDS)
+
+
+def vectors_in_memory(row_types: int) -> float:
+    """The candidates of how many level vectors fit into the memory that is free."""
+    free = available_bytes()
+    return math.inf if free is None else SHARE * free / (row_types * COVER_BYTES)
+
+
+def available_bytes() -> int | None:
+    """Memory that is free for new programs, None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,209 @@
+"""The row-type compressor: distinct rows with their multiplicities, and the way back to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+from numpy.typing import NDArray
+
+from kanon_milp.errors import printable
+from kanon_milp.problem.arguments import wrong
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.roles import Roles
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowTypes:
+    """Row types of a table (Homogeneity paper, section 2), ordered by their codes, so independent of the row order.
+
+    names, sensitive: the quasi-identifiers and sensitive attributes.
+    domains: per quasi-identifier, then per sensitive attribute, its sorted distinct values, None (missing) last.
+    codes: int32 (t_in, m), positions in the domains. counts: int64 (t_in,), multiplicities n_i.
+    star_type: int32 (t_in*,), row type of each distinct (quasi-identifier, sensitive) tuple, ascending;
+    star_codes: int32 (t_in*, number of sensitive attributes); star_counts: int64 (t_in*,), multiplicities n_iσ.
+    split: whether each (quasi-identifier, sensitive) tuple is a row type of its own (`split_by`).
+    """
+
+    names: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    domains: tuple[tuple[Label, ...], ...]
+    codes: Codes
+    counts: Ints
+    star_type: Codes
+    star_codes: Codes
+    star_counts: Ints
+    split: bool = False
+
+    def __repr__(self) -> str:
+        """Numbers and names, and no value of a domain."""
+        return printable(
+            f"<RowTypes: {self.n} rows, {self.count} row types of {', '.join(self.names)}; {self.star_count} with the "
+            f"sensitive {', '.join(self.sensitive) or 'attributes (none)'}>"
+        )
+
+    @property
+    def count(self) -> int:
+        """Number t_in of row types."""
+        return len(self.counts)
+
+    @property
+    def star_count(self) -> int:
+        """Number t_in* of distinct (quasi-identifier, sensitive) tuples."""
+        return len(self.star_counts)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    def summary(self) -> dict[str, object]:
+        """Numbers of rows, row types and values as plain data, with smallest, mean, largest class and the unique
+        rows."""
+        return {
+            "n": self.n,
+            "m": len(self.names),
+            "t_in": self.count,
+            "t_in_star": self.star_count,
+            "class_sizes": {
+                "min": int(self.counts.min()),
+                "mean": float(self.counts.mean()),
+                "max": int(self.counts.max()),
+                "unique": int((self.counts == 1).sum()),
+            },
+            "domains": {n: len(d) for n, d in zip((*self.names, *self.sensitive), self.domains, strict=True)},
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """The row types as text, one row each, in order."""
+        codes = np.hstack([self.codes, self.star_codes]) if self.split else self.codes
+        return pl.DataFrame(
+            {
+                name: pl.Series(domain, dtype=pl.String).gather(codes[:, j])
+                for j, (name, domain) in enumerate(zip(self.by, self.domains, strict=False))
+            }
+        )
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that tell row types apart."""
+        return (*self.names, *self.sensitive) if self.split else self.names
+
+    def split_by(self, attributes: Sequence[str]) -> RowTypes:
+        """One row type for each distinct tuple of quasi-identifiers and these sensitive attributes.
+
+        These are the t_in* types of the Homogeneity paper (section 4.3) where all sensitive attributes are named; what
+        a requirement asks of SA values can be stated over them.
+        """
+        at = [self.sensitive.index(name) for name in attributes]
+        domains = [self.domains[len(self.names) + j] for j in at]
+        key = mixed_key(
+            [self.star_type, *(self.star_codes[:, j] for j in at)], [self.count, *(len(domain) for domain in domains)]
+        )
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+        counts = np.zeros(len(first), dtype=np.int64)
+        np.add.at(counts, inverse, self.star_counts)
+        return RowTypes(
+            names=self.names,
+            sensitive=tuple(attributes),
+            domains=(*self.domains[: len(self.names)], *domains),
+            codes=self.codes[self.star_type[first]],
+            counts=counts,
+            star_type=np.arange(len(first), dtype=np.int32),
+            star_codes=self.star_codes[first][:, at],
+            star_counts=counts,
+            split=True,
+        )
+
+    def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
+        """Row type of each row of the table that was compressed, int32 (n,), in row order."""
+        by = [f"c{j}" for j in range(len(self.by))]
+        types = self.frame().rename(dict(zip(self.by, by, strict=True))).with_row_index("number").lazy()
+        rows = frame.lazy().select(column(name, at).cast(pl.String) for name, at in zip(self.by, by, strict=True))
+        joined = rows.join(types, on=by, how="left", nulls_equal=True, maintain_order="left")
+        found = joined.select("number").collect(engine="streaming").to_series()
+        return found.to_numpy().astype(np.int32)
+
+
+def compress(
+    frame: pl.DataFrame | pl.LazyFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str] = ()
+) -> RowTypes:
+    """Count the distinct rows of a table; a lazy frame may be larger than memory."""
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)
+    roles = Roles.of(quasi_identifiers, sensitive)
+    roles.check(frame.collect_schema().names(), "compress")
+    quasi_identifiers, sensitive = roles.quasi_identifiers, roles.sensitive
+    names = [*quasi_identifiers, *sensitive]
+    by = [f"c{j}" for j in range(len(names))]
+    chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))
+    schema = chosen.collect_schema()
+    groups = chosen.group_by(by).agg(pl.len().alias("rows")).collect(engine="streaming")
+    # floats are cast after the grouping: values that look alike as text are one value
+    as_text = [pl.col(at).fill_nan(None) if schema[at].is_float() else pl.col(at) for at in by]
+    groups = groups.with_columns(each.cast(pl.String) for each in as_text)
+    domains, encoded = _encode(groups, by)
+    counts = groups["rows"].to_numpy().astype(np.int64)
+    key = mixed_key(encoded, [max(len(d), 1) for d in domains])
+    order = np.argsort(key)
+    new_star = _begins(key[order])
+    order_star = order[new_star]
+    codes = np.array([column[order_star] for column in encoded]).T  # column by column, as it will be read
+    counts = np.add.reduceat(counts[order], new_star)
+    m = len(quasi_identifiers)
+    if sensitive:
+        changed = (codes[1:, :m] != codes[:-1, :m]).any(axis=1)
+        first = np.flatnonzero(np.concatenate([[True], changed]))
+    else:
+        first = np.arange(len(codes))
+    return RowTypes(
+        names=tuple(quasi_identifiers),
+        sensitive=tuple(sensitive),
+        domains=domains,
+        codes=codes[:, :m] if len(first) == len(codes) else codes[first, :m],
+        counts=np.add.reduceat(counts, first),
+        star_type=np.repeat(np.arange(len(first), dtype=np.int32), np.diff(first, append=len(codes))),
+        star_codes=codes[:, m:],
+        star_counts=counts,
+    )
+
+
+def column(name: str, alias: str) -> pl.Expr:
+    """A column under another name; `pl.col` would read names such as * and ^a.*$ as patterns of names."""
+    return cs.by_name(name).as_expr().alias(alias)
+
+
+def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:
+    """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]],
+    ascending."""
+    order = np.argsort(type_of_row, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(type_of_row, minlength=types))])
+    return indptr.astype(np.int64), order.astype(np.int64)
+
+
+def _begins(key: Ints) -> Ints:
+    """Where in a sorted key a new value begins."""
+    return np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+
+
+def _encode(groups: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], list[Codes]]:
+    """Per column its sorted distinct values, None last, and each row's position among them; columns in parallel."""
+    values = groups.select(pl.col(name).drop_nulls().unique().sort().implode() for name in names)
+    texts = [values[name][0] for name in names]
+    kinds = [pl.Enum(column) for column in texts]
+    codes = groups.select(
+        pl.col(name).cast(kind).to_physical().cast(pl.Int32).fill_null(len(column))
+        for name, kind, column in zip(names, kinds, texts, strict=True)
+    )
+    domains = tuple(
+        (*column.to_list(), None) if groups[name].null_count() else tuple(column.to_list())
+        for name, column in zip(names, texts, strict=True)
+    )
+    return domains, [codes[name].to_numpy() for name in names]

@@ -1,0 +1,132 @@
+"""What a ground distance is to the rest of the package: a metric on the values of a sensitive attribute."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import ClassVar
+
+from kanon_milp.errors import InputError, kind_of
+from kanon_milp.problem.arguments import listed
+from kanon_milp.problem.hierarchies import Label
+
+# three digits of exponent at most: 1e999999999 would be a number of a billion digits
+NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?)")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree whose path lengths are the distances. Nodes 0..V-1 are the values, further nodes come after them.
+
+    parent: of each node, -1 for the root. weight: length of the edge to the parent, in units of 1/scale (root: 0).
+    order: all nodes, children before their parents.
+    """
+
+    parent: tuple[int, ...]
+    weight: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Space:
+    """The metric space of a table's sensitive values (Liang, Yuan 2013, section 2.1).
+
+    values: in the order that counts are given in. scale: every distance is a whole multiple of 1/scale.
+    between: distance of two values by position, times scale. tree: where the metric is that of a tree.
+    """
+
+    values: tuple[Label, ...]
+    scale: int
+    between: Callable[[int, int], int]
+    tree: Tree | None = None
+
+    def distance(self, i: int, j: int) -> int:
+        """Distance of the values at two positions, in units of 1/scale."""
+        return self.between(i, j)
+
+
+class GroundDistance(ABC):
+    """A distance between sensitive values, normalized to a maximum of 1; one file each."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def space(self, values: Sequence[Label], where: str) -> Space:
+        """The metric on these values, in this order.
+
+        where: beginning of error messages, file and column. Raises InputError for a value that has no place.
+        """
+
+
+def named(label: Label) -> str:
+    """How messages call a label of an order, hierarchy or matrix; never used for a value of the table."""
+    return "the missing value" if label is None else f'"{label}"'
+
+
+def distinct_labels(labels: Sequence[Label], source: str) -> tuple[Label, ...]:
+    """Check a list of values that the user gives: text, or None for missing, each once."""
+    found: dict[Label, int] = {}
+    for number, label in enumerate(listed(labels, source, "a list of values"), 1):
+        if not (label is None or isinstance(label, str)):
+            raise InputError(
+                f"{source}: entry {number} is a {kind_of(label)}; values are compared as text, so write them as text"
+            )
+        if found.setdefault(label, number) != number:
+            raise InputError(
+                f"{source}: entry {number} ({named(label)}) occurs twice, first as entry {found[label]}; "
+                "each value may be named once"
+            )
+    return tuple(found)
+
+
+def missing_place(where: str, number: int, value: Label, what: str) -> InputError:
+    """The error for a value without a place, named by its number among the sorted distinct values."""
+    return InputError(f"{where}: value number {number} of the sorted distinct values ({kind_of(value)}) {what}")
+
+
+def all_numbers(values: Sequence[Label], where: str, what: str) -> list[Fraction]:
+    """The values as exact numbers. what: end of the message where one is none."""
+    numbers = []
+    for number, value in enumerate(values, 1):
+        found = as_number(value)
+        if found is None:
+            raise missing_place(where, number, value, what)
+        numbers.append(found)
+    return numbers
+
+
+def as_number(value: Label) -> Fraction | None:
+    """A decimal number or a fraction of whole numbers, exactly; None for any other value."""
+    if value is None or NUMBER.fullmatch(value.strip()) is None:
+        return None
+    try:
+        return Fraction(value.strip())
+    except (ZeroDivisionError, ValueError):  # 1/0; more digits than Python converts
+        return None
+
+
+def path_space(values: Sequence[Label], places: Sequence[Fraction], length: Fraction) -> Space:
+    """Values on a line: |a - b| / length, a path from place to place.
+
+    places: one a value. length: at least as long as from the first place to the last; 0 if there is one place only.
+    """
+    start = min(places)
+    positions = [(place - start) / length if length else Fraction(0) for place in places]
+    scale = math.lcm(*(position.denominator for position in positions))
+    at = [int(position * scale) for position in positions]
+    # neighbours on the line; values at the same place hang on each other by an edge of length 0
+    line = sorted(range(len(at)), key=lambda i: (at[i], i))
+    parent, weight = [-1] * len(at), [0] * len(at)
+    for left, right in itertools.pairwise(line):
+        parent[left], weight[left] = right, at[right] - at[left]
+    return Space(tuple(values), scale, partial(_apart, at), Tree(tuple(parent), tuple(weight), tuple(line)))
+
+
+def _apart(at: Sequence[int], i: int, j: int) -> int:
+    return abs(at[i] - at[j])

@@ -1,0 +1,145 @@
+"""Any metric, given as a matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from kanon_milp.errors import InputError, printable
+from kanon_milp.problem.arguments import listed
+from kanon_milp.problem.distances.base import GroundDistance, Space, distinct_labels, missing_place, named
+from kanon_milp.problem.exact import Number, exact_parameter
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.side_files import read_side_frame
+
+SAFE = 1 << 62
+
+
+@dataclass(frozen=True, repr=False)
+class MatrixDistance(GroundDistance):
+    """Distances written out (Liang, Yuan 2013, section 2.1): zero diagonal, symmetric, triangle inequality, maximum 1.
+
+    values: of rows and columns, possibly more than a table has. matrix: exact rationals (`exact_parameter`), one row a
+    value. source: what error messages call it. scale, whole: the matrix in whole numbers, times scale.
+    Two values may be at distance 0. Raises InputError that names the entries, or the three values, that break the rule.
+    """
+
+    values: Sequence[Label]
+    matrix: Sequence[Sequence[Number]]
+    source: str = "the distance matrix"
+    scale: int = field(init=False, repr=False, compare=False)
+    whole: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    name: ClassVar[str] = "matrix"
+
+    def __post_init__(self) -> None:
+        values = distinct_labels(self.values, self.source)
+        count = len(values)
+        given = listed(self.matrix, self.source, "a list of rows")
+        matrix = tuple(
+            listed(row, f"{self.source}: row {number}", "a list of numbers") for number, row in enumerate(given, 1)
+        )
+        if len(matrix) != count:
+            raise InputError(f"{self.source}: {count} values need {count} rows, it has {len(matrix)}")
+        exact: list[list[Fraction]] = []
+        for number, row in enumerate(matrix, 1):
+            if len(row) != count:
+                raise InputError(f"{self.source}: row {number} has {len(row)} entries, {count} values need {count}")
+            where = f"{self.source}: the entry of row {number} for"
+            exact.append([exact_parameter(cell, f"{where} {named(v)}") for cell, v in zip(row, values, strict=True)])
+        scale = math.lcm(1, *(cell.denominator for row in exact for cell in row))
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "whole", tuple(tuple(int(cell * scale) for cell in row) for row in exact))
+        self._check_pairs()
+        self._check_triples()
+        self._check_maximum()
+
+    def __repr__(self) -> str:
+        """How many values there are, and none of them."""
+        return printable(f"<MatrixDistance {self.source}: {len(self.values)} values>")
+
+    @classmethod
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> MatrixDistance:
+        """Read a CSV file: the header names the values from the second cell on, the first column names them again.
+
+        An empty cell in both stands for missing values; the first cell of the header must then not be empty, too.
+        """
+        frame = read_side_frame(Path(path), encoding, _is_square)
+        header, first = (
+            [name or None for name in names] for names in (frame.columns[1:], frame.to_series(0).to_list())
+        )
+        if not header or first != header:
+            raise InputError(f"{path}: the first column must name the same values in the same order as the header")
+        rows = [["" if cell is None else cell for cell in row[1:]] for row in frame.rows()]
+        return cls(header, rows, str(path))
+
+    def space(self, values: Sequence[Label], where: str) -> Space:
+        """The rows and columns of these values."""
+        at = {value: position for position, value in enumerate(self.values)}
+        for number, value in enumerate(values, 1):
+            if value not in at:
+                raise missing_place(where, number, value, f"is not in {self.source}; add it there")
+        return Space(tuple(values), self.scale, partial(_entry, self.whole, [at[value] for value in values]))
+
+    def _pair(self, i: int, j: int) -> str:
+        return f"{named(self.values[i])} and {named(self.values[j])}"
+
+    def _at(self, i: int, j: int) -> Fraction:
+        return Fraction(self.whole[i][j], self.scale)
+
+    def _check_pairs(self) -> None:
+        """Zero diagonal, non-negative, symmetric."""
+        d, everything = self.whole, range(len(self.values))
+        for i in everything:
+            if d[i][i]:
+                raise InputError(
+                    f"{self.source}: the distance of {named(self.values[i])} to itself is {self._at(i, i)}, not 0"
+                )
+            for j in everything:
+                if d[i][j] < 0:
+                    raise InputError(f"{self.source}: the distance of {self._pair(i, j)} is negative: {self._at(i, j)}")
+                if d[i][j] != d[j][i]:
+                    raise InputError(
+                        f"{self.source}: the distance of {self._pair(i, j)} differs from that of the reverse pair: "
+                        f"{self._at(i, j)} and {self._at(j, i)}; make them equal"
+                    )
+
+    def _check_triples(self) -> None:
+        """Triangle inequality, for each value in the middle."""
+        largest = max((max(row) for row in self.whole), default=0)
+        d = np.array(self.whole, dtype=np.int64 if 2 * largest < SAFE else object)
+        for j in range(len(self.values)):
+            longer = d[:, j, None] + d[None, j, :] < d
+            if longer.any():
+                i, k = divmod(int(longer.argmax()), len(self.values))
+                triple = ", ".join(named(self.values[v]) for v in (i, j, k))
+                raise InputError(
+                    f"{self.source}: the triangle inequality fails for {triple}: "
+                    f"{self._at(i, j)} + {self._at(j, k)} < {self._at(i, k)}; lower the last or raise one of the others"
+                )
+
+    def _check_maximum(self) -> None:
+        largest = Fraction(max((max(row) for row in self.whole), default=0), self.scale)
+        if not largest:
+            raise InputError(f"{self.source}: the largest distance must be 1, it is 0; two values must be apart")
+        if largest != 1:
+            raise InputError(
+                f"{self.source}: the largest distance must be 1, it is {largest}; divide all entries by {largest}"
+            )
+
+
+def _is_square(rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a matrix file: the first column names the same values as the header."""
+    return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
+
+
+def _entry(whole: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:
+    return whole[chosen[i]][chosen[j]]

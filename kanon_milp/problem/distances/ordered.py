@@ -1,0 +1,77 @@
+"""Ordered distance: how many ranks two values are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import ClassVar
+
+from kanon_milp.errors import InputError, printable
+from kanon_milp.problem.distances.base import (
+    GroundDistance,
+    Space,
+    all_numbers,
+    distinct_labels,
+    missing_place,
+    path_space,
+)
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.side_files import read_side_frame
+
+
+@dataclass(frozen=True, repr=False)
+class OrderedDistance(GroundDistance):
+    """|rank - rank| / (V - 1) over V ranked values (Li, Li, Venkatasubramanian 2007, for numerical attributes).
+
+    order: all values from first to last, possibly more than a table has (None stands for missing); without it the
+    values must be numbers, and are ranked by size, where the same number written in two ways has one rank.
+    source: what error messages call the order.
+    """
+
+    order: Sequence[Label] | None = None
+    source: str = "the order"
+    name: ClassVar[str] = "ordered"
+
+    def __post_init__(self) -> None:
+        if self.order is not None:
+            object.__setattr__(self, "order", distinct_labels(self.order, self.source))
+
+    def __repr__(self) -> str:
+        """How many values are ranked, and none of them."""
+        ranked = "by size" if self.order is None else f"{self.source}: {len(self.order)} values"
+        return printable(f"<OrderedDistance {ranked}>")
+
+    @classmethod
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> OrderedDistance:
+        """Read a CSV file with one column `value`, the values in order; an empty line (also at the end) is missing."""
+        frame = read_side_frame(Path(path), encoding, _is_one_column)
+        # a file without a header would lose its first value unnoticed
+        if frame.columns != ["value"]:
+            raise InputError(
+                f'{path}: an order has one column with the header "value", then the values in order; the first row of '
+                f"this file has {frame.width} column{'s' * (frame.width > 1)} and is another"
+            )
+        return cls(frame.to_series().to_list(), str(path))
+
+    def space(self, values: Sequence[Label], where: str) -> Space:
+        """Ranks on a line."""
+        if self.order is None:
+            numbers = all_numbers(values, where, "is no number and so has no rank; give the order of the values")
+            by_size = {number: place for place, number in enumerate(sorted(set(numbers)))}
+            return _ranked(values, [by_size[number] for number in numbers], len(by_size))
+        position = {value: place for place, value in enumerate(self.order)}
+        for number, value in enumerate(values, 1):
+            if value not in position:
+                raise missing_place(where, number, value, f"has no rank in {self.source}; add it there")
+        return _ranked(values, [position[value] for value in values], len(position))
+
+
+def _is_one_column(rows: list[list[str]]) -> bool:
+    return rows[0] == ["value"]
+
+
+def _ranked(values: Sequence[Label], ranks: Sequence[int], count: int) -> Space:
+    """Ranks among `count` values, of which the table may lack some: divided by count - 1 all the same."""
+    return path_space(values, [Fraction(rank) for rank in ranks], Fraction(count - 1))

@@ -1,0 +1,212 @@
+"""Generalization hierarchies of single columns: reading, checking, and the two-level one that suppression is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.problem.arguments import file_path, listed, text, wrong
+from kanon_milp.problem.side_files import read_hierarchy_rows
+from kanon_milp.problem.table import SYMBOL, open_frame
+
+Label = str | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
+
+    paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
+    (`*`), all of the same length.
+    source: what error messages call it, such as its file.
+    Raises InputError that names the entry (or row of a file) and the kind of fault: a path that does not begin with its
+    value, paths of different lengths, no common top, levels that are not nested, and a label that stands for
+    different values at two levels, so that a released table could not be read.
+    """
+
+    paths: Mapping[Label, tuple[Label, ...]]
+    source: str = "hierarchy"
+
+    def __post_init__(self) -> None:
+        text(self.source, "source of a hierarchy")
+        if not isinstance(self.paths, Mapping):
+            raise wrong(
+                self.source, "a mapping from values to their labels, such as {'31': ('31', '30-39', '*')},", self.paths
+            )
+        if not self.paths:
+            raise InputError(f"{self.source}: the hierarchy has no rows")
+        paths: dict[Label, tuple[Label, ...]] = {}
+        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+        height = -1
+        for number, (value, labels) in enumerate(self.paths.items(), 1):
+            where = f"{self.source}: row {number}"
+            path = _labels(labels, where)
+            _label(value, where)
+            if path and path[0] != value:
+                raise InputError(f"{where}: the labels of a value begin with the value itself (level0), these do not")
+            height = len(path) if height < 0 else height
+            _check_path(path, height, parent, where)
+            paths[value] = path
+            for level in range(1, len(path) - 1):
+                parent.setdefault((level, path[level]), (path[level + 1], number))
+        _refuse_ambiguous(paths, self.source)
+        object.__setattr__(self, "paths", paths)
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Sequence[Label]], source: str = "hierarchy") -> Hierarchy:
+        """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header."""
+        paths: dict[Label, tuple[Label, ...]] = {}
+        for number, row in enumerate(listed(rows, source, "a list of rows (value, label, ..., '*')"), 1):
+            path = _labels(row, f"{source}: row {number}")
+            if not path:
+                raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
+            if path[0] in paths:
+                raise InputError(f"{source}: row {number}: the value of level0 occurs twice; leaves must be unique")
+            paths[path[0]] = path
+        return cls(paths, source)
+
+    @classmethod
+    def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
+        """Build from a data frame with the columns level0, level1, ..."""
+        wrapped, _ = open_frame(frame, source)
+        names = list(wrapped.columns)
+        expected = [f"level{i}" for i in range(len(names))]
+        if names != expected or len(names) < 2:
+            wrong = [number for number, pair in enumerate(zip(names, expected, strict=True)) if pair[0] != pair[1]]
+            found = f"column {wrong[0] + 1} is not level{wrong[0]}" if wrong else "there is one column"
+            raise InputError(f"{source}: the columns must be level0, level1, ... (at least two): {found}")
+        columns = [wrapped[name].to_polars().cast(pl.String) for name in names]
+        return cls.from_rows(zip(*columns, strict=True), source)
+
+    @classmethod
+    def read(cls, path: str | Path, encoding: str = "utf-8") -> Hierarchy:
+        """Read a CSV file with the header level0,level1,..., or one of ARX, without it; an empty level0 stands for
+        missing values.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |. Without a header, rows end in one common label.
+        """
+        path = file_path(path, "path of a hierarchy")
+        return cls.from_rows(read_hierarchy_rows(path, encoding), str(path))
+
+    def __repr__(self) -> str:
+        """Shape and name, and no label: those of level 0 are values of the table."""
+        return printable(f"<Hierarchy {self.source}: {len(self.paths)} values, levels 0 to {self.height}>")
+
+    @property
+    def height(self) -> int:
+        """Highest level; level 0 is the original value."""
+        return len(next(iter(self.paths.values()))) - 1
+
+
+def _labels(labels: object, where: str) -> tuple[Label, ...]:
+    """The labels of one value."""
+    path = listed(labels, where, "a list of labels from the value itself to '*'")
+    for label in path:
+        _label(label, where)
+    return path
+
+
+def _label(label: object, where: str) -> None:
+    if not isinstance(label, str | None):
+        raise InputError(f"{where}: a label is a {kind_of(label)}; values are compared as text, so write it as text")
+
+
+def _check_path(
+    path: tuple[Label, ...], height: int, parent: Mapping[tuple[int, Label], tuple[Label, int]], where: str
+) -> None:
+    """Check one path against those before it. height: levels that it should have."""
+    if len(path) < 2 or len(path) != height:
+        raise InputError(f"{where} has {len(path)} levels, expected {max(height, 2)}")
+    if path[-1] != SYMBOL:
+        raise InputError(f'{where}: the last level must be "{SYMBOL}"')
+    for level, label in enumerate(path[:-1]):
+        if label == SYMBOL:
+            raise InputError(f'{where}: "{SYMBOL}" may stand in the last level only, found in level{level}')
+        if level and label is None:
+            raise InputError(f"{where}: level{level} is empty")
+        if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
+            raise InputError(
+                f"{where}: levels are not nested: the label of level{level} lies in another label of "
+                f"level{level + 1} than in row {parent[level, label][1]}"
+            )
+
+
+def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> None:
+    """A label used at two levels must name the same values in both, or a released table could not be read."""
+    named: dict[Label, dict[int, list[int]]] = {}
+    for number, path in enumerate(paths.values(), 1):
+        for level, label in enumerate(path):
+            named.setdefault(label, {}).setdefault(level, []).append(number)
+    for by_level in named.values():
+        (first, rows), *others = by_level.items()
+        for level, same in others:
+            if same != rows:
+                raise InputError(
+                    f"{source}: the label of level{first} in row {rows[0]} names different values than the same label "
+                    f"of level{level} in row {same[0]}; rename one of them"
+                )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnLevels:
+    """One column's hierarchy over the values that occur in the table.
+
+    labels: all labels that can be released, the original values (in domain order) first.
+    label_of: int32 (height+1, domain size): label id that a value gets at a level.
+    costs: unit cost of each level, per cell.
+    """
+
+    name: str
+    labels: tuple[Label, ...]
+    label_of: NDArray[np.int32]
+    costs: tuple[Fraction, ...]
+
+    @property
+    def height(self) -> int:
+        """Highest level."""
+        return len(self.label_of) - 1
+
+
+def column_levels(
+    name: str,
+    domain: Sequence[Label],
+    hierarchy: Hierarchy | None,
+    costs: Sequence[Fraction] | None,
+    weight: Fraction,
+    symbol: str,
+) -> ColumnLevels:
+    """Apply a hierarchy (None: keep or suppress) to the domain of a column; default unit cost level/height, times
+    weight."""
+    if hierarchy is None:
+        labels: tuple[Label, ...] = (*domain, symbol)
+        label_of = np.array([range(len(domain)), [len(domain)] * len(domain)], dtype=np.int32)
+    else:
+        ids: dict[Label, int] = {value: i for i, value in enumerate(domain)}
+        label_of = np.empty((hierarchy.height + 1, len(domain)), dtype=np.int32)
+        for position, value in enumerate(domain):
+            for level, label in enumerate((*hierarchy.paths[value][:-1], symbol)):
+                label_of[level, position] = ids.setdefault(label, len(ids))
+        if label_of[:-1].size and (label_of[:-1] == ids[symbol]).any():
+            raise InputError(
+                f'{hierarchy.source}: the suppression symbol "{symbol}" is a label below the top; choose another symbol'
+            )
+        labels = tuple(ids)
+    height = len(label_of) - 1
+    if costs is None:
+        costs = [Fraction(level, height) for level in range(height + 1)]
+    elif len(costs) != height + 1:
+        raise InputError(
+            f'level costs of column "{name}": {height + 1} are needed (levels 0 to {height}), {len(costs)} given'
+        )
+    if costs[0] != 0 or any(a > b for a, b in itertools.pairwise(costs)):
+        raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
+    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs))

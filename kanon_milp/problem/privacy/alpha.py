@@ -1,0 +1,129 @@
+"""(α,k)-anonymity: groups of at least k rows in which sensitive values have a share of at most α."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import whole_number
+from kanon_milp.problem.distances.base import distinct_labels
+from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.expressions import weighted_sum
+from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.cells import Rows
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.hierarchies import Label
+    from kanon_milp.problem.table import Table
+
+
+@dataclass(frozen=True)
+class AlphaKAnonymity(Requirement):
+    """Each group has at least k rows, and each of the values at most the share α of it (Wong, Li, Fu, Wang 2006).
+
+    values: the sensitive values meant (None among them: missing); by default all, which is frequency l-diversity with
+    l = 1/α. Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
+    """
+
+    alpha: Number
+    k: int = 1
+    sensitive: str | None = None
+    values: Sequence[str | None] | None = field(default=None, repr=False)
+    name: ClassVar[str] = "alpha_k_anonymity"
+
+    def __post_init__(self) -> None:
+        whole_number(self.k, "k")
+        name_attribute(self)
+        if self.values is not None:
+            object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
+        if not 0 < self.exact <= 1:
+            raise InputError(f"alpha must be above 0 and at most 1, found {self.exact}")
+
+    @property
+    def exact(self) -> Fraction:
+        """The share α."""
+        return exact_parameter(self.alpha, "alpha")
+
+    def bind(self, table: Table) -> tuple[AlphaKAnonymity, ...]:
+        """Refuse k > n, and values that do not occur."""
+        if self.k > table.n:
+            raise InputError(f"k = {self.k} is larger than the number of rows of {table.source} ({table.n})")
+        names = sensitive_names(self.name, self.sensitive, table)
+        if self.values is not None:
+            if len(names) > 1:
+                raise InputError(f"{table.source}: alpha for certain values needs the sensitive attribute they are of")
+            known = set(table.column(names[0]).to_list())
+            for number, value in enumerate(self.values, 1):
+                if value not in known:
+                    raise InputError(
+                        f'{table.source}: column "{names[0]}" has no such value as number {number} of values'
+                    )
+        return tuple(replace(self, sensitive=name) for name in names)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attribute."""
+        return () if self.sensitive is None else (self.sensitive,)
+
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts, and its size is their sum."""
+        return True
+
+    def smallest_group(self, whole: Group) -> int:
+        """k, or what whole numbers of rows need to stay within the shares."""
+        counts = whole.sensitive[self.attributes[0]]
+        return max(int(self.k), smallest_within(self._caps(counts), counts))
+
+    def holds(self, group: Group) -> bool:
+        """Size and shares."""
+        counts = group.sensitive[self.attributes[0]]
+        named = counts if self.values is None else self.values
+        return group.size >= self.k and all(counts.get(value, 0) <= self.exact * group.size for value in named)
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """Enough rows, and a fractional group within the shares exists."""
+        (attribute,) = self.attributes
+        within = viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        return within & (instance.candidates.support >= self.k)
+
+    def shortfall(self, whole: Group) -> Shortfall | None:
+        """The value that has more than α·n rows."""
+        (attribute,) = self.attributes
+        for value, share in self._caps(whole.sensitive[attribute]).items():
+            rows = whole.sensitive[attribute][value]
+            if rows > share * whole.size:
+                return Shortfall(attribute, value, f"{rows} of {whole.size} rows, more than α·n = {share * whole.size}")
+        return None
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """S_g ≥ k·y[g] and X_σg ≤ α·S_g."""
+        (attribute,) = self.attributes
+        rows = Rows(model, instance)
+
+        # an open group has at least k rows
+        @block.Constraint(model.CANDIDATES)
+        def size(_block: pyo.Block, g: int) -> object:
+            ones, xs = rows.of(g)
+            return (0, weighted_sum([*ones, -self.k], [*xs, model.open[g]]), None)
+
+        declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def describe(self) -> dict[str, object]:
+        """α, k, the attribute, and how many values are meant (not which)."""
+        meant = {} if self.values is None else {"values": len(self.values)}
+        return {**both("alpha", self.exact), "alpha_k": int(self.k), "sensitive": self.sensitive, **meant}
+
+    def _caps(self, counts: Mapping[Label, int]) -> Caps:
+        one = Fraction(1)
+        return {value: self.exact if self.values is None or value in self.values else one for value in counts}

@@ -1,0 +1,162 @@
+"""What a privacy requirement is to the rest of the package."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.problem.arguments import column_name
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.records import Group, Label
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.table import Table
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Why not even the whole table as one group satisfies a requirement: a value of an attribute, and what it does."""
+
+    attribute: str
+    value: Label
+    text: str
+
+
+class Requirement(ABC):
+    """A property that each group must have. One file each in `privacy/`, one line each in its registry."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def bind(self, table: Table) -> tuple[Self, ...]:
+        """Check against a table, and name the sensitive attribute; where none is named, one for each that there is.
+
+        Raises InputError where the requirement makes no sense for the table.
+        """
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attributes that it is about."""
+        return ()
+
+    @property
+    def merge_closed(self) -> bool:
+        """Whether the union of two groups that have it has it.
+
+        Then one group per candidate loses nothing, dominance keeps the optimum, and where not even the whole table has
+        it, there is no solution. All of these are taken for proven where this says True, so it is only for requirements
+        that are known to be so; False is always valid, and may only take longer.
+        """
+        return False
+
+    @property
+    def integral(self) -> bool:
+        """Whether, with the binaries fixed, its rows bound numbers of rows within disjoint cells of a group.
+
+        Such requirements about the same attributes together leave a network, so `assign` may be continuous.
+        """
+        return False
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it."""
+        return False
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it declares variables that may be fractional where the assignment is whole."""
+        return False
+
+    @property
+    def relative(self) -> bool:
+        """Whether its rows compare with the size of the group, so that the model needs `rows`."""
+        return True
+
+    @abstractmethod
+    def smallest_group(self, whole: Group) -> int:
+        """A lower bound on the size of every group that satisfies it, in a table with these counts."""
+
+    @abstractmethod
+    def holds(self, group: Group) -> bool:
+        """Exact check of one group."""
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """Per candidate: False only if no subset of its cover satisfies the requirement."""
+        return np.ones(instance.candidates.count, dtype=bool)
+
+    def shortfall(self, _whole: Group) -> Shortfall | None:
+        """What to say where the whole table does not satisfy it; None where there is nothing to point at."""
+        return None
+
+    @abstractmethod
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """State the rows of the strong formulation, indexed components for all candidates."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, object]:
+        """Its parameters as in `result.json`, such as {"k": 5}."""
+
+
+def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
+    """What `bind` makes of a requirement, which may be of the user's own making."""
+    found: object = requirement.bind(table)
+    what = f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)"
+    if not isinstance(found, tuple | list):
+        raise InputError(f"{what}, found {kind_of(found)}")
+    for each in found:
+        if not isinstance(each, Requirement):
+            raise InputError(f"{what}, found {kind_of(each)} in it")
+    if not found:
+        raise InputError(f"{what}, found an empty one, which would demand nothing")
+    return tuple(found)
+
+
+def satisfies(requirement: Requirement, group: Group) -> bool:
+    """What `holds` says of a group, which may be code of the user's own."""
+    found: object = requirement.holds(group)
+    if not isinstance(found, bool | np.bool_):
+        raise InputError(f"{type(requirement).__name__}.holds must return True or False, found {kind_of(found)}")
+    return bool(found)
+
+
+R = TypeVar("R", bound=Requirement)
+
+
+def bind_each(requirement: R, sensitive: str | None, table: Table) -> tuple[R, ...]:
+    """The requirement for the attribute that it names, or for each sensitive attribute of the table."""
+    names = sensitive_names(requirement.name, sensitive, table)
+    return tuple(replace(requirement, sensitive=name) for name in names)  # type: ignore[type-var]
+
+
+def name_attribute(requirement: Requirement) -> None:
+    """Check the field `sensitive` of a requirement about one sensitive attribute at a time."""
+    named = vars(requirement)["sensitive"]
+    if named is not None:
+        object.__setattr__(
+            requirement, "sensitive", column_name(named, f"sensitive, the attribute of {requirement.name}")
+        )
+
+
+def sensitive_names(what: str, named: str | Sequence[str] | None, table: Table) -> tuple[str, ...]:
+    """The sensitive attributes that are meant, all by default; each must have a role in the table and two values."""
+    if not table.sensitive:
+        raise InputError(f"{table.source}: {what} needs a sensitive attribute; name it (sensitive=..., --sensitive)")
+    names = table.sensitive if named is None else (named,) if isinstance(named, str) else tuple(named)
+    for name in names:
+        if name not in table.sensitive:
+            raise InputError(
+                f'{table.source}: {what}: "{name}" is not a sensitive attribute of the table'
+                f"{nearest(str(name), list(table.sensitive))}; it has {', '.join(table.sensitive)}"
+            )
+        if table.column(name).n_unique() < 2:
+            raise InputError(
+                f'{table.source}: column "{name}": a sensitive attribute with one value only hides nothing'
+            )
+    return names

@@ -1,0 +1,92 @@
+"""β-likeness: no sensitive value is much more frequent in a group than in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.hierarchies import Label
+    from kanon_milp.problem.table import Table
+
+
+@dataclass(frozen=True)
+class BetaLikeness(Requirement):
+    """Basic β-likeness (Cao, Karras 2012, Definition 2): the share q of each value in a group exceeds its share p in
+    the table by at most β·p, that is q ≤ (1+β)·p.
+
+    Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
+    """
+
+    beta: Number
+    sensitive: str | None = None
+    name: ClassVar[str] = "beta_likeness"
+
+    def __post_init__(self) -> None:
+        name_attribute(self)
+        if self.exact < 0:
+            raise InputError(f"beta must not be negative, found {self.exact}")
+
+    @property
+    def exact(self) -> Fraction:
+        """The number β."""
+        return exact_parameter(self.beta, "beta")
+
+    def bind(self, table: Table) -> tuple[BetaLikeness, ...]:
+        """One for each sensitive attribute that is meant."""
+        return bind_each(self, self.sensitive, table)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attribute."""
+        return () if self.sensitive is None else (self.sensitive,)
+
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts."""
+        return True
+
+    def smallest_group(self, whole: Group) -> int:
+        """What whole numbers of rows need to stay within the shares."""
+        counts = whole.sensitive[self.attributes[0]]
+        return smallest_within(self._caps(counts), counts)
+
+    def holds(self, group: Group) -> bool:
+        """n·N_σ ≤ (1+β)·r_σ·|group| for each value σ."""
+        whole = group.reference
+        reference = whole.sensitive[self.attributes[0]]
+        return all(
+            rows * whole.size <= (1 + self.exact) * reference[value] * group.size
+            for value, rows in group.sensitive[self.attributes[0]].items()
+        )
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """A fractional group within the shares exists."""
+        (attribute,) = self.attributes
+        return viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """X_σg ≤ (1+β)·p_σ·S_g."""
+        (attribute,) = self.attributes
+        declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def describe(self) -> dict[str, object]:
+        """The number β and the attribute."""
+        return {**both("beta", self.exact), "sensitive": self.sensitive}
+
+    def _caps(self, counts: Mapping[Label, int]) -> Caps:
+        n = sum(counts.values())
+        return {value: (1 + self.exact) * Fraction(rows, n) for value, rows in counts.items()}

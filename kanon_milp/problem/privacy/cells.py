@@ -1,0 +1,82 @@
+"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo terms for declaring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.privacy.instance_data import InstanceData
+
+Ints = NDArray[np.int64]
+
+
+class Rows:
+    """Pyomo terms for the rows that a candidate receives: all of them, or those with one joint sensitive value."""
+
+    def __init__(self, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str] = ()) -> None:
+        self._model = model
+        self._members = instance.candidates.cover_lists()
+        self._size = model.component("rows")
+        code = instance.sensitive_codes(attributes)[0].tolist() if attributes else []
+        self._cells: list[dict[int, list[int]]] = []
+        for cover in self._members if attributes else ():
+            cells: dict[int, list[int]] = {}
+            for i in cover:
+                cells.setdefault(code[i], []).append(i)
+            self._cells.append(cells)
+
+    def of(self, g: int) -> tuple[list[int], list[Any]]:
+        """S_g = Σ_i x[i,g], as coefficients and variables."""
+        if self._size is not None:
+            return [1], [self._size[g]]
+        return [1] * len(self._members[g]), [self._model.assign[i, g] for i in self._members[g]]
+
+    def values(self, g: int) -> list[int]:
+        """Codes of the sensitive values in the cover of g."""
+        return sorted(self._cells[g])
+
+    def with_value(self, g: int, value: int) -> list[Any]:
+        """The variables x[i,g] of the row types with this sensitive value; their sum is X_σg."""
+        return [self._model.assign[i, g] for i in self._cells[g].get(value, [])]
+
+    def index(self) -> list[tuple[int, int]]:
+        """All (candidate, sensitive value) that occur."""
+        return [(g, value) for g, cells in enumerate(self._cells) for value in sorted(cells)]
+
+
+def supports(instance: InstanceData, attributes: Sequence[str]) -> sp.csr_array:
+    """N_gσ, rows of the cover of g with sensitive value σ: int64 CSR (G, number of values)."""
+    candidates, types = instance.candidates, instance.types
+    code, values = instance.sensitive_codes(attributes)
+    entries = (
+        types.counts[candidates.members],
+        (candidates.candidate_of_pair(), code[candidates.members]),
+    )
+    found = sp.csr_array(entries, shape=(candidates.count, len(values)))
+    found.sum_duplicates()
+    found.sort_indices()
+    return found
+
+
+def distinct_values(instance: InstanceData, attributes: Sequence[str]) -> Ints:
+    """Number of different sensitive values in each cover, int64 (G,)."""
+    return np.diff(supports(instance, attributes).indptr).astype(np.int64)
+
+
+def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, NDArray[np.bool_]]:
+    """Per candidate the number of what it releases of these quasi-identifiers, and whether that is all suppressed."""
+    levels, candidates = instance.levels, instance.candidates
+    vectors = levels.vectors[candidates.vector]
+    codes = instance.types.codes[candidates.representative]
+    at = [j for j, column in enumerate(levels.columns) if column.name in names]
+    released = [levels.columns[j].label_of[vectors[:, j], codes[:, j]] for j in at]
+    key = mixed_key(released, [len(levels.columns[j].labels) for j in at])
+    _, number = np.unique(key, return_inverse=True)
+    suppressed = (vectors[:, at] == levels.top[at]).all(axis=1)
+    return number.astype(np.int64), suppressed

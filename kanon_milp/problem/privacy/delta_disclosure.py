@@ -1,0 +1,181 @@
+"""δ-disclosure privacy: the logarithm of how much more or less frequent a value is in a group stays below δ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import one_of
+from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.expressions import weighted_sum
+from kanon_milp.problem.powers import BASES, Base, below_power, largest_below, smallest_above
+from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.cells import Rows, distinct_values
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.hierarchies import Label
+    from kanon_milp.problem.table import Table
+
+Absent = Literal["violation", "ignored"]
+ABSENT = ("violation", "ignored")
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(Requirement):
+    """δ-disclosure privacy (Brickell, Shmatikov 2008, Definition 2): |log(q_σ/p_σ)| < δ for each value σ, where q is
+    its share in the group and p its share in the table.
+
+    log: "natural" or "base2". absent: a value of the table that the group lacks is a "violation" (log 0, as published),
+    or is "ignored" (only values in the group count, as ARX reads it). The published reading is merge-closed; with
+    absent values ignored a union can break it, since it can have a value too rarely that one part did not have at all.
+
+    The bounds e^δ·p on q = X/S are irrational; since S ≤ n, the best fractions with denominators up to n beside them
+    say exactly the same, so the model's coefficients are whole numbers. `assign` stays integer.
+    """
+
+    delta: Number
+    log: Base = "natural"
+    absent: Absent = "violation"
+    sensitive: str | None = None
+    name: ClassVar[str] = "delta_disclosure"
+
+    def __post_init__(self) -> None:
+        name_attribute(self)
+        if self.exact <= 0:
+            raise InputError(f"delta must be above 0, found {self.exact}")
+        for what, value, known in (("log", self.log, BASES), ("absent", self.absent, ABSENT)):
+            one_of(value, known, what)
+
+    @property
+    def exact(self) -> Fraction:
+        """The number δ."""
+        return exact_parameter(self.delta, "delta")
+
+    def bind(self, table: Table) -> tuple[DeltaDisclosure, ...]:
+        """One for each sensitive attribute that is meant."""
+        return bind_each(self, self.sensitive, table)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attribute."""
+        return () if self.sensitive is None else (self.sensitive,)
+
+    @property
+    def merge_closed(self) -> bool:
+        """As published; not where absent values are ignored."""
+        return self.absent == "violation"
+
+    def smallest_group(self, whole: Group) -> int:
+        """Whole numbers of rows within the upper shares; as published also one row of each value."""
+        counts = whole.sensitive[self.attributes[0]]
+        size = smallest_within(self._upper(counts), counts)
+        return max(size, len(counts)) if self.absent == "violation" else size
+
+    def holds(self, group: Group) -> bool:
+        """Exact check of both sides for each value."""
+        whole = group.reference
+        counts = group.sensitive[self.attributes[0]]
+        for value, expected in whole.sensitive[self.attributes[0]].items():
+            rows = counts.get(value, 0)
+            if not rows:
+                if self.absent == "violation":
+                    return False
+                continue
+            ratio = Fraction(rows * whole.size, expected * group.size)
+            if not below_power(max(ratio, 1 / ratio), self.exact, self.log):
+                return False
+        return True
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """A fractional group within the upper shares; as published also every value in the cover."""
+        (attribute,) = self.attributes
+        counts = instance.whole.sensitive[attribute]
+        within = viable_within(instance, attribute, self._upper(counts))
+        if self.absent == "ignored":
+            return within
+        viable: NDArray[np.bool_] = within & (distinct_values(instance, self.attributes) == len(counts))
+        return viable
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """e^-δ·p_σ·S_g < X_σg < e^δ·p_σ·S_g, with exact whole coefficients for S_g ≤ n."""
+        (attribute,) = self.attributes
+        counts = instance.whole.sensitive[attribute]
+        declare_caps(block, model, instance, attribute, self._upper(counts))
+        rows = Rows(model, instance, self.attributes)
+        _, values = instance.sensitive_codes(self.attributes)
+        lower = self._lower(counts)
+        floor = [lower[value] for (value,) in values]
+        support = instance.candidates.support.tolist()
+        block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
+        if self.absent == "violation":
+            # every value has its least share (viability dropped the candidates that lack one)
+            @block.Constraint(block.CELLS)
+            def least(_block: pyo.Block, g: int, value: int) -> object:
+                xs = rows.with_value(g, value)
+                above, below = floor[value].numerator, floor[value].denominator
+                return (0, weighted_sum([*[below] * len(xs), -above], [*xs, model.rows[g]]), None)
+
+            lacking = [
+                g for g in model.CANDIDATES if len(rows.values(g)) < len(values)
+            ]  # only where candidates were not reduced
+            block.LACKING = pyo.Set(initialize=lacking, ordered=pyo.Set.InsertionOrder)
+
+            # a candidate without one of the values stays closed
+            @block.Constraint(block.LACKING)
+            def never(_block: pyo.Block, g: int) -> object:
+                return model.open[g] <= 0
+
+            return
+        block.present = pyo.Var(block.CELLS, domain=pyo.Binary)
+
+        # a value occurs only where z[g,σ] = 1: X_σg ≤ N_g · z[g,σ]
+        @block.Constraint(block.CELLS)
+        def occurs(b: pyo.Block, g: int, value: int) -> object:
+            xs = rows.with_value(g, value)
+            return (None, weighted_sum([*[1] * len(xs), -support[g]], [*xs, b.present[g, value]]), 0)
+
+        # and then it has its least share: X_σg ≥ e^-δ·p_σ·S_g - (1 - z[g,σ])·N_g
+        @block.Constraint(block.CELLS)
+        def least_if_present(b: pyo.Block, g: int, value: int) -> object:
+            xs = rows.with_value(g, value)
+            above, below = floor[value].numerator, floor[value].denominator
+            free = above * support[g]
+            terms = weighted_sum([*[below] * len(xs), -above, -free], [*xs, model.rows[g], b.present[g, value]])
+            return (-free, terms, None)
+
+    def describe(self) -> dict[str, object]:
+        """δ, the logarithm, the reading of absent values and the attribute."""
+        return {**both("delta", self.exact), "log": self.log, "absent": self.absent, "sensitive": self.sensitive}
+
+    def _upper(self, counts: Mapping[Label, int]) -> Caps:
+        n = sum(counts.values())
+
+        def cap(rows: int) -> Fraction:
+            if below_power(Fraction(n, rows), self.exact, self.log):
+                return Fraction(1)  # no share is larger, however large e^δ is
+            return largest_below(lambda share: below_power(share * n / rows, self.exact, self.log), n)
+
+        return {value: cap(rows) for value, rows in counts.items()}
+
+    def _lower(self, counts: Mapping[Label, int]) -> Caps:
+        n = sum(counts.values())
+
+        def floor(rows: int) -> Fraction:
+            # share ≤ e^-δ·p, as long as it is not (p/share < e^δ)
+            found = smallest_above(
+                lambda share: not (share > 0 and below_power(Fraction(rows, n) / share, self.exact, self.log)), n
+            )
+            assert found is not None
+            return found
+
+        return {value: floor(rows) for value, rows in counts.items()}

@@ -1,0 +1,132 @@
+"""k-anonymity: every group has at least k rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.problem.arguments import column_names, whole_number
+from kanon_milp.problem.expressions import weighted_sum
+from kanon_milp.problem.privacy.base import Requirement
+from kanon_milp.problem.privacy.cells import Rows, projections
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.table import Table
+
+
+@dataclass(frozen=True)
+class KAnonymity(Requirement):
+    """Each group has at least k rows (Samarati 2001; Bredereck et al. 2013, constraint (3)).
+
+    quasi_identifiers: a subset of the table's; then what is released of these columns alone is k-anonymous. Several
+    sets of quasi-identifiers may each have their own k.
+    Merge-closed: sizes add up. Integral: with `open` fixed, what is left is a transportation problem with lower bounds.
+    Neither holds for a subset, where one group's rows may be what another group needs.
+    """
+
+    k: int
+    quasi_identifiers: Sequence[str] | None = None
+    name: ClassVar[str] = "k_anonymity"
+
+    def __post_init__(self) -> None:
+        whole_number(self.k, "k")
+        if self.quasi_identifiers is not None:
+            named = column_names(self.quasi_identifiers, "quasi_identifiers of k-anonymity")
+            object.__setattr__(self, "quasi_identifiers", named)
+
+    def bind(self, table: Table) -> tuple[KAnonymity, ...]:
+        """Refuse k > n, and columns that are no quasi-identifiers."""
+        if self.k > table.n:
+            raise InputError(f"k = {self.k} is larger than the number of rows of {table.source} ({table.n})")
+        if self.quasi_identifiers is None:
+            return (self,)
+        names = self.quasi_identifiers
+        known = list(table.quasi_identifiers)
+        for name in names:
+            if name not in known:
+                raise InputError(
+                    f'{table.source}: k-anonymity of a set of quasi-identifiers: "{name}" is none'
+                    f"{nearest(str(name), known)}; quasi-identifiers: {', '.join(known)}"
+                )
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"{table.source}: a set of quasi-identifiers names each column once, and at least one")
+        subset = tuple(name for name in known if name in names)
+        return (replace(self, quasi_identifiers=None if len(subset) == len(known) else subset),)
+
+    @property
+    def merge_closed(self) -> bool:
+        """Sizes of groups add up; a subset's classes may need each other."""
+        return self.quasi_identifiers is None
+
+    @property
+    def integral(self) -> bool:
+        """A subset's classes cut across those of another subset."""
+        return self.quasi_identifiers is None
+
+    @property
+    def relative(self) -> bool:
+        """A subset's classes add up the sizes of many groups."""
+        return self.quasi_identifiers is not None
+
+    def smallest_group(self, whole: Group) -> int:
+        """The size k itself; a group may be smaller where only a subset of the quasi-identifiers is k-anonymous."""
+        return int(self.k) if self.quasi_identifiers is None else 1
+
+    def holds(self, group: Group) -> bool:
+        """At least k rows. For a subset: of a class of rows that are released alike there."""
+        return group.size >= self.k
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """A cover of fewer than k rows never becomes a group; for a subset: all rows that can be released alike."""
+        support = instance.candidates.support
+        if self.quasi_identifiers is None:
+            return (support >= self.k) | instance.exempt
+        projection, suppressed = projections(instance, self.quasi_identifiers)
+        # row types covered by any candidate with this projection, each counted once
+        pair = np.column_stack([projection[instance.candidates.candidate_of_pair()], instance.candidates.members])
+        distinct = np.unique(pair, axis=0)
+        rows = np.bincount(distinct[:, 0], weights=instance.types.counts[distinct[:, 1]])
+        viable: NDArray[np.bool_] = (rows[projection] >= self.k) | (suppressed & instance.exempt_reading)
+        return viable
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """Σ_i x[i,g] ≥ k·y[g]; for a subset the sum goes over all candidates that release the same there."""
+        rows = Rows(model, instance)
+        if self.quasi_identifiers is None:
+            exempt = instance.exempt
+
+            # an open group has at least k rows; where fully suppressed rows are exempt, theirs needs only to be
+            # non-empty
+            @block.Constraint(model.CANDIDATES)
+            def size(_block: pyo.Block, g: int) -> object:
+                ones, xs = rows.of(g)
+                return (0, weighted_sum([*ones, -1 if exempt[g] else -self.k], [*xs, model.open[g]]), None)
+
+            return
+        projection, suppressed = projections(instance, self.quasi_identifiers)
+        alike: dict[int, list[int]] = {}
+        for g, number in enumerate(projection.tolist()):
+            alike.setdefault(number, []).append(g)
+        free = suppressed & instance.exempt_reading
+
+        # whichever of these candidates is open, together they have at least k rows
+        @block.Constraint(model.CANDIDATES)
+        def together(_block: pyo.Block, g: int) -> object:
+            if free[g]:
+                return pyo.Constraint.Skip
+            same = alike[int(projection[g])]
+            xs = [model.rows[h] for h in same]
+            return (0, weighted_sum([*[1] * len(xs), -self.k], [*xs, model.open[g]]), None)
+
+    def describe(self) -> dict[str, object]:
+        """The parameter k, and the set of quasi-identifiers where it is not all of them."""
+        subset = {} if self.quasi_identifiers is None else {"quasi_identifiers": list(self.quasi_identifiers)}
+        return {"k": int(self.k), **subset}

@@ -1,0 +1,162 @@
+"""l-diversity: no sensitive value is too frequent in a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import column_names, one_of
+from kanon_milp.problem.exact import Number, both, exact_parameter
+from kanon_milp.problem.privacy import pairwise
+from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.cells import distinct_values
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.p_sensitivity import refuse_too_many
+from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.hierarchies import Label
+    from kanon_milp.problem.table import Table
+
+Form = Literal["frequency", "distinct", "blocki-williams"]
+FORMS = ("frequency", "distinct", "blocki-williams")
+
+
+@dataclass(frozen=True)
+class LDiversity(Requirement):
+    """l-diversity in one of three forms.
+
+    frequency: each value of the sensitive attribute makes up at most 1/l of each group (Wong et al. 2006; Bredereck et
+    al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these rows are no network.
+    distinct: at least l different values in each group, the same as p-sensitivity with p = l.
+    blocki-williams: for every row of a group there are l-1 others in it such that the l rows pairwise differ in every
+    one of the sensitive attributes (Blocki, Williams 2010, Definition 1); for a single attribute the same as distinct.
+
+    sensitive: an attribute; for blocki-williams one or several. By default every sensitive attribute of the table:
+    jointly for blocki-williams, each on its own for the others. All forms are merge-closed.
+    """
+
+    l: Number  # noqa: E741  (the papers' letter)
+    form: Form = "frequency"
+    sensitive: str | Sequence[str] | None = None
+    name: ClassVar[str] = "l_diversity"
+
+    def __post_init__(self) -> None:
+        one_of(self.form, FORMS, "the form of l-diversity")
+        if self.form == "blocki-williams" and self.sensitive is not None:
+            object.__setattr__(self, "sensitive", column_names(self.sensitive, "sensitive"))
+        elif isinstance(self.sensitive, list | tuple):
+            raise InputError(f"the {self.form} form of l-diversity is about one sensitive attribute at a time")
+        else:
+            name_attribute(self)
+        if self.exact < 1:
+            raise InputError(f"l must be at least 1, found {self.exact}")
+        if self.form != "frequency" and self.exact.denominator != 1:
+            raise InputError(f"l must be an integer for the {self.form} form, found {self.exact}")
+
+    @property
+    def exact(self) -> Fraction:
+        """The number l."""
+        return exact_parameter(self.l, "l")
+
+    def bind(self, table: Table) -> tuple[LDiversity, ...]:
+        """Refuse, where different values are counted, an l above their number."""
+        names = sensitive_names(self.name, self.sensitive, table)
+        if self.form != "frequency":
+            for name in names:
+                refuse_too_many(int(self.exact), "l", name, table)
+        if self.form == "blocki-williams":
+            return (replace(self, sensitive=names),)
+        return tuple(replace(self, sensitive=name) for name in names)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attributes."""
+        if self.sensitive is None:
+            return ()
+        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
+
+    @property
+    def integral(self) -> bool:
+        """The distinct and Blocki-Williams forms bound cells."""
+        return self.form != "frequency"
+
+    @property
+    def exclusive(self) -> bool:
+        """For Blocki-Williams each row needs partners of its own."""
+        return self.form == "blocki-williams"
+
+    @property
+    def relative(self) -> bool:
+        """Frequencies compare with the size."""
+        return self.form == "frequency"
+
+    @property
+    def merge_closed(self) -> bool:
+        """Shares of a union lie between those of its parts, and it has the values of both."""
+        return True
+
+    def smallest_group(self, whole: Group) -> int:
+        """⌈l⌉ different values are needed; for a fraction l possibly more rows."""
+        if self.form != "frequency":
+            return int(self.exact)
+        counts = whole.sensitive[self.attributes[0]]
+        return smallest_within(self._caps(counts), counts)
+
+    def holds(self, group: Group) -> bool:
+        """Exact check of one group."""
+        if self.form == "blocki-williams":
+            at = [group.names.index(name) for name in self.attributes]
+            present = {tuple(values[j] for j in at) for values in group.tuples}
+            return pairwise.each_has_partners(sorted(present, key=str), int(self.exact))
+        counts = group.sensitive[self.attributes[0]]
+        if self.form == "distinct":
+            return len(counts) >= self.exact
+        return self.exact * max(counts.values()) <= group.size
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """Enough different values; for frequencies: a fractional group within the shares exists."""
+        if self.form == "frequency":
+            (attribute,) = self.attributes
+            return viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        viable = np.ones(instance.candidates.count, dtype=bool)
+        for attribute in self.attributes:
+            viable &= distinct_values(instance, (attribute,)) >= int(self.exact)
+        return viable
+
+    def shortfall(self, whole: Group) -> Shortfall | None:
+        """The value that has more than n/l rows."""
+        if self.form != "frequency":
+            return None
+        (attribute,) = self.attributes
+        value, rows = largest_share(whole.sensitive[attribute])
+        if self.exact * rows <= whole.size:
+            return None
+        return Shortfall(attribute, value, f"{rows} of {whole.size} rows, more than n/l = {whole.size / self.exact}")
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """frequency: l·X_σg ≤ S_g for each value σ; the other forms: see `presence` and `pairwise`."""
+        if self.form == "frequency":
+            (attribute,) = self.attributes
+            declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        elif self.form == "distinct":
+            declare_presence(block, model, instance, self.attributes, int(self.exact))
+        else:
+            pairwise.declare(block, model, instance, self.attributes, int(self.exact))
+
+    def describe(self) -> dict[str, object]:
+        """The number l, the form and the attributes."""
+        sensitive = self.sensitive if isinstance(self.sensitive, str | None) else list(self.sensitive)
+        return {**both("l", self.exact), "form": self.form, "sensitive": sensitive}
+
+    def _caps(self, counts: Mapping[Label, int]) -> Caps:
+        return dict.fromkeys(counts, 1 / self.exact)

@@ -1,0 +1,100 @@
+"""p-sensitivity: every group has at least p different sensitive values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import whole_number
+from kanon_milp.problem.privacy.base import Requirement, Shortfall, bind_each, name_attribute
+from kanon_milp.problem.privacy.cells import distinct_values
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.records import Group
+
+if TYPE_CHECKING:
+    from kanon_milp.problem.table import Table
+
+
+@dataclass(frozen=True)
+class PSensitivity(Requirement):
+    """Each group has at least p different values of the sensitive attribute (Truta, Vinay 2006; Bredereck et al. 2012,
+    Definition 3). With k-anonymity beside it this is p-sensitive k-anonymity.
+
+    Merge-closed: a union has the values of both. Integral: with `open` and z fixed, the lower bounds sit on cells
+    (sensitive value within group) inside groups, which is a network (their Lemma 3).
+    """
+
+    p: int
+    sensitive: str | None = None
+    name: ClassVar[str] = "p_sensitivity"
+
+    def __post_init__(self) -> None:
+        whole_number(self.p, "p")
+        name_attribute(self)
+
+    def bind(self, table: Table) -> tuple[PSensitivity, ...]:
+        """Refuse p above the number of values."""
+        bound = bind_each(self, self.sensitive, table)
+        for each in bound:
+            refuse_too_many(self.p, "p", each.attributes[0], table)
+        return bound
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attribute."""
+        return () if self.sensitive is None else (self.sensitive,)
+
+    @property
+    def integral(self) -> bool:
+        """Lower bounds on cells."""
+        return True
+
+    @property
+    def relative(self) -> bool:
+        """No row compares with the size."""
+        return False
+
+    @property
+    def merge_closed(self) -> bool:
+        """A union has the values of both."""
+        return True
+
+    def smallest_group(self, whole: Group) -> int:
+        """Different values are in different rows."""
+        return int(self.p)
+
+    def holds(self, group: Group) -> bool:
+        """At least p different values."""
+        return len(group.sensitive[self.attributes[0]]) >= self.p
+
+    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+        """A cover with fewer than p values never becomes a group."""
+        return distinct_values(instance, self.attributes) >= self.p
+
+    def shortfall(self, _whole: Group) -> Shortfall | None:
+        """None: `bind` refuses a table with too few values."""
+        return None
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+        """Rows (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
+        declare_presence(block, model, instance, self.attributes, int(self.p))
+
+    def describe(self) -> dict[str, object]:
+        """The parameter p and the attribute."""
+        return {"p": int(self.p), "sensitive": self.sensitive}
+
+
+def refuse_too_many(number: int, letter: str, attribute: str, table: Table) -> None:
+    """Refuse to ask for more different values than the table has."""
+    values = table.column(attribute).n_unique()
+    if number > values:
+        raise InputError(
+            f'{table.source}: column "{attribute}" has {values} different values, fewer than {letter} = {number}; '
+            f"no group can have {number}"
+        )

@@ -1,0 +1,266 @@
+"""The rows of t-closeness: the earth mover's distance to the whole table, scaled by the size of the group.
+
+With group size S = Σ x, rows X_σ of the group and r_σ of the table (Σ r = n), moving the masses n·X_σ to r_σ·S costs
+n·S times the distance of the two distributions. All coefficients are whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.problem.distances import Space
+from kanon_milp.problem.distances.base import Tree
+from kanon_milp.problem.expressions import weighted_sum
+from kanon_milp.problem.privacy.cells import Rows, supports
+from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.shares import SAFE, SEARCHED
+
+LARGE = 500  # values above which the general viability test is left out
+
+
+def _masses(instance: InstanceData, attributes: Sequence[str]) -> tuple[int, list[int]]:
+    """n and r_σ of the whole table by code of the value, divided by their common factor."""
+    (attribute,) = attributes
+    counts = instance.whole.sensitive[attribute]
+    _, values = instance.sensitive_codes(attributes)
+    reference = [counts[value] for (value,) in values]
+    common = math.gcd(*reference)
+    return sum(reference) // common, [r // common for r in reference]
+
+
+def declare_flows(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    attributes: Sequence[str],
+    space: Space,
+    t: Fraction,
+) -> None:
+    """The transport rows of Liang, Yuan 2013 (proof of Theorem 9), for any metric; f is their g.
+
+    Σ_τ f[g,σ,τ] = X_σg;  n·Σ_σ f[g,σ,τ] = r_τ·S_g;  Σ d_στ·f[g,σ,τ] ≤ t·S_g;  f ≥ 0.
+    """
+    rows = Rows(model, instance, attributes)
+    n, reference = _masses(instance, attributes)
+    everything = range(len(reference))
+    block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
+    block.FLOWS = pyo.Set(
+        dimen=3,
+        initialize=[(g, s, t_) for g, s in rows.index() for t_ in everything],
+        ordered=pyo.Set.InsertionOrder,
+    )
+    block.flow = pyo.Var(block.FLOWS, domain=pyo.NonNegativeReals)
+
+    # what leaves a value is what the group has of it
+    @block.Constraint(block.CELLS)
+    def leaves(b: pyo.Block, g: int, value: int) -> object:
+        flows, xs = [b.flow[g, value, to] for to in everything], rows.with_value(g, value)
+        return weighted_sum([*[1] * len(flows), *[-1] * len(xs)], [*flows, *xs]) == 0
+
+    # what arrives at a value is its share of the table
+    @block.Constraint(model.CANDIDATES, pyo.RangeSet(0, len(reference) - 1))
+    def arrives(b: pyo.Block, g: int, value: int) -> object:
+        flows = [b.flow[g, of, value] for of in rows.values(g)]
+        return weighted_sum([*[n] * len(flows), -reference[value]], [*flows, model.rows[g]]) == 0
+
+    # the work is at most t for each unit of mass
+    @block.Constraint(model.CANDIDATES)
+    def work(b: pyo.Block, g: int) -> object:
+        terms = [
+            (t.denominator * space.distance(of, to), b.flow[g, of, to])
+            for of in rows.values(g)
+            for to in everything
+            if of != to
+        ]
+        size = (-t.numerator * space.scale, model.rows[g])
+        coefficients, variables = zip(*terms, size, strict=True)
+        return (None, weighted_sum(list(coefficients), list(variables)), 0)
+
+
+def declare_equal(
+    block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str], t: Fraction
+) -> None:
+    """Equal distance (Liang, Yuan 2013, Fact 1): the sum of the positive parts of n·X_σ - r_σ·S is at most t·n·S."""
+    rows = Rows(model, instance, attributes)
+    n, reference = _masses(instance, attributes)
+    block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
+    block.excess = pyo.Var(block.CELLS, domain=pyo.NonNegativeIntegers)
+
+    # e[g,σ] ≥ n·X_σg - r_σ·S_g; values that the cover lacks have no positive part
+    @block.Constraint(block.CELLS)
+    def above(b: pyo.Block, g: int, value: int) -> object:
+        xs = rows.with_value(g, value)
+        terms = weighted_sum([*[n] * len(xs), -reference[value], -1], [*xs, model.rows[g], b.excess[g, value]])
+        return (None, terms, 0)
+
+    # Σ_σ e[g,σ] ≤ t·n·S_g
+    @block.Constraint(model.CANDIDATES)
+    def work(b: pyo.Block, g: int) -> object:
+        es = [b.excess[g, value] for value in rows.values(g)]
+        return (
+            None,
+            weighted_sum([*[t.denominator] * len(es), -t.numerator * n], [*es, model.rows[g]]),
+            0,
+        )
+
+
+def declare_tree(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    attributes: Sequence[str],
+    space: Space,
+    t: Fraction,
+) -> None:
+    """Tree metrics (ordered, numeric: a path; hierarchical: the hierarchy): the work is Σ_edges weight·|carried|.
+
+    What an edge carries is what its subtree has too much, n·X - r·S summed over its values.
+
+    up[g,e] - down[g,e] is what edge e carries towards the root. Below an edge whose subtree has no value of the cover
+    nothing but -r·S is missing: such edges need no variables.
+    """
+    assert space.tree is not None
+    tree, rows = space.tree, Rows(model, instance, attributes)
+    n, reference = _masses(instance, attributes)
+    below = _below(tree, reference)
+    plans = {g: _plan(tree, rows.values(g)) for g in model.CANDIDATES}
+    edges = [(g, v) for g, plan in plans.items() for v in plan]
+    block.EDGES = pyo.Set(dimen=2, initialize=edges, ordered=pyo.Set.InsertionOrder)
+    block.up = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers)
+    block.down = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers)
+    children: list[list[int]] = [[] for _ in tree.parent]
+    for v, p in enumerate(tree.parent):
+        if p >= 0:
+            children[p].append(v)
+
+    # an edge carries what the edges below it carry and what its own node has too much
+    @block.Constraint(block.EDGES)
+    def carries(b: pyo.Block, g: int, v: int) -> object:
+        terms: list[tuple[int, Any]] = [(1, b.up[g, v]), (-1, b.down[g, v])]
+        missing = reference[v] if v < len(reference) else 0
+        if v < len(reference):
+            terms += [(-n, x) for x in rows.with_value(g, v)]
+        for child in children[v]:
+            if child in plans[g]:
+                terms += [(-1, b.up[g, child]), (1, b.down[g, child])]
+            else:
+                missing += below[child]
+        terms.append((missing, model.rows[g]))
+        coefficients, variables = zip(*terms, strict=True)
+        return weighted_sum(list(coefficients), list(variables)) == 0
+
+    # Σ weight·(up + down) ≤ t·n·S
+    @block.Constraint(model.CANDIDATES)
+    def work(b: pyo.Block, g: int) -> object:
+        coefficients, variables = [], []
+        fixed = 0
+        for v, p in enumerate(tree.parent):
+            if p < 0:
+                continue
+            if v in plans[g]:
+                coefficients += [t.denominator * tree.weight[v]] * 2
+                variables += [b.up[g, v], b.down[g, v]]
+            else:
+                fixed += tree.weight[v] * below[v]
+        coefficients.append(t.denominator * fixed - t.numerator * n * space.scale)
+        return (None, weighted_sum(coefficients, [*variables, model.rows[g]]), 0)
+
+
+def _plan(tree: Tree, values: Sequence[int]) -> dict[int, None]:
+    """The edges (named by their lower node) above the values of a cover."""
+    found: dict[int, None] = {}
+    for value in values:
+        v = value
+        while tree.parent[v] >= 0 and v not in found:
+            found[v] = None
+            v = tree.parent[v]
+    return found
+
+
+def _below(tree: Tree, reference: Sequence[int]) -> list[int]:
+    """The table's rows in the subtree of each node."""
+    below = [*reference, *[0] * (len(tree.parent) - len(reference))]
+    for v in tree.order:
+        if tree.parent[v] >= 0:
+            below[tree.parent[v]] += below[v]
+    return below
+
+
+def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
+    """A lower bound on the size of a group within t of the reference, from the whole numbers of rows that it has.
+
+    Equal distance with the factor d_min (every metric is at least that): of size s, at most Σ⌊s·r/n⌋ and the largest
+    fractional parts agree with the reference. Tree metrics: an edge carries at least the distance of s·R/n, R the rows
+    below it, to the next whole number.
+    """
+    common = math.gcd(*reference)
+    masses = [r // common for r in reference]
+    n, values = sum(masses), range(len(masses))
+    if len(masses) <= LARGE:
+        nearest = min((space.distance(i, j) for i in values for j in values if i < j), default=space.scale)
+    else:
+        nearest = space.scale if space.tree is None else 0
+    edges = []
+    if space.tree is not None:
+        below = _below(space.tree, masses)
+        edges = [
+            (w, below[v]) for v, w in enumerate(space.tree.weight) if space.tree.parent[v] >= 0 and 0 < below[v] < n
+        ]
+    for size in range(1, min(n, SEARCHED) + 1):
+        most = t.numerator * space.scale * size * n
+        parts = sorted((size * r % n for r in masses), reverse=True)
+        open_rows = size - sum(size * r // n for r in masses)
+        apart = size * n - (sum(size * r // n * n for r in masses) + sum(parts[:open_rows]))
+        if t.denominator * nearest * apart > most:
+            continue
+        if t.denominator * sum(w * min(size * r % n, n - size * r % n) for w, r in edges) <= most:
+            return size
+    return min(n, SEARCHED)
+
+
+def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: Fraction) -> NDArray[np.bool_]:
+    """Candidates whose cover could come within t, exactly in whole numbers.
+
+    Equal distance: a (fractional) group of the smallest size κ overlaps with the reference in Σ min(n·N_σ, κ·r_σ), and
+    that must be (1-t)·κ·n. Any metric: each value's mass moves at least to the nearest value that the cover has.
+    """
+    n, reference = _masses(instance, attributes)
+    cover = supports(instance, attributes)
+    everything = np.ones(instance.candidates.count, dtype=bool)
+    least = np.minimum(instance.least, instance.candidates.support)
+    r = np.array(reference, dtype=np.int64)
+    if is_equal(space) and t.denominator * n * (instance.types.n + 1) * 2 < SAFE:
+        overlap = np.minimum(n * cover.data, r[cover.indices] * np.repeat(least, np.diff(cover.indptr)))
+        total = np.add.reduceat(overlap, cover.indptr[:-1])
+        close: NDArray[np.bool_] = t.denominator * total >= (t.denominator - t.numerator) * n * least
+        return close
+    width = len(reference)
+    if width > LARGE or t.denominator * space.scale * n * 2 > SAFE:
+        return everything
+    distance = np.array([[space.distance(i, j) for j in range(width)] for i in range(width)], dtype=np.int64)
+    present = np.zeros((instance.candidates.count, width), dtype=bool)
+    present[np.repeat(np.arange(instance.candidates.count), np.diff(cover.indptr)), cover.indices] = True
+    packed, inverse = np.unique(np.packbits(present, axis=1), axis=0, return_inverse=True)
+    kinds = np.unpackbits(packed, axis=1, count=width).astype(bool)
+    close = np.array(
+        [t.denominator * int(r @ distance[:, kind].min(axis=1)) <= t.numerator * space.scale * n for kind in kinds]
+    )
+    return close[inverse]
+
+
+def is_equal(space: Space) -> bool:
+    """Whether all different values are at distance 1."""
+    tree = space.tree
+    if tree is None or len(space.values) < 2:
+        return False
+    first = tree.parent[0]
+    return first >= len(space.values) and all(
+        tree.parent[v] == first and 2 * tree.weight[v] == space.scale for v in range(len(space.values))
+    )

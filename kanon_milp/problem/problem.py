@@ -1,0 +1,145 @@
+"""A privacy problem: a table, what each group must have, how values may be generalized, and what is minimized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.problem.arguments import listed, one_of, text, whole_number, wrong
+from kanon_milp.problem.exact import Number, exact_number
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.base import bound_to
+from kanon_milp.problem.recoding import Recoding, Suppression
+from kanon_milp.problem.table import Table
+
+Objective = Literal["loss", "min_groups", "max_groups"]
+SuppressedRows = Literal["strict", "exempt"]
+OBJECTIVES = ("loss", "min_groups", "max_groups")
+SUPPRESSED_ROWS = ("strict", "exempt")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """What to solve. A group is what one released row type stands for.
+
+    privacy: the requirement, or several, that each group must satisfy. requirements: the same, checked against the
+    table, one for each sensitive attribute that is meant.
+    recoding: `Suppression()`, `PatternMask(...)` or `Hierarchies(...)`.
+    cost_bound: largest allowed loss s (decision version: a proven "no" is a result).
+    min_groups, max_groups: bounds on the number t_out of released row types (Homogeneity paper, section 3.1); equal
+    for exact.
+    objective: "loss" (fewest weighted suppressions), or "min_groups" / "max_groups" for t_out^min / t_out^max.
+    suppressed_rows: "strict" (fully suppressed rows are a group like any other) or "exempt" (they need no partners).
+    """
+
+    table: Table
+    privacy: Requirement | Sequence[Requirement]
+    recoding: Recoding = field(default_factory=Suppression)
+    cost_bound: Number | None = None
+    min_groups: int | None = None
+    max_groups: int | None = None
+    objective: Objective = "loss"
+    suppressed_rows: SuppressedRows = "strict"
+    name: str = "problem"
+    requirements: tuple[Requirement, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, Table):
+            raise InputError(
+                f"a Problem is about a Table, found {kind_of(self.table)}; make one with read_table(file, "
+                "quasi_identifiers=[...]) or Table.from_frame(data_frame, quasi_identifiers=[...])"
+            )
+        if not isinstance(self.recoding, Recoding):
+            raise wrong("recoding", "Suppression(), PatternMask(...) or Hierarchies(...)", self.recoding)
+        text(self.name, "name of the problem")
+        asked = _listed(self.privacy)
+        object.__setattr__(self, "privacy", asked)
+        bound = tuple(each for requirement in asked for each in bound_to(self.table, requirement))
+        object.__setattr__(self, "requirements", bound)
+        for what, value, known in (
+            ("objective", self.objective, OBJECTIVES),
+            ("suppressed_rows", self.suppressed_rows, SUPPRESSED_ROWS),
+        ):
+            one_of(value, known, what)
+        for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
+            if limit is not None:
+                object.__setattr__(self, what, whole_number(limit, what))
+        if self.min_groups is not None and self.max_groups is not None and self.min_groups > self.max_groups:
+            raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
+        if self.cost_bound is not None:
+            exact_number(self.cost_bound, "cost_bound")
+
+    def __repr__(self) -> str:
+        """Names and the shape of the table, and no cell."""
+        asked = ", ".join(requirement.name for requirement in self.requirements)
+        return printable(f"<Problem {self.name}: {asked}; {self.recoding.kind}; {self.objective}; {self.table!r}>")
+
+    @property
+    def exact_cost_bound(self) -> Fraction | None:
+        """The cost bound s as an exact number."""
+        return None if self.cost_bound is None else exact_number(self.cost_bound, "cost_bound")
+
+    @property
+    def wants_many_groups(self) -> bool:
+        """Whether merging two groups can spoil a solution or its value."""
+        return self.min_groups is not None or self.objective == "max_groups"
+
+    @property
+    def merge_closed(self) -> bool:
+        """Whether every requirement is merge-closed."""
+        return all(r.merge_closed for r in self.requirements)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The sensitive attributes that the requirements are about, in the order of the table."""
+        named = {name for r in self.requirements for name in r.attributes}
+        return tuple(name for name in self.table.sensitive if name in named)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where table, mask, hierarchies and ground distances come from: files, or words for what came from none."""
+        distances = [getattr(each, "distance", None) for each in self.requirements]
+        trees = [getattr(each, "hierarchy", None) for each in distances]
+        used = [self.table, self.recoding.mask, *self.recoding.hierarchies.values(), *distances, *trees]
+        found = (getattr(each, "source", None) for each in used)
+        return tuple(source for source in found if isinstance(source, str))
+
+    @property
+    def network(self) -> bool:
+        """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
+        cells = {r.attributes for r in self.requirements if r.attributes}
+        return all(r.integral for r in self.requirements) and len(cells) <= 1
+
+
+def expect_problem(value: object, caller: str) -> Problem:
+    """Check the argument of a function that takes a problem, and say how to get from something near to one."""
+    if isinstance(value, Problem):
+        return value
+    if isinstance(value, Table):
+        way_out = "write Problem(table, KAnonymity(5))"
+    elif isinstance(value, str | Path):
+        way_out = "write read_model(path).problem"
+    elif isinstance(getattr(value, "problem", None), Problem):  # a model file, a result
+        way_out = "give its field problem"
+    else:
+        way_out = "write Problem(Table.from_frame(data_frame, quasi_identifiers=[...]), KAnonymity(5))"
+    raise InputError(f"{caller} takes a Problem, found {kind_of(value)}; {way_out}")
+
+
+def _listed(privacy: Any) -> tuple[Requirement, ...]:
+    """One requirement or several as a tuple. Raises InputError where there is none, or something else among them."""
+    if isinstance(privacy, Requirement):
+        return (privacy,)
+    found = (
+        () if privacy is None else listed(privacy, "privacy", "a requirement such as KAnonymity(5), or a list of them,")
+    )
+    if not found:
+        raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
+    for each in found:
+        if not isinstance(each, Requirement):
+            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {kind_of(each)}")
+    return found

@@ -1,0 +1,392 @@
+"""Recodings: which generalizations a released row may have, and what each costs.
+
+A *level vector* has one generalization level per quasi-identifier. Suppression is the hierarchy with two levels, so a
+pattern of the pattern-guided paper (□ keep, ⋆ suppress) is a level vector, and a pattern mask a set of them.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, counted, kind_of, nearest, printable
+from kanon_milp.problem.arguments import (
+    by_column,
+    column_names,
+    exists,
+    file_path,
+    instance_of,
+    listed,
+    text,
+    whole_number,
+    wrong,
+)
+from kanon_milp.problem.exact import Number, exact_number
+from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
+from kanon_milp.problem.side_files import read_side_frame
+from kanon_milp.problem.table import Table
+
+Cell = str | int
+Pattern = Sequence[Cell] | Mapping[str, Cell]
+MAX_LEVEL_VECTORS = 1 << 20
+MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
+COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
+
+KEEP = ("keep", "□")
+SUPPRESS = ("*", "⋆")
+CELLS = "a list of cells, each keep, * or a level number,"
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Any cell may be suppressed: all 2^m patterns. weights: cost of suppressing a cell of a column (default 1)."""
+
+    weights: Mapping[str, Number] = field(default_factory=dict)
+
+    mask: PatternMask | None = field(default=None, init=False, repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    kind = "suppression"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+
+
+@dataclass(frozen=True, repr=False)
+class PatternMask:
+    """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
+
+    patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping
+    column → cell.
+    A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
+    """
+
+    patterns: Sequence[Pattern]
+    weights: Mapping[str, Number] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+    source: str = "pattern mask"
+
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False, repr=False)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict, init=False, repr=False)
+    kind = "pattern_mask"
+
+    def __post_init__(self) -> None:
+        text(self.source, "source of a pattern mask")
+        each = [
+            by_column(pattern, f"{self.source}: pattern {number}", _cell)
+            if isinstance(pattern, Mapping)
+            else listed(pattern, f"{self.source}: pattern {number}", CELLS)
+            for number, pattern in enumerate(listed(self.patterns, self.source, "a list of patterns"), 1)
+        ]
+        named = None if self.columns is None else column_names(self.columns, f"{self.source}: columns")
+        object.__setattr__(self, "patterns", tuple(each))
+        object.__setattr__(self, "columns", named)
+        object.__setattr__(self, "weights", by_column(self.weights, "weights", _weight))
+
+    @classmethod
+    def read(
+        cls, path: str | Path, weights: Mapping[str, Number] | None = None, encoding: str = "utf-8"
+    ) -> PatternMask:
+        """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells.
+
+        The delimiter is the file's own: a comma, semicolon, tab or |.
+        """
+        frame = read_side_frame(file_path(path, "file of a pattern mask"), encoding, partial(_are_patterns, path))
+        rows = [tuple("" if cell is None else str(cell) for cell in row) for row in frame.rows()]
+        return cls(rows, dict(weights or {}), tuple(frame.columns), str(path))
+
+    @classmethod
+    def random(
+        cls, columns: Sequence[str], count: int, seed: int = 0, weights: Mapping[str, Number] | None = None
+    ) -> PatternMask:
+        """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
+        names = column_names(columns, "columns")
+        whole_number(count, "the number of random patterns")
+        most = min(1 << len(names), MAX_LEVEL_VECTORS)
+        if not names or count > most or len(names) >= sys.maxsize.bit_length():
+            raise InputError(f"a random mask over {len(names)} columns has 1 to {most} patterns, not {count}")
+        # pattern number i suppresses the columns that have a 1 among its binary digits, the first one first
+        last = (1 << len(names)) - 1
+        drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
+        patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
+        return cls(patterns, {} if weights is None else weights, names)
+
+    def __repr__(self) -> str:
+        """Shape and names."""
+        columns = "" if self.columns is None else f" of {', '.join(map(str, self.columns))}"
+        return printable(f"<PatternMask {self.source}: {counted(len(self.patterns), 'pattern')}{columns}>")
+
+    @property
+    def mask(self) -> PatternMask:
+        """This mask itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class Hierarchies:
+    """Cells may be generalized along hierarchies; columns without one can be kept or suppressed.
+
+    hierarchies: column → Hierarchy, or its paths as a plain dict, of which the Hierarchy is made.
+    mask: allowed level vectors (default: all combinations of levels).
+    level_costs: column → unit cost of each level, starting at 0 (default level/height). weights multiply them.
+    """
+
+    hierarchies: Mapping[str, Any]
+    weights: Mapping[str, Number] = field(default_factory=dict)
+    level_costs: Mapping[str, Sequence[Number]] = field(default_factory=dict)
+    mask: PatternMask | None = None
+    kind = "hierarchies"
+
+    def __post_init__(self) -> None:
+        for what, read in (("hierarchies", _hierarchy), ("weights", _weight), ("level_costs", _level_costs)):
+            object.__setattr__(self, what, by_column(getattr(self, what), what, read))
+        if self.mask is not None:
+            instance_of(self.mask, PatternMask, "mask", "PatternMask(patterns)")
+
+    @classmethod
+    def read(
+        cls,
+        folder: str | Path,
+        columns: Sequence[str],
+        *,
+        weights: Mapping[str, Number] | None = None,
+        level_costs: Mapping[str, Sequence[Number]] | None = None,
+        mask: PatternMask | None = None,
+        encoding: str = "utf-8",
+    ) -> Hierarchies:
+        """Read COLUMN.csv for each of the columns that has such a file in the folder."""
+        folder = file_path(folder, "folder with hierarchies")
+        if not exists(folder, Path.is_dir):
+            raise InputError(f"{folder}: no such folder with hierarchies")
+        columns = column_names(columns, "columns")
+        files = {name: folder / f"{name}.csv" for name in columns}
+        found = {name: path for name, path in files.items() if exists(path, Path.is_file)}
+        if not found:
+            raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
+        read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
+        return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
+
+
+def _cell(value: Cell, _what: str) -> Cell:
+    return value  # read where the heights are known
+
+
+def _weight(value: Number, what: str) -> Number:
+    exact_number(value, what)
+    return value
+
+
+def _level_costs(value: Sequence[Number], what: str) -> tuple[Number, ...]:
+    return tuple(_weight(cost, what) for cost in listed(value, what, "a list with the cost of each level"))
+
+
+def _hierarchy(value: Any, what: str) -> Hierarchy:
+    if isinstance(value, Hierarchy):
+        return value
+    if not isinstance(value, Mapping):
+        raise wrong(what, "a Hierarchy, or a mapping from values to their labels,", value)
+    return Hierarchy(value, what)
+
+
+Recoding = Suppression | PatternMask | Hierarchies
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A recoding applied to a table.
+
+    columns: per quasi-identifier its levels over the table's domain.
+    vectors: int16 (p, m), the allowed level vectors. costs: int64 (p,), loss of one row, in units of `unit`.
+    """
+
+    columns: tuple[ColumnLevels, ...]
+    vectors: NDArray[np.int16]
+    costs: NDArray[np.int64]
+    unit: Fraction
+
+    @property
+    def count(self) -> int:
+        """Number p of level vectors."""
+        return len(self.vectors)
+
+    @property
+    def top(self) -> NDArray[np.int16]:
+        """The fully suppressed level vector."""
+        return np.array([c.height for c in self.columns], dtype=np.int16)
+
+    def some(self, number: int) -> Levels:
+        """About so many level vectors, as many from each range of costs, the fully suppressed one if it is allowed."""
+        order = np.argsort(self.costs, kind="stable")
+        edges = np.linspace(self.costs[order[0]], self.costs[order[-1]], COST_RANGES + 1)[1:-1]
+        ranges = np.split(order, np.searchsorted(self.costs[order], edges, side="right"))
+        each = -(-number // COST_RANGES)
+        picked = [part[np.linspace(0, len(part) - 1, min(each, len(part))).round().astype(int)] for part in ranges]
+        top = np.flatnonzero((self.vectors == self.top).all(axis=1))
+        chosen = np.unique(np.concatenate([*picked, top]))
+        return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
+
+
+def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
+    """Check a recoding against a table and turn it into level vectors with integer costs.
+
+    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
+    weights,
+    a value that a hierarchy does not cover, a bad or repeated pattern.
+    """
+    names = table.quasi_identifiers
+    for what, named in (
+        ("weights", list(recoding.weights)),
+        ("hierarchies", list(recoding.hierarchies)),
+        ("level costs", list(recoding.level_costs)),
+    ):
+        for name in named:
+            if name not in names:
+                raise InputError(f'{what}: "{name}" is no quasi-identifier{nearest(name, list(names))}')
+    columns = []
+    for name, domain in zip(names, domains, strict=True):
+        hierarchy = recoding.hierarchies.get(name)
+        if hierarchy is not None:
+            if hierarchy.height >= MAX_LEVELS:
+                raise InputError(
+                    f'{hierarchy.source}: column "{name}": a hierarchy may have at most {MAX_LEVELS:,} levels, '
+                    f"found {hierarchy.height + 1:,}"
+                )
+            _check_cover(hierarchy, name, domain, table)
+        given_costs = recoding.level_costs.get(name)
+        exact = None if given_costs is None else [exact_number(c, f'level cost of "{name}"') for c in given_costs]
+        weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
+        columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
+    if recoding.mask is None:
+        vectors = _all_vectors(columns)
+    else:
+        vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
+    costs, unit = _row_costs(columns, vectors)
+    if costs.size and int(costs.max()) * table.n > 2**50:
+        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
+    return Levels(tuple(columns), vectors, costs, unit)
+
+
+def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], symbol: str) -> NDArray[np.int16]:
+    """Turn the patterns of a mask into level vectors, int16 (p, m) in the order of `names`."""
+    header, known = list(mask.columns if mask.columns is not None else names), set(names)
+    for number, name in enumerate(header, 1):
+        if name not in known:  # by its number: of a file without a header, the first row is no name
+            raise InputError(
+                f"{mask.source}: column {number} of the header is no quasi-identifier{nearest(name, list(names))}"
+            )
+    times = Counter(header)
+    for name in names:
+        if times[name] != 1:
+            raise InputError(f'{mask.source}: quasi-identifier "{name}" occurs {times[name]} times in the header')
+    if not mask.patterns:
+        raise InputError(f"{mask.source}: the mask has no patterns")
+    seen: dict[tuple[int, ...], int] = {}
+    for number, pattern in enumerate(mask.patterns, 1):
+        if isinstance(pattern, Mapping):
+            cells = {name: pattern[name] for name in names if name in pattern}
+            if pattern.keys() != known:
+                raise InputError(f"{mask.source}: pattern {number} must name each quasi-identifier once")
+        elif len(pattern) != len(header):
+            raise InputError(
+                f"{mask.source}: pattern {number} has {counted(len(pattern), 'cell')}, expected {len(header)}"
+            )
+        else:
+            cells = dict(zip(header, pattern, strict=True))
+        vector = tuple(
+            _level(cells[name], height, symbol, f'{mask.source}: pattern {number}, column "{name}"')
+            for name, height in zip(names, heights, strict=True)
+        )
+        if vector in seen:
+            raise InputError(f"{mask.source}: pattern {number} repeats pattern {seen[vector]}")
+        seen[vector] = number
+    return np.array(list(seen), dtype=np.int16)
+
+
+def _level(cell: Cell, height: int, symbol: str, where: str) -> int:
+    # a level of thousands of digits is none, and Python makes no number of it
+    text = "" if isinstance(cell, int) and abs(cell) > MAX_LEVELS else str(cell)
+    if text in KEEP:
+        return 0
+    if text in SUPPRESS or text == symbol:
+        return height
+    digits = text.lstrip("0") or "0"
+    if text.isascii() and text.isdigit() and len(digits) <= len(str(height)) and int(digits) <= height:
+        return int(digits)
+    raise InputError(f"{where}: {kind_of(cell)} is neither keep nor * nor a level from 0 to {height}")
+
+
+def _are_patterns(path: str | Path, rows: list[list[str]]) -> bool:
+    """Whether these can be the rows of a mask file, the header first. Raises InputError where there is no header, or
+    nothing else."""
+    header, *patterns = ([cell in (*KEEP, *SUPPRESS) or cell.isdigit() for cell in row] for row in rows)
+    no_header = len(header) > 1 and all(header) and not all(cell.isdigit() for cell in rows[0])
+    if no_header or (not patterns and rows != [[""]]):
+        raise InputError(
+            f"{path}: the first line of a mask file must be a header that names the quasi-identifiers, and each "
+            "following line is a pattern"
+        )
+    return bool(patterns) and all(map(all, patterns))
+
+
+def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+    count = math.prod(c.height + 1 for c in columns)
+    if count > MAX_LEVEL_VECTORS:
+        raise InputError(
+            f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible; name the allowed ones in a pattern mask"
+        )
+    grid = np.indices([c.height + 1 for c in columns], dtype=np.int16)
+    return np.ascontiguousarray(grid.reshape(len(columns), count).T)
+
+
+def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16]) -> tuple[NDArray[np.int64], Fraction]:
+    """What a row loses under each level vector, as whole multiples of their largest common unit."""
+    denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))
+    whole = [[int(cost * denominator) for cost in c.costs] for c in columns]
+    # sums that may be too large for a machine word are added as Python's own integers
+    kind = np.int64 if sum(map(max, whole)) < 2**62 else object
+    sums = np.zeros(len(vectors), dtype=kind)
+    for j, costs in enumerate(whole):
+        sums += np.array(costs, dtype=kind)[vectors[:, j]]
+    divisor = int(np.gcd.reduce(sums)) if len(sums) else 0
+    if divisor == 0:
+        return np.zeros(len(sums), dtype=np.int64), Fraction(1)
+    if int(sums.max()) // divisor > 2**50:
+        raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
+    return (sums // divisor).astype(np.int64), Fraction(divisor, denominator)
+
+
+def _check_cover(hierarchy: Hierarchy, name: str, domain: Sequence[Label], table: Table) -> None:
+    missing = [value for value in domain if value not in hierarchy.paths]
+    if not missing:
+        return
+    hits = table.column(name).is_null() if missing[0] is None else table.column(name) == missing[0]
+    row = int((hits.fill_null(value=False)).arg_max() or 0) + 1
+    way_out = "add a row with an empty level0" if missing[0] is None else "add this value to level0"
+    raise InputError(
+        f'{table.source}: column "{name}", row {row}: the value ({kind_of(missing[0])}) is not covered by '
+        f"{hierarchy.source}; {way_out} ({len(missing)} values are not covered)"
+    )
+
+
+def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> str:
+    """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
+    cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
+    return ",".join(cells)
+
+
+def mask_frame(levels: Levels) -> pl.DataFrame:
+    """Level vectors as the frame of a mask file."""
+    rows = [describe_vector(v, levels.columns).split(",") for v in levels.vectors.tolist()]
+    return pl.DataFrame(rows, schema=[c.name for c in levels.columns], orient="row")

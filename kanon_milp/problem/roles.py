@@ -1,0 +1,153 @@
+"""Roles of columns: what is generalized, what is to be protected, what is never released, and what is kept as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import narwhals as nw
+
+from kanon_milp.errors import InputError, counted, nearest, printable
+from kanon_milp.problem.arguments import column_names
+
+Names = Sequence[str] | str | None
+
+NEARLY_UNIQUE = 0.9  # share of distinct values from which on a column is named as a likely identifier
+SHOWN = 10  # columns named in a message
+HEADER_ROW = "has the file a header row?"
+DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
+SEPARATORS = {";": '";"', "\t": "a tab (in a shell: $'\\t')", "|": '"|"', ",": '","'}
+
+_IN_WORDS = {
+    "quasi_identifiers": "quasi-identifier",
+    "sensitive": "sensitive attribute",
+    "identifying": "identifying column",
+    "insensitive": "column to keep",
+}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of each role; a column has one role at most.
+
+    quasi_identifiers: generalized. sensitive: what requirements protect. identifying: never released. insensitive: kept
+    as they are.
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    identifying: tuple[str, ...] = ()
+    insensitive: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        quasi_identifiers: Names,
+        sensitive: Names = None,
+        identifying: Names = None,
+        keep: Names = None,
+    ) -> Roles:
+        """The roles as a user names them: one column or several."""
+        words = ("quasi_identifiers", "sensitive", "identifying", "keep")
+        named = zip((quasi_identifiers, sensitive, identifying, keep), words, strict=True)
+        return cls(*(() if names is None else column_names(names, word) for names, word in named))
+
+    def items(self) -> list[tuple[str, tuple[str, ...]]]:
+        """(role, its columns), in this order."""
+        return [(field.name, getattr(self, field.name)) for field in fields(self)]
+
+    def check(self, columns: Sequence[str], source: str) -> None:
+        """Raise InputError for a column that is not there, is named twice, or has two roles."""
+        if not self.quasi_identifiers:
+            raise InputError(f"{source}: name at least one quasi-identifier")
+        there = set(columns)
+        asked = [name for _, names in self.items() for name in names]
+        role_of: dict[str, str] = {}
+        for role, names in self.items():
+            for name in names:
+                if name not in there:
+                    raise _unknown(name, _IN_WORDS[role], asked, columns, source)
+                if role_of.get(name) == role:
+                    raise InputError(f'{source}: column "{name}" is named twice as {_IN_WORDS[role]}')
+                if name in role_of:
+                    both = f"{_IN_WORDS[role_of[name]]} and {_IN_WORDS[role]}"
+                    raise InputError(f'{source}: column "{name}" cannot be {both} at once')
+                role_of[name] = role
+
+    def unclassified(self, columns: Sequence[str]) -> list[str]:
+        """The columns without a role, which are kept as they are."""
+        named = {name for _, names in self.items() for name in names}
+        return [name for name in columns if name not in named]
+
+
+def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header: Sequence[str]) -> str:
+    """One line that names columns without a role, and with their share of distinct values those that tell rows apart.
+
+    Never a cell: only the names of columns, and of these only the number where the header looks like data. header: the
+    names that were text. Empty where all columns have a role and nothing else is to be said.
+    """
+    doubt = ""
+    if any(name.strip() and DATA.fullmatch(name) for name in header):
+        doubt = f"the first row looks like data; {HEADER_ROW}"
+    if not names:
+        return printable(f"{source}: {doubt}") if doubt else ""
+    shares = {name: _distinct_share(frame, name) for name in names}
+    unique = sorted((name for name in names if shares[name] >= NEARLY_UNIQUE), key=lambda name: -shares[name])
+    loud = ""
+    if unique:
+        told = _some([f"{name} ({_percent(shares[name])} distinct values)" for name in unique])
+        told = f"{len(unique)} of them" if doubt else told
+        loud = f"; LIKELY IDENTIFIERS, since almost every row has a value of its own: {told}"
+    verbs = ("has", "is") if len(names) == 1 else ("have", "are")
+    many = f"{counted(len(names), 'column')} {verbs[0]} no role and {verbs[1]} released unchanged"
+    which = f"; {doubt}" if doubt else f": {_some(names)}"
+    return printable(
+        f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
+        "--identifying), and name those that may stay (keep=[...], --keep)"
+    )
+
+
+def another_delimiter(header: Sequence[str]) -> str:
+    """What to say of a file that was read as one column, where its header holds another delimiter; else nothing."""
+    held = [said for mark, said in SEPARATORS.items() if len(header) == 1 and mark in header[0]]
+    return f"; the file was read as one column whose name holds {held[0]}: name it with --delimiter" if held else ""
+
+
+def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str], source: str) -> InputError:
+    """The error for a column that is not there.
+
+    What stands in the first line of a file without a header are cells, so column names are not listed: only one that is
+    near to what was asked for, and none where the first line looks like data, whatever else was found there.
+    """
+    text = f'{source}: there is no column "{name}" ({role})'
+    hint = another_delimiter(columns)
+    if hint:
+        return InputError(text + hint)
+    found = not set(asked).isdisjoint(columns)
+    close = nearest(name, list(columns))
+    if any(DATA.fullmatch(column) for column in columns) or not (found or close):
+        count = counted(len(columns), "column")
+        return InputError(f"{text} among its {count}; the first row must name the columns: {HEADER_ROW}")
+    return InputError(text + close)
+
+
+def _distinct_share(frame: nw.DataFrame[Any], name: str) -> float:
+    """Distinct values per value that is not missing; 0 where there are fewer than two, or they cannot be compared."""
+    try:
+        column = frame.get_column(name)
+        missing = column.null_count()
+        present = len(column) - missing
+        return (column.n_unique() - (missing > 0)) / present if present > 1 else 0.0
+    except Exception:  # whatever backend: values of several kinds, or lists, which are no identifiers
+        return 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{int(1000 * share) / 10:g} %"
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = len(texts) - SHOWN
+    return ", ".join(texts[:SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,387 @@
+"""Microdata and the roles of its columns: readers, validation, and the way back to the user's own kind of data
+frame."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
+from kanon_milp.problem.arguments import (
+    exists,
+    file_path,
+    instance_of,
+    one_of,
+    text,
+    whole_number,
+)
+from kanon_milp.problem.csv_files import NoTextError, read_csv, scan_csv, text_of
+from kanon_milp.problem.roles import Names, Roles, warning
+from kanon_milp.system.processes import begin_threads
+
+Missing = Literal["value", "error"]
+FileKind = Literal["CSV", "parquet", "arrow"]
+SYMBOL = "*"
+
+CSV_SUFFIXES = (".csv", ".tsv", ".txt")
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+BINARY = (  # how such a file begins: no CSV file does, as a control character follows the mark
+    (re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]"), "a Parquet", ".parquet"),
+    (re.compile(rb"ARROW1\x00"), "an Arrow", ".arrow"),
+)
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written: its delimiter and its text encoding (a Python codec name)."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
+            raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
+        try:
+            "".encode(text(self.encoding, "encoding"))
+        except (LookupError, ValueError):
+            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Microdata with roles: which columns are quasi-identifiers, which are sensitive, which are dropped; all others
+    pass through untouched.
+
+    frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
+    keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
+    symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
+    own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
+    warnings: what to say about columns without a role, and about a header that looks like data.
+    kind: the kind of file that it came from and is written to, "CSV" where it came from none.
+    """
+
+    frame: nw.DataFrame[Any]
+    roles: Roles
+    keys: pl.DataFrame
+    source: str = "table"
+    symbol: str = SYMBOL
+    csv: CsvFormat = CsvFormat()
+    read_seconds: float = 0.0
+    own_names: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    kind: FileKind = "CSV"
+
+    def __post_init__(self) -> None:
+        instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        quasi_identifiers: Sequence[str] | str,
+        sensitive: Names = None,
+        *,
+        identifying: Names = None,
+        keep: Names = None,
+        missing: Missing = "value",
+        symbol: str = SYMBOL,
+        source: str = "table",
+        csv: CsvFormat | None = None,
+    ) -> Table:
+        """Take a data frame of any kind that narwhals knows (pandas, polars, pyarrow, duckdb, ...).
+
+        The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
+        a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
+        identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
+        are kept too, with a RoleWarning. missing: "value" makes missing values one value of their own, "error" refuses
+        them.
+        Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
+        scalars, and a table that already contains `symbol`.
+        """
+        text(source, "source")
+        if csv is not None:
+            instance_of(csv, CsvFormat, "csv", "a CsvFormat")
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+        table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
+        table._warn()
+        return table
+
+    @classmethod
+    def _checked(
+        cls, frame: Any, roles: Roles, missing: Missing, symbol: str, source: str, csv_format: CsvFormat
+    ) -> Table:
+        text(symbol, "symbol")
+        if not symbol:
+            raise InputError("symbol: the suppression symbol must not be empty")
+        begin_threads()
+        eager, own_names = open_frame(frame, source)
+        roles.check(eager.columns, source)
+        if len(eager) == 0:
+            raise InputError(f"{source}: the table has no rows")
+        one_of(missing, ("value", "error"), "missing")
+        keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
+        if missing == "error":
+            _refuse_missing(keys, source)
+        header = [name for name in eager.columns if name not in own_names]
+        said = warning(roles.unclassified(eager.columns), eager, source, header)
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=(said,) * bool(said))
+        table._refuse_symbol()
+        return table
+
+    def _warn(self) -> None:
+        """Say once, to whoever calls this module, which columns have no role."""
+        for said in self.warnings:
+            warnings.warn(said, RoleWarning, stacklevel=3)
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        named = "; ".join(f"{role.replace('_', '-')} {', '.join(names)}" for role, names in self.roles.items() if names)
+        width = len(self.frame.columns)
+        return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns to generalize."""
+        return self.roles.quasi_identifiers
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive attributes."""
+        return self.roles.sensitive
+
+    @property
+    def identifying(self) -> tuple[str, ...]:
+        """Columns that are never released."""
+        return self.roles.identifying
+
+    @property
+    def released_columns(self) -> list[str]:
+        """All columns but the identifying ones, in their order."""
+        return [name for name in self.frame.columns if name not in self.roles.identifying]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.keys.height
+
+    @property
+    def m(self) -> int:
+        """Number of quasi-identifiers."""
+        return len(self.quasi_identifiers)
+
+    def column(self, name: str) -> pl.Series:
+        """A column of `keys` without its name: methods of a series called ^a.*$ would read that as a pattern."""
+        return self.keys[name].alias("")
+
+    def released(self, columns: Mapping[str, pl.Series]) -> Any:
+        """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
+        identifying ones; row order kept."""
+        replace = [
+            nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
+            for name, series in columns.items()
+        ]
+        if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
+            index = nw.maybe_get_index(self.frame)
+            replace = [nw.maybe_set_index(series, index=index) for series in replace]
+        released = self.frame.with_columns(*replace)[self.released_columns]
+        if not self.own_names:
+            return released.to_native()
+        return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
+
+    def _refuse_symbol(self) -> None:
+        if not is_text(self.symbol):
+            raise InputError(f"{self.source}: the suppression symbol is no UTF-8 text; choose another symbol")
+        for name in self.quasi_identifiers:
+            hits = (self.column(name) == self.symbol).fill_null(value=False)
+            if hits.any():
+                raise InputError(
+                    f'{self.source}: column "{name}", row {_first(hits)}: the suppression symbol is already a '
+                    f"value of the table ({hits.sum()} such cells); choose another symbol (symbol=..., --symbol)"
+                )
+
+
+def read_table(
+    path: str | Path,
+    quasi_identifiers: Sequence[str] | str,
+    sensitive: Names = None,
+    *,
+    identifying: Names = None,
+    keep: Names = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    missing: Missing = "value",
+    symbol: str = SYMBOL,
+    rows: int | None = None,
+) -> Table:
+    """Read microdata from CSV (also .gz), Parquet or Arrow; values of a CSV file are text, byte for byte.
+
+    delimiter: default "," and, for .tsv, a tab. rows: only the first so many. Other parameters: `Table.from_frame`.
+    Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
+    """
+    path = file_path(path, "path of a table")
+    if rows is not None:
+        rows = whole_number(rows, "rows")
+    began = time.perf_counter()
+    fmt = CsvFormat(default_delimiter(path) if delimiter is None else delimiter, encoding)
+    frame = read_frame(path, fmt)
+    if rows is not None:
+        frame = frame.head(min(rows, frame.height))
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+    table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
+    table._warn()
+    return replace(table, kind=file_kind(path), read_seconds=time.perf_counter() - began)
+
+
+def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
+    """Read a file whole, values of a CSV file as text."""
+    begin_threads()
+    kind = file_kind(path)
+    fmt = fmt or CsvFormat(default_delimiter(path))
+    try:
+        if kind == "CSV":
+            return read_csv(path, fmt)
+        with path.open("rb") as file:  # opened here, since its name need not be text
+            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
+    except pl.exceptions.PanicException:  # no Exception of Python's
+        raise InputError(f"{path}: a column holds values of a kind that cannot be read, such as decimal256") from None
+    except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
+        # the library's own message may quote cells, so only its kind is passed on
+        raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
+
+
+def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
+    """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
+    begin_threads()
+    kind = file_kind(path)
+    fmt = fmt or CsvFormat(default_delimiter(path))
+    if not is_text(str(path)):  # the library takes no such name
+        return read_frame(path, fmt).lazy()
+    if kind == "parquet":
+        return pl.scan_parquet(path, glob=False)
+    return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
+
+
+def default_delimiter(path: Path) -> str:
+    """A tab for .tsv, else a comma."""
+    return "\t" if ".tsv" in path.suffixes else ","
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be written as UTF-8, unlike a file name in another encoding."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def file_kind(path: Path) -> FileKind:
+    """The kind of file that its name tells; raises InputError for another one, and where there is none."""
+    if not exists(path):
+        raise InputError(f"{path}: no such file")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder, not a file")
+    suffixes = [s.lower() for s in path.suffixes]
+    suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    if suffix in PARQUET_SUFFIXES:
+        return "parquet"
+    if suffix in ARROW_SUFFIXES:
+        return "arrow"
+    if suffix in CSV_SUFFIXES:
+        _refuse_binary(path)
+        return "CSV"
+    known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
+    raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
+
+
+def _refuse_binary(path: Path) -> None:
+    """Raise InputError for a Parquet or Arrow file that is called a CSV file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError:  # whoever reads it says so
+        return
+    for mark, kind, ending in BINARY:
+        if mark.match(head):
+            raise InputError(f"{path}: looks like {kind} file; the name of such a file must end in {ending}")
+
+
+def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, Any]]:
+    """A data frame of any kind with text as names of its columns, and the integers that it has instead."""
+    try:
+        wrapped = nw.from_native(frame)
+        eager: nw.DataFrame[Any] = wrapped.collect() if isinstance(wrapped, nw.LazyFrame) else wrapped
+        names = list(eager.columns)
+    except TypeError:
+        kinds = "pandas, polars, pyarrow, duckdb, ..."
+        raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
+    except nw.exceptions.DuplicateError:
+        raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
+    except Exception as error:  # of a lazy frame: whatever its rows are made by, and its own message may quote cells
+        raise InputError(f"{source}: the data frame cannot be read ({type(error).__name__})") from None
+    own_names = {str(name): name for name in names if not isinstance(name, str)}
+    if not own_names:
+        return eager, {}
+    if any(isinstance(name, bool) or not isinstance(name, int | np.integer) for name in own_names.values()):
+        raise InputError(f"{source}: column names must be text, or integers")
+    named = [str(name) for name in names]
+    if len(set(named)) < len(named):
+        raise InputError(f"{source}: a column name occurs twice, as text and as a number; rename one of the columns")
+    renamed: nw.DataFrame[Any] = nw.from_native(eager.to_native().set_axis(named, axis=1), eager_only=True)
+    return renamed, own_names
+
+
+def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
+    columns: dict[str, pl.Series] = {}
+    for name in names:
+        try:
+            columns[name] = text_of(_to_polars(frame[name]))
+        except NoTextError as error:
+            raise InputError(
+                f'{source}: column "{name}" holds {error} values; '
+                "only text, numbers, dates, times and truth values can be used"
+            ) from None
+        except pl.exceptions.PanicException:  # no Exception of Python's
+            raise InputError(
+                f'{source}: column "{name}" holds {getattr(frame.to_native()[name], "type", "unknown")} values, which '
+                "cannot be used; make them text"
+            ) from None
+        except Exception as error:  # whatever backend: its own message may quote cells
+            raise InputError(
+                f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
+            ) from None
+    return pl.DataFrame(columns)
+
+
+def _to_polars(series: nw.Series[Any]) -> pl.Series:
+    """Raises TypeError for objects of which different ones become the same: times with a time zone and without one."""
+    column = series.to_polars().alias("")
+    merged = series.dtype == nw.Object and column.dtype.is_temporal()
+    if merged and column.drop_nulls().n_unique() < series.drop_nulls().n_unique():
+        raise TypeError
+    return column
+
+
+def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
+    for name in keys.columns:
+        hits = keys[name].alias("").is_null()
+        if hits.any():
+            raise InputError(
+                f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '
+                f"({hits.sum()} such cells); "
+                'fill it, or let missing values be one value of their own (missing="value")'
+            )
+
+
+def _first(hits: pl.Series) -> int:
+    """Row number (from 1, header not counted) of the first true entry."""
+    first = hits.arg_max()
+    assert first is not None
+    return int(first) + 1

@@ -1,0 +1,1 @@
+"""What people see: terminal, result folder, quality measures."""

@@ -1,0 +1,246 @@
+"""What people see on a terminal: the live progress line and the tables that follow."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as Grid
+from rich.text import Text
+
+from kanon_milp.errors import counted, printable
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.csv_files import UTF8
+from kanon_milp.problem.exact import in_words
+from kanon_milp.report.output import as_polars, json_text
+from kanon_milp.solvers import Progress
+from kanon_milp.solvers.canaries import Diagnosis
+
+STAGES = {
+    "compress": "counting row types",
+    "candidates": "enumerating candidates",
+    "reduce": "reducing",
+    "bound": "bounding",
+    "search": "searching",
+    "build": "declaring the model",
+    "handover": "handing the model over",
+    "solve": "solving",
+    "assign": "assigning rows",
+    "verify": "verifying",
+}
+COMPILING = "compiling, once"
+SHOWN_GROUPS = 20
+
+
+class Line:
+    """The live line: seconds, step, incumbent, bound and gap. Does nothing without a terminal."""
+
+    def __init__(self, solver: str, live: Live | None) -> None:
+        self._solver, self._live, self._began = solver, live, time.perf_counter()
+        self._step, self._point = "", Progress(0.0, None, None)
+
+    def stage(self, name: str) -> None:
+        """A new step begins."""
+        self._step = STAGES.get(name, name)
+        self._update()
+
+    def progress(self, point: Progress) -> None:
+        """The solver knows more."""
+        self._point = point
+        self._update()
+
+    def __rich__(self) -> Text:
+        text = Text(f"{time.perf_counter() - self._began:7.1f} s  ", style="cyan")
+        text.append(self._doing())
+        incumbent, bound = self._point.incumbent, self._point.bound
+        if incumbent is not None:
+            text.append(f"  incumbent {incumbent:,.6g}", style="green")
+        if bound is not None:
+            text.append(f"  bound {bound:,.6g}", style="yellow")
+        if incumbent and bound is not None:
+            text.append(f"  gap {100 * abs(incumbent - bound) / abs(incumbent):.2f} %")
+        return text
+
+    def _doing(self) -> str:
+        compiled = sys.modules.get("kanon_milp.system.jit")  # most problems never need the compiler
+        if compiled is not None and compiled.compiling():
+            return COMPILING
+        return f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step
+
+    def _update(self) -> None:
+        if self._live is not None:
+            self._live.update(self)
+
+
+@contextmanager
+def live(solver: str, *, enabled: bool) -> Iterator[Line]:
+    """Show the live line on standard error while the block runs, if that is a terminal."""
+    if not (enabled and sys.stderr.isatty()):
+        yield Line(solver, None)
+        return
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=4, transient=True) as view:
+        line = Line(solver, view)
+        view.update(line)
+        yield line
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line, or on standard error, with whatever came from outside made `printable`."""
+    typer.echo(printable(text), err=err)
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Text for a grid as it is written: nothing in it is taken for markup, or reaches the terminal as a command."""
+    return Text(printable(text), style=style)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON and nothing else, in characters that standard output has."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(json_text(value, only_ascii=encoding.lower().replace("_", "-") not in UTF8), nl=False)
+
+
+def show_result(result: Result, title: str, out: Path | None, certificate: Path | None = None) -> None:
+    """Print what came out and what is proven. out, certificate: where table and proof of the bound were written."""
+    console = Console(highlight=False)
+    described = result.as_dict()
+    problem = described["problem"]
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
+    recoding = problem["recoding"].replace("_", " ")
+    if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
+        recoding += " with a pattern mask"
+    grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
+    grid.add_row("table", f"{_size(problem)}, {counted(problem['t_in'], 'row type')}")
+    grid.add_row(
+        "model",
+        f"{result.after.candidates:,} of {result.before.candidates:,} candidates, "
+        f"{result.after.variables:,} variables, {result.after.constraints:,} constraints",
+    )
+    colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
+    grid.add_row("result", plain(result.summary(), f"bold {colour}"))
+    if result.report is not None and result.report.ok:
+        report = result.report
+        cells = report.n * report.m
+        grid.add_row(
+            "suppressed",
+            f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)",
+        )
+        grid.add_row(
+            "groups",
+            f"{report.groups:,}, mean {float(report.mean_group):.2f} rows, smallest {report.smallest_group}, "
+            f"largest {report.largest_group}",
+        )
+        for what in report.own:
+            grid.add_row("verified by", Text(f"its own code, not by a definition of the verifier: {what}"))
+    solver = result.solver
+    grid.add_row(
+        "solver",
+        plain(
+            f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
+            f"{result.seconds['solve']:.2f} s solving"
+        ),
+    )
+    if result.table is not None and result.message:
+        grid.add_row("note", plain(result.message))
+    if out is not None:
+        grid.add_row("written", plain(out))
+    if certificate is not None:
+        proven = in_words(result.certificate.bound)
+        grid.add_row("certificate", plain(f"{certificate}: no such table has a loss below {proven}"))
+    console.print(grid)
+
+
+def _in_short(requirement: dict[str, Any]) -> str:
+    """A requirement as one reads it: 'k = 3', 't = 1/10 (distance equal, form short) of disease'."""
+    given = {key: value for key, value in requirement.items() if key != "name" and not key.endswith("_exact")}
+    about = given.pop("sensitive", None)
+    letter = next(iter(given))
+    text = f"{letter} = {requirement.get(f'{letter}_exact', given.pop(letter))}"
+    others = ", ".join(f"{key} {_listed(value)}" for key, value in given.items() if key != letter)
+    return text + (f" ({others})" if others else "") + (f" of {_listed(about)}" if about else "")
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def show_groups(result: Result) -> None:
+    """Print the released rows, one line a group, largest first."""
+    names = list(result.problem.table.quasi_identifiers)
+    symbol = result.problem.table.symbol
+    frame, by = as_polars(result.table)[names], [f"c{j}" for j in range(len(names))]
+    frame.columns = by  # a name such as * would be read as a pattern of names
+    groups = frame.group_by(by, maintain_order=True).len("rows").sort("rows", descending=True, maintain_order=True)
+    grid = Grid(title="released rows", title_justify="left")
+    grid.add_column("rows", justify="right", style="cyan")
+    for name in names:
+        grid.add_column(plain(name))
+    for *cells, size in groups.head(SHOWN_GROUPS).rows():
+        shown = [plain(symbol, "dim red") if c == symbol else plain("" if c is None else c) for c in cells]
+        grid.add_row(str(size), *shown)
+    if groups.height > SHOWN_GROUPS:
+        grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
+    Console(highlight=False).print(grid)
+
+
+def _size(described: dict[str, Any]) -> str:
+    return f"{counted(described['n'], 'row')}, {counted(described['m'], 'quasi-identifier')}"
+
+
+def show_row_types(summary: dict[str, Any], title: str) -> None:
+    """Print the row types of a table."""
+    sizes = summary["class_sizes"]
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    grid.add_row("table", plain(f"{title}: {_size(summary)}"))
+    grid.add_row(
+        "row types",
+        f"t_in = {summary['t_in']:,}, t_in* = {summary['t_in_star']:,} (with the sensitive attributes)",
+    )
+    grid.add_row(
+        "class sizes",
+        f"smallest {sizes['min']}, mean {sizes['mean']:.2f}, largest {sizes['max']:,}; "
+        f"{sizes['unique']:,} rows are unique",
+    )
+    domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
+    grid.add_row("domains", plain(domains))
+    Console(highlight=False).print(grid)
+
+
+def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """A diagnosis as plain data."""
+    return {
+        "name": diagnosis.name,
+        "availability": diagnosis.availability.value,
+        "version": diagnosis.version,
+        "location": diagnosis.location,
+        "problems": list(diagnosis.problems),
+    }
+
+
+def show_diagnoses(found: Sequence[Diagnosis]) -> None:
+    """Print one line a solver."""
+    grid = Grid(box=None, pad_edge=False)
+    for name in ("solver", "version", "state", "found at"):
+        grid.add_column(name, overflow="fold")
+    for d in found:
+        if d.problems:
+            state = plain("; ".join(d.problems), "red")
+        elif d.availability:
+            state = Text("solves the canaries", style="green")
+        else:
+            state = Text(d.availability.value, style="yellow")
+        grid.add_row(d.name, plain(d.version), state, plain(d.location))
+    Console(highlight=False).print(grid)

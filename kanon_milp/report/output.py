@@ -1,0 +1,151 @@
+"""The results of a run: what its folder holds, and what is checked before the run so that they can be written."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import narwhals as nw
+import polars as pl
+
+from kanon_milp.errors import InputError
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.csv_files import csv_text, without_text
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table, is_text
+from kanon_milp.system.files import Fill, check_folder, write_together
+
+# C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
+UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# a table from a columnar file is also released as one, with the types of its columns
+COLUMNAR: dict[str, tuple[str, Callable[[pl.DataFrame, io.BytesIO], object]]] = {
+    "parquet": ("anonymized.parquet", pl.DataFrame.write_parquet),
+    "arrow": ("anonymized.arrow", pl.DataFrame.write_ipc),
+}
+CLAIM = "result.json"
+FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
+
+
+def check_output(problem: Problem, folder: Path) -> str:
+    """Raise InputError if the results of a problem could not be written to the folder; creates nothing.
+
+    Returns a word on what will not be written, if there is something.
+    """
+    check_folder(folder, FILES)
+    table = problem.table
+    unwritable = without_text(as_polars(table.frame[table.released_columns]))
+    if not unwritable:
+        _check_encoding(problem)
+        return ""
+    names = ", ".join(f'"{name}"' for name in unwritable)
+    what = f"{table.source}: no CSV file can hold the values of {names} (lists, structures or bytes)"
+    if table.kind not in COLUMNAR:
+        raise InputError(f"{what}; leave them out")
+    return f"{what}, so {COLUMNAR[table.kind][0]} is written without anonymized.csv"
+
+
+def write_result(result: Result, folder: Path) -> dict[str, Any]:
+    """Write the released table and groups.csv if there is a verified table, and result.json: all of them or none.
+
+    Files of an earlier run that this run does not have are removed, so that the folder always shows one run. Returns
+    the object of result.json: that of the result, and the SHA-256 of each file beside it.
+    """
+    described: dict[str, Any] = {**result.as_dict(), "sha256": {}}
+    files: dict[str, Fill | None] = dict.fromkeys(FILES)
+    for name, fill in _tables(result):
+        files[name] = _with_hash(name, fill, described["sha256"])
+    files[CLAIM] = lambda file: file.write(json_text(described).encode())  # filled last, when the hashes are known
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    write_together(folder, files)
+    return described
+
+
+def is_stale(anonymized: Path) -> bool:
+    """Whether the result.json beside a released table is about another content of that file."""
+    try:
+        known = json.loads((anonymized.parent / CLAIM).read_text(encoding="utf-8"))["sha256"][anonymized.name]
+        return bool(known != hashlib.sha256(anonymized.read_bytes()).hexdigest())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False  # it is about no such file
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """A data frame of any kind as polars."""
+    frame: pl.DataFrame = nw.from_native(table, eager_only=True, pass_through=False).to_polars()
+    return frame
+
+
+def json_text(value: Any, *, only_ascii: bool = False) -> str:
+    """JSON of plain numbers, texts and lists; a value that JSON has no word for is a defect and raises.
+
+    What could steer a terminal, or is no character of its own, is written as JSON's \\u001b.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=only_ascii, allow_nan=False)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def _tables(result: Result) -> Iterator[tuple[str, Fill]]:
+    """The released table and its groups: name and what fills the file."""
+    if result.table is None or result.groups is None:
+        return
+    table, released = result.problem.table, as_polars(result.table)
+    if not without_text(released):
+        yield "anonymized.csv", lambda file: file.write(_encoded(released, table))
+    if table.kind in COLUMNAR:
+        name, write = COLUMNAR[table.kind]
+        content = io.BytesIO()  # the library has no error of its own for a full disk
+        write(released, content)
+        yield name, lambda file: file.write(content.getbuffer())
+    numbers = pl.Series("row", range(1, len(result.groups) + 1), dtype=pl.Int64)
+    groups = pl.DataFrame([numbers, pl.Series("group", result.groups)])
+    yield "groups.csv", lambda file: file.write(csv_text(groups, ",").encode())
+
+
+def _with_hash(name: str, fill: Fill, hashes: dict[str, str]) -> Fill:
+    def filled(file: IO[bytes]) -> None:
+        fill(file)
+        file.seek(0)
+        digest = hashlib.sha256()
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+        hashes[name] = digest.hexdigest()
+
+    return filled
+
+
+def _encoded(frame: pl.DataFrame, table: Table) -> bytes:
+    return csv_text(frame, table.csv.delimiter).encode(table.csv.encoding)
+
+
+def _check_encoding(problem: Problem) -> None:
+    """What is new in the released table must exist in the encoding of its file; so must all where that is another."""
+    table = problem.table
+    where = f"the encoding {table.csv.encoding} of {table.source}"
+    if not _can_be_encoded(table.symbol, table):
+        raise InputError(f"the suppression symbol is not in {where}; choose another symbol (symbol=..., --symbol)")
+    for name, hierarchy in problem.recoding.hierarchies.items():
+        labels = {label for path in hierarchy.paths.values() for label in path if label is not None}
+        if name in table.quasi_identifiers and not _can_be_encoded("".join(labels), table):
+            raise InputError(f'{hierarchy.source}: a label of column "{name}" is not in {where}; use another label')
+    if table.kind != "CSV":
+        try:
+            _encoded(as_polars(table.frame[table.released_columns]), table)
+        except UnicodeEncodeError:
+            raise InputError(f"{table.source}: not all of its text is in {table.csv.encoding}; use utf-8") from None
+
+
+def _can_be_encoded(text: str, table: Table) -> bool:
+    try:
+        text.encode(table.csv.encoding)
+    except UnicodeEncodeError:
+        return False
+    return is_text(text)

@@ -1,0 +1,78 @@
+"""The packages of kanon_milp: which may import which, no circle among modules, nothing loose at the top."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import kanon_milp
+
+ROOT = Path(kanon_milp.__file__).parent
+# a package imports only packages before it, the verifier only errors and plain records (`test_verify_imports`)
+ORDER = (
+    "errors",
+    "system",
+    "problem",
+    "verify",
+    "presolve",
+    "formulations",
+    "solvers",
+    "bounds",
+    "heuristics",
+    "methods",
+    "instances",
+    "report",
+    "cli",
+)
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> set[str]:
+    """Modules of the package that a file imports, wherever it does so, also for types only."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kanon_milp":
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in known else str(node.module))
+    return found
+
+
+def test_only_packages_and_errors_stand_at_the_top() -> None:
+    files = {path.name for path in ROOT.glob("*.py")}
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert files == {"__init__.py", "__main__.py", "errors.py"}
+    assert folders == set(ORDER) - {"errors"}
+
+
+def test_imports_go_down() -> None:
+    known, seen = modules(), 0
+    for name, path in known.items():
+        package = name.split(".")[1:2]
+        if not package or package[0] not in ORDER:  # the public names, and `python -m`
+            continue
+        for other in imports(path, known):
+            below = other.split(".")[1:2]
+            if below:
+                seen += 1
+                assert ORDER.index(below[0]) <= ORDER.index(package[0]), f"{name} imports {other}"
+    assert seen > 500
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    known = modules()
+    graph = {name: imports(path, known) - {name} for name, path in known.items() if name != "kanon_milp"}
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(graph)
+
+
+def test_files_can_be_held_in_mind() -> None:
+    long = {str(path): lines for path in ROOT.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 400}
+    assert long == {}
