@@ -107,7 +107,8 @@ assert not {{"pyomo", "numba", "highspy"}} & set(sys.modules)
 
 def test_records_are_plain_data():
     package = ast.parse((PACKAGE / "problem" / "__init__.py").read_text(encoding="utf-8"))
-    assert len(package.body) == 1 and ast.get_docstring(package)
+    assert len(package.body) == 1
+    assert ast.get_docstring(package)
     classes = [each for _, each in inspect.getmembers(records, inspect.isclass) if each.__module__ == records.__name__]
     assert classes
     assert all(dataclasses.is_dataclass(each) for each in classes)

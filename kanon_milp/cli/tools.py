@@ -13,8 +13,9 @@ from kanon_milp.methods.result import NO_TABLE, OPTIMAL
 from kanon_milp.methods.solve import build_model
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.row_types import compress as compress_rows
+from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import CsvFormat, default_delimiter, scan_frame
+from kanon_milp.problem.table import default_delimiter, scan_frame
 from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path, write_model

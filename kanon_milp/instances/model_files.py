@@ -14,6 +14,7 @@ from kanon_milp.instances import datasets, generators
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import METHODS
 from kanon_milp.problem.arguments import exists, file_path
+from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.distances import ground_distance
 from kanon_milp.problem.exact import exact_number, in_words
 from kanon_milp.problem.powers import BASES
@@ -22,7 +23,7 @@ from kanon_milp.problem.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import CsvFormat, Table, read_table
+from kanon_milp.problem.table import Table, read_table
 
 
 @dataclass(frozen=True)

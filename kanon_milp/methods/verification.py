@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kanon_milp.errors import RoleWarning
+from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
 from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import SYMBOL, CsvFormat, Missing, Table, default_delimiter, read_frame, read_table
+from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim

@@ -11,17 +11,31 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from kanon_milp.errors import InputError, counted
+from kanon_milp.problem.arguments import text
 from kanon_milp.problem.roles import another_delimiter
 
-if TYPE_CHECKING:
-    from kanon_milp.problem.table import CsvFormat
-
 UTF8 = ("utf-8", "utf8")
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written: its delimiter and its text encoding (a Python codec name)."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
+            raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
+        try:
+            "".encode(text(self.encoding, "encoding"))
+        except (LookupError, ValueError):
+            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
 
 
 class NoTextError(ValueError):

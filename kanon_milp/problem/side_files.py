@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.table import CsvFormat, file_kind, read_frame
+from kanon_milp.problem.table import file_kind, read_frame
 
 DELIMITERS = (",", ";", "\t", "|")
 Rows = list[list[str]]

@@ -25,7 +25,7 @@ from kanon_milp.problem.arguments import (
     text,
     whole_number,
 )
-from kanon_milp.problem.csv_files import NoTextError, read_csv, scan_csv, text_of
+from kanon_milp.problem.csv_files import CsvFormat, NoTextError, read_csv, scan_csv, text_of
 from kanon_milp.problem.roles import Names, Roles, warning
 from kanon_milp.system.processes import begin_threads
 
@@ -40,22 +40,6 @@ BINARY = (  # how such a file begins: no CSV file does, as a control character f
     (re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]"), "a Parquet", ".parquet"),
     (re.compile(rb"ARROW1\x00"), "an Arrow", ".arrow"),
 )
-
-
-@dataclass(frozen=True)
-class CsvFormat:
-    """How a CSV file is written: its delimiter and its text encoding (a Python codec name)."""
-
-    delimiter: str = ","
-    encoding: str = "utf-8"
-
-    def __post_init__(self) -> None:
-        if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
-            raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
-        try:
-            "".encode(text(self.encoding, "encoding"))
-        except (LookupError, ValueError):
-            raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +60,7 @@ class Table:
     keys: pl.DataFrame
     source: str = "table"
     symbol: str = SYMBOL
-    csv: CsvFormat = CsvFormat()
+    csv: CsvFormat = field(default_factory=CsvFormat)
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
