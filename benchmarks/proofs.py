@@ -47,9 +47,8 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import open_pool
-from kanon_milp.methods import direct as monolithic
-from kanon_milp.methods import hybrid as closing
-from kanon_milp.methods.session import Run
+from kanon_milp.methods import direct, hybrid
+from kanon_milp.methods.session import Session
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -77,8 +76,8 @@ def short_search(instance: Instance, seconds: float, threads: int, seed: int) ->
     ends = time.perf_counter() + seconds
     first = greedy(instance)
     target = None if first is None else float(first.cost)
-    dual = lagrangian(instance, target=target, seconds=closing.BOUND_SHARE * seconds)
-    effort = Effort(ends, enough=proven_bound(instance, round_dual(dual)), patience=closing.PATIENCE)
+    dual = lagrangian(instance, target=target, seconds=hybrid.BOUND_SHARE * seconds)
+    effort = Effort(ends, enough=proven_bound(instance, round_dual(dual)), patience=hybrid.PATIENCE)
     with open_pool(threads, None) as pool:
         search = Search(instance, dual, first, pool, effort, seed)
         return search.run(get("highs"), SolverOptions(threads=threads, seed=seed))
@@ -96,19 +95,19 @@ def whole_from(
     if not (found := adapter.availability()):
         raise SolverError(f"{solver} cannot be used: {found.value}")
     prepared, clock = prepared_for(problem)
-    run = Run(prepared, adapter, options, clock)
+    run = Session(prepared, get_formulation("strong"), adapter, options, clock)
     if obstacle := too_large(prepared.instance) or too_long(prepared.instance, options.time_limit):
         raise SolverError(obstacle)
     with clock.step("build"):
         model = get_formulation("strong").build(prepared.instance)
 
-    def start(_: Run, model: Any, compiled: Any) -> dict[int, float]:
-        values = monolithic.start_of(prepared.instance, model, compiled, table)
+    def start(_: Session, model: Any, compiled: Any) -> dict[int, float]:
+        values = direct.start_of(prepared.instance, model, compiled, table)
         assert complete_point(compiled.linear, values) is not None, "the start is not a solution"
         return values
 
-    with mock.patch.object(monolithic, "first_table", start):
-        return monolithic.solve_whole(run, model, on_progress, own=True)
+    with mock.patch.object(direct, "first_table", start):
+        return direct.solve_direct(run, model, on_progress, own=True)
 
 
 def options_of(method: str, instance: Instance, args: argparse.Namespace) -> SolverOptions:

@@ -5,7 +5,7 @@ python benchmarks/random_problems.py --count 500 --seed 7           another draw
 python benchmarks/random_problems.py --seed 7 --only 123            one of them again, with the problem in its row
 
 Every tenth is plain k-anonymity and solved by `method="search"`, half of these the long way of
-benchmarks/random_tables.py: a rough bound, rank-1 rows, a model of what is left. Every other one goes to the next
+benchmarks/random_tables.py: a rough bound, rank-1 cuts, a model of what is left. Every other one goes to the next
 solver as one model. Wrong is: another optimum, another verdict on infeasibility, a bound above the optimum, a released
 table that is not what is asked for at the loss that is said, a certificate that the checker refuses or that is above
 the optimum, and any exception. The judge (tests/oracle.py, tests/judges.py) shares no code with the package. What is

@@ -1,9 +1,9 @@
 """Random small tables on the way of large ones, against brute force (`proofs.py --random`).
 
 On a table of a few rows the Lagrangian bound and the search are done before anything else begins. So here the bound
-stays rough, rank-1 rows are always asked for, as many as there are, and every second table goes without the search:
+stays rough, rank-1 cuts are always asked for, as many as there are, and every second table goes without the search:
 its first table is often not optimal, and what the bound or the model get wrong shows in the end. Fixing is checked by
-itself as well: with the multipliers that the rank-1 rows have raised and the true optimum as the incumbent, what is
+itself as well: with the multipliers that the rank-1 cuts have raised and the true optimum as the incumbent, what is
 left must still have that optimum. Nothing in the package is changed but module attributes, while this runs.
 """
 
@@ -26,7 +26,7 @@ from kanon_milp.bounds import DualPoint, round_dual
 from kanon_milp.bounds.columns import RoundLimits
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
-from kanon_milp.methods import hybrid as closing
+from kanon_milp.methods import hybrid
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import compile_model
@@ -40,7 +40,7 @@ ROUGH = 2  # evaluations of the Lagrangian
 
 @dataclass
 class Done:
-    """How often what was done, and the multipliers after rank-1 rows with the instance that they are for."""
+    """How often what was done, and the multipliers after rank-1 cuts with the instance that they are for."""
 
     times: Counter[str] = field(default_factory=Counter)
     raised: list[tuple[Instance, DualPoint]] = field(default_factory=list)
@@ -60,18 +60,18 @@ def draw(rng: np.random.Generator) -> tuple[Rows, int]:
 
 @contextmanager
 def long_way(*, search: bool) -> Iterator[Done]:
-    """While the block runs, `method="search"` raises every bound by rank-1 rows that is not the optimum yet."""
+    """While the block runs, `method="search"` raises every bound by rank-1 cuts that is not the optimum yet."""
     done = Done()
-    raise_bound, solve_rest = closing.raise_bound, closing.Remainder.solve
+    raise_bound, solve_rest = hybrid.raise_bound, hybrid.CoreProblem.solve
 
     def raised(instance: Instance, *args: object, **more: object) -> DualPoint:
         dual = raise_bound(instance, *args, **more)
         done.raised.append((instance, dual))
-        done.times["rank-1 rows asked for"] += 1
-        done.times["rank-1 rows in the bound"] += bool(dual.rank_one.count)
+        done.times["rank-1 cuts asked for"] += 1
+        done.times["rank-1 cuts in the bound"] += bool(dual.rank_one.count)
         return dual
 
-    def solved(rest: closing.Remainder) -> object:
+    def solved(rest: hybrid.CoreProblem) -> object:
         answer = solve_rest(rest)
         done.times["rest solved as a model"] += answer[0] != (0, 0)
         return answer
@@ -81,15 +81,15 @@ def long_way(*, search: bool) -> Iterator[Done]:
 
     with ExitStack() as stack:
         for owner, name, value in (
-            (closing, "EASY_PAIRS", -1),
-            (closing, "COUNTED_EVALUATIONS", ROUGH),
-            (closing, "RoundLimits", without_target),
-            (closing, "raise_bound", raised),
-            (closing.Remainder, "solve", solved),
+            (hybrid, "EASY_PAIRS", -1),
+            (hybrid, "COUNTED_EVALUATIONS", ROUGH),
+            (hybrid, "RoundLimits", without_target),
+            (hybrid, "raise_bound", raised),
+            (hybrid.CoreProblem, "solve", solved),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         if not search:
-            stack.enter_context(mock.patch.object(closing._Closing, "search", return_value=None))
+            stack.enter_context(mock.patch.object(hybrid._Hybrid, "search", return_value=None))
         yield done
 
 

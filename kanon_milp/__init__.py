@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.solve import build_model, solve, solve_model
     from kanon_milp.presolve.row_types import RowTypes, compress
+    from kanon_milp.problem import distances
     from kanon_milp.problem.hierarchies import Hierarchy
     from kanon_milp.problem.privacy import (
         AlphaKAnonymity,
@@ -62,6 +63,7 @@ __all__ = [
     "build_model",
     "compress",
     "datasets",
+    "distances",
     "read_model",
     "read_table",
     "solve",
@@ -85,6 +87,7 @@ _HOMES = {
         "Requirement",
         "TCloseness",
     ),
+    "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
     "methods.result": ("Result",),
@@ -99,7 +102,8 @@ _HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name i
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    value = getattr(home, name, None) or import_module(f"{_HOME[name]}.{name}")
     globals()[name] = value
     return value
 

@@ -17,13 +17,13 @@ from strategies import Case, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, DualPoint, RowSets, certified_instance, certify, lagrangian
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.verify.certificate import CertificateReport
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 ROWS = [("m", "30"), ("m", "30"), ("m", "31"), ("f", "31"), ("f", "40"), ("f", "41")]
 
-Cut = tuple[list[int], list[int], int, float]  # a rank-1 row: distinct rows, weights, denominator, multiplier
+Cut = tuple[list[int], list[int], int, float]  # a rank-1 cut: distinct rows, weights, denominator, multiplier
 
 
 def point(
@@ -39,14 +39,14 @@ def point(
         np.zeros(0),
         sets=RowSets.of(sets),
         charges=np.array(charges, dtype=float),
-        rank_one=RankOneRows.of(cut[:3] for cut in cuts),
+        rank_one=RankOneCuts.of(cut[:3] for cut in cuts),
         cuts=np.array([cut[3] for cut in cuts], dtype=float),
     )
 
 
 @st.composite
 def drawn_cuts(draw: st.DrawFn, count: int, largest: int) -> tuple[list[int], list[int], int, int]:
-    """A rank-1 row over some of `count` distinct rows, its multiplier at most `largest`."""
+    """A rank-1 cut over some of `count` distinct rows, its multiplier at most `largest`."""
     rows = sorted(draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=5)))
     weights = draw(st.lists(st.integers(1, 4), min_size=len(rows), max_size=len(rows)))
     return rows, weights, draw(st.integers(1, 6)), draw(st.integers(0, largest))
@@ -60,7 +60,7 @@ def best_loss(case: Case | SensitiveCase) -> Fraction | None:
 
 
 def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
-    """Any multipliers, or the best ones; with counting rows, and rank-1 rows that they are good or bad for."""
+    """Any multipliers, or the best ones; with packing cuts, and rank-1 cuts that they are good or bad for."""
     instance = certified_instance(problem)
     cuts = data.draw(st.lists(drawn_cuts(instance.types.count, 8), max_size=3))
     if data.draw(st.booleans()) and set(instance.candidates.members.tolist()) == set(range(instance.types.count)):
@@ -74,7 +74,7 @@ def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
 
 
 def with_cuts(multipliers: Sequence[float], cuts: Sequence[Cut]) -> list[float]:
-    """A row is worth what it adds to rank-1 rows too."""
+    """A row is worth what it adds to rank-1 cuts too."""
     found = list(multipliers)
     for rows, weights, denominator, each in cuts:
         for i, p in zip(rows, weights, strict=True):

@@ -135,7 +135,7 @@ def table_of(rows: str, sensitive: bool = False) -> km.Table:
 
 
 def multipliers(data: st.DataObject, instance: Instance) -> ExactDual:
-    """Those of the Lagrangian bound, or any others; with counting rows."""
+    """Those of the Lagrangian bound, or any others; with packing cuts."""
     if data.draw(st.booleans()):
         return round_dual(lagrangian(instance, iterations=200))
     each, count = st.integers(-2 * DENOMINATOR, 8 * DENOMINATOR), instance.types.count

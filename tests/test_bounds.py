@@ -63,7 +63,7 @@ def slow_value(
 
 
 def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None:
-    """Value of the strong formulation's linear relaxation by HiGHS, with the counting rows of some sets."""
+    """Value of the strong formulation's linear relaxation by HiGHS, with the packing cuts of some sets."""
     model = build_strong(instance)
     model.counting = pyo.ConstraintList()
     covers, counts = instance.candidates.cover_lists(), instance.types.counts.tolist()
@@ -212,7 +212,7 @@ def test_it_ends_when_nothing_better_than_the_target_can_exist() -> None:
 
 
 def test_it_ends_where_counting_rows_give_no_direction() -> None:
-    # nothing costs anything: the average of the slopes cancels out, and the one counting row is not violated by it;
+    # nothing costs anything: the average of the slopes cancels out, and the one packing cut is not violated by it;
     # it was dropped and found again without end
     recoding = km.Hierarchies({"q": km.Hierarchy({v: (v, "ab", "*") for v in "ab"})}, weights={"q": 0})
     table = km.Table.from_frame(pl.DataFrame({"q": list("bab")}), ["q"])

@@ -208,7 +208,7 @@ def test_one_certificate_for_requirements_in_any_order() -> None:
     assert "p_sensitivity (p = 2, sensitive = s) and k_anonymity (k = 3)" in report.statement
 
 
-# --------------------------------------------------------------------------------------- counting rows
+# --------------------------------------------------------------------------------------- packing cuts
 
 THREE = [("a", "b", "x"), ("a", "y", "c"), ("z", "b", "c")]  # each two agree in one column
 

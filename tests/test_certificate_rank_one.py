@@ -1,4 +1,4 @@
-"""Certificates with rank-1 rows: what is written proves no more than what is true, and nothing else is believed."""
+"""Certificates with rank-1 cuts: what is written proves no more than what is true, and nothing else is believed."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def as_problem_of(asked: km.Problem) -> Any:
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"multiplier": -1}, "rank-1 row has a negative multiplier"),
-        ({"weights": [1, -1, 1]}, "rank-1 row has a negative weight"),
-        ({"denominator": 0}, "rank-1 row has a denominator below 1"),
-        ({"denominator": -2}, "rank-1 row has a denominator below 1"),
-        ({"rows": [0, 1, 4]}, "rank-1 row names a row that the table does not have"),
+        ({"multiplier": -1}, "rank-1 cut has a negative multiplier"),
+        ({"weights": [1, -1, 1]}, "rank-1 cut has a negative weight"),
+        ({"denominator": 0}, "rank-1 cut has a denominator below 1"),
+        ({"denominator": -2}, "rank-1 cut has a denominator below 1"),
+        ({"rows": [0, 1, 4]}, "rank-1 cut names a row that the table does not have"),
         ({"multiplier": 1 << 62}, "too large or too fine"),
         ({"denominator": 1 << 62}, "too large or too fine"),
         ({"denominator": 1 << 90}, "too large or too fine"),

@@ -1,4 +1,4 @@
-"""The checker's search for what a group costs least with rank-1 rows: against all groups one by one."""
+"""The checker's search for what a group costs least with rank-1 cuts: against all groups one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kanon_milp.verify import certificate as checker
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.rank_one import GroupProblem, Row
 
-Cut = tuple[list[int], list[int], int, int]  # a rank-1 row: distinct rows, weights, denominator, multiplier
+Cut = tuple[list[int], list[int], int, int]  # a rank-1 cut: distinct rows, weights, denominator, multiplier
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 

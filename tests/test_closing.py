@@ -21,7 +21,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.errors import InputError
-from kanon_milp.methods import core_problem as remainder
+from kanon_milp.methods import core_problem
 from kanon_milp.methods.verification import verify_files
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -144,7 +144,7 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
 
 
 def test_without_a_model_of_the_rest_there_is_still_a_bound(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remainder, "MODEL_PAIRS", 0)
+    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
     result = km.solve(adult(data_folder, 80, 5), method="search", iteration_limit=2)
     assert result.verified
     assert result.stop_reason == "iteration_limit"

@@ -23,8 +23,8 @@ from kanon_milp.bounds.columns.ascent import RoundLimits, raise_bound, tighten
 from kanon_milp.bounds.columns.master import Limits, Master
 from kanon_milp.bounds.columns.program import GroupProgram, Point, Pricing, coefficients
 from kanon_milp.bounds.columns.separation import separate
-from kanon_milp.bounds.counting import CountingRows
-from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import prepare
@@ -123,7 +123,7 @@ def rank_one_rows(draw: st.DrawFn, types: int, most: int = 3) -> list[Row]:
 @given(groups_of, rank_one_rows(6))
 @settings(relaxed, max_examples=60)
 def test_coefficients(groups: list[Group], rows: list[Row]) -> None:
-    row, group, times = coefficients(packed(groups), RankOneRows.of(rows), 6)
+    row, group, times = coefficients(packed(groups), RankOneCuts.of(rows), 6)
     expected = {
         (r, c): rounded(each, members)
         for r, each in enumerate(rows)
@@ -212,7 +212,7 @@ class Small:
             np.array(self.least, dtype=np.float64),
             np.array(self.surcharge, dtype=np.float64),
             np.array(self.counts, dtype=np.int64),
-            RankOneRows.of(rank_one or []),
+            RankOneCuts.of(rank_one or []),
             Point(np.array(self.multipliers, dtype=np.float64), np.zeros(len(rank_one or []))),
         )
 
@@ -246,7 +246,7 @@ def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     charges = data.draw(st.lists(quarters, min_size=len(rank_one), max_size=len(rank_one)))
     program = small.program()
     pricing = Pricing(program)
-    pricing.set_rows(RankOneRows.of(rank_one))
+    pricing.set_rows(RankOneCuts.of(rank_one))
     point = Point(np.array(multipliers), np.array(charges))
     value, groups = pricing(point)
     assert value == pytest.approx(small.value(multipliers, rank_one, charges), abs=FINE)
@@ -291,7 +291,7 @@ def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: s
     master.solve(limits)
     check(small, master, [])
     before = master.value
-    master.add_rows(RankOneRows.of(rank_one))
+    master.add_rows(RankOneCuts.of(rank_one))
     master.solve(limits)
     check(small, master, rank_one)
     assert master.value >= before
@@ -316,7 +316,7 @@ def test_counting_rows_are_held(case: Case, data: st.DataObject) -> None:
     assume(types and instance.candidates.count)
     covers = np.split(instance.candidates.members, instance.candidates.indptr[1:-1])
     sets = RowSets.of(data.draw(st.lists(st.sampled_from(covers), max_size=3)))
-    rows = RankOneRows.of(data.draw(rank_one_rows(types)))
+    rows = RankOneCuts.of(data.draw(rank_one_rows(types)))
     quarters = st.integers(0, 12).map(lambda each: each / 4)
     multipliers, charges, cuts = (
         np.array(data.draw(st.lists(quarters, min_size=number, max_size=number)))
@@ -325,8 +325,8 @@ def test_counting_rows_are_held(case: Case, data: st.DataObject) -> None:
     dual = DualPoint(multipliers, 0.0, None, np.zeros(0), 0, sets, charges, rows, cuts)
     program = GroupProgram.of(instance, dual)
     value, _ = Pricing(program)(program.start)
-    right = CountingRows.of(instance, sets).limits @ charges
-    # in whole numbers, by the closed form where there are no rank-1 rows
+    right = PackingCuts.of(instance, sets).limits @ charges
+    # in whole numbers, by the closed form where there are no rank-1 cuts
     assert value - right == pytest.approx(float(exact_value(instance, round_dual(dual))), abs=1e-3)
     raised = raise_bound(instance, dual, None, RoundLimits(rounds=1, ends=time.perf_counter() + 5))
     assert raised.charges is dual.charges
@@ -355,7 +355,7 @@ def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
     assume(best is not None and len(counts) and set(candidates.members.tolist()) == set(range(len(counts))))
     assert best is not None
     nothing = np.zeros(0)
-    start = DualPoint(np.zeros(len(counts)), 0.0, None, nothing, 0, RowSets.of([]), nothing, NO_ROWS, nothing)
+    start = DualPoint(np.zeros(len(counts)), 0.0, None, nothing, 0, RowSets.of([]), nothing, NO_CUTS, nothing)
     master = Master(GroupProgram.of(instance, start), Groups.none())
     master.solve(Limits(near=NEAR))
     for _ in range(3):
@@ -377,7 +377,7 @@ def test_no_time_is_left_after_rows_were_added() -> None:
     master = a_triple()
     assert master.solve(Limits(near=NEAR))
     before = master.value
-    master.add_rows(RankOneRows.of([([0, 1, 2], [1, 1, 1], 2)]))
+    master.add_rows(RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)]))
     assert not master.solve(Limits(ends=time.perf_counter()))
     assert master.value == before
     assert len(master.best.charges) == master.rows.count
@@ -423,7 +423,7 @@ def test_a_triangle_is_closed_by_one_row() -> None:
     master = Master(small.program(), Groups.none())
     master.solve(Limits(near=NEAR))
     assert master.value == pytest.approx(6)
-    rows = separate(master.groups, master.share, np.ones(3, np.int64), 5, NO_ROWS)
+    rows = separate(master.groups, master.share, np.ones(3, np.int64), 5, NO_CUTS)
     assert ([0, 1, 2], [1, 1, 1], 2) in rows.each()
     master.add_rows(rows)
     master.solve(Limits(near=NEAR))

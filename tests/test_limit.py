@@ -14,7 +14,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.heuristics.greedy import greedy, suppress_all
-from kanon_milp.presolve import resources as memory
+from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.system.limit import Limit, Over
@@ -60,9 +60,9 @@ def test_no_phase_exceeds_the_limit_and_a_table_is_kept(asked: km.Problem, limit
 @pytest.mark.slow
 def test_a_wrong_estimate_does_not_make_it_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is begun because it was thought to be quick is ended as well."""
-    monkeypatch.setattr(memory, "PAIR_SECONDS", 0.0)
-    monkeypatch.setattr(memory, "VECTOR_SECONDS", 1e-12)
-    monkeypatch.setattr(memory, "COVER_SECONDS", 0.0)
+    monkeypatch.setattr(resources, "PAIR_SECONDS", 0.0)
+    monkeypatch.setattr(resources, "VECTOR_SECONDS", 1e-12)
+    monkeypatch.setattr(resources, "COVER_SECONDS", 0.0)
     stages: list[str] = []
     for asked, limit in ((problem(2_500, 9, 4, km.LDiversity(2)), 4.0), (problem(3_000, 15, 3), 2.0)):
         began = time.perf_counter()
@@ -76,7 +76,7 @@ def test_some_candidates_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of some of the patterns says so, and no bound; where all fit, the optimum is below it."""
     asked = problem(30, 5, 2)
     best = km.solve(asked).require_optimal()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 5_000)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 5_000)
     some = km.solve(asked)
     check_table(asked, some)
     assert (some.stop_reason, some.proof, some.bound) == ("error", "none", None)

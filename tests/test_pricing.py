@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kanon_milp.bounds import pricing
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 
 # their first twelve arguments come as one list
 cheapest_groups: Callable[..., Any] = pricing.cheapest_groups
@@ -49,7 +49,7 @@ class Prices:
         return found
 
     def closed_form(self, g: int) -> int:
-        """The cheapest group where rank-1 rows are free."""
+        """The cheapest group where rank-1 cuts are free."""
         return min(Prices(**{**self.__dict__, "rows": [], "charges": []}).groups(g).values(), default=10**6)
 
     def arguments(self, scalar: Any) -> Any:
@@ -62,7 +62,7 @@ class Prices:
         def count(values: list[int]) -> Any:
             return np.array(values, dtype=scalar)
 
-        rows = RankOneRows.of(self.rows)
+        rows = RankOneCuts.of(self.rows)
         return (
             np.cumsum([0, *map(len, self.covers)]),
             np.array([i for cover in self.covers for i in cover], dtype=np.int32),

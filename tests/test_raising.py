@@ -1,4 +1,4 @@
-"""Rank-1 rows by a master problem and by the volume algorithm: never above the optimum, never below the start."""
+"""Rank-1 cuts by a master problem and by the volume algorithm: never above the optimum, never below the start."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from kanon_milp.bounds import DualPoint, RowSets, certify, exact_value, lagrangi
 from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut, relaxed
 from kanon_milp.bounds.columns.relaxed import CutEvaluator
 from kanon_milp.bounds.pricing import possible_pairs
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.methods import core_problem as remainder
-from kanon_milp.methods import hybrid as closing
+from kanon_milp.methods import core_problem, hybrid
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import LinearModel, SolverResult
@@ -70,8 +69,8 @@ def test_no_bound_is_above_the_optimum(case: Case) -> None:
 def test_the_search_with_rank_one_rows_agrees_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closing, "EASY_PAIRS", -1)
-        patch.setattr(closing.Search, "run", lambda *_: None)  # whatever the search would have found
+        patch.setattr(hybrid, "EASY_PAIRS", -1)
+        patch.setattr(hybrid.Search, "run", lambda *_: None)  # whatever the search would have found
         result = km.solve(case.problem(), method="search", iteration_limit=1)
     if expected is None:
         assert result.proof == "infeasible"
@@ -145,11 +144,11 @@ def test_the_volume_algorithm_closes_a_part_of_the_gap(data_folder: Path, monkey
 
 
 def moved_to(instance: km.Instance, data: st.DataObject) -> tuple[CutEvaluator, list[np.ndarray[Any, Any]]]:
-    """An evaluator with drawn rank-1 and counting rows, and two points."""
+    """An evaluator with drawn rank-1 and packing cuts, and two points."""
     types = instance.types.count
     some = st.lists(st.integers(0, types - 1), min_size=1, max_size=3, unique=True)
     drawn = data.draw(st.lists(st.tuples(some, st.integers(1, 2), st.integers(2, 3)), max_size=4))
-    rows = RankOneRows.of([(chosen, [weight] * len(chosen), d) for chosen, weight, d in drawn])
+    rows = RankOneCuts.of([(chosen, [weight] * len(chosen), d) for chosen, weight, d in drawn])
     sets = RowSets.of([np.array(sorted(each), dtype=np.int32) for each in data.draw(st.lists(some, max_size=2))])
     nothing = np.zeros(types)
     dual = DualPoint(nothing, 0.0, None, nothing, 0, sets, np.zeros(sets.count), rows, np.zeros(rows.count))
@@ -229,9 +228,9 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(data_folder: Path, m
         return real(self, model, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(HighsAdapter, "solve", solve)
-    monkeypatch.setattr(closing.Search, "run", lambda *_: None)  # so that the first table is the greedy one
-    monkeypatch.setattr(closing, "EASY_PAIRS", 1_000_000)
-    monkeypatch.setattr(remainder, "WORTH", 1.0)
+    monkeypatch.setattr(hybrid.Search, "run", lambda *_: None)  # so that the first table is the greedy one
+    monkeypatch.setattr(hybrid, "EASY_PAIRS", 1_000_000)
+    monkeypatch.setattr(core_problem, "WORTH", 1.0)
     result = km.solve(problem, method="search", time_limit=60)
     assert result.require_optimal().objective == expected
     assert len(sizes) > 1
@@ -256,18 +255,18 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(
 ) -> None:
     problem = adult(data_folder, 200, 5)
     for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
-        monkeypatch.setattr(closing, name, value)
-    monkeypatch.setattr(closing.Remainder, "solve", lambda _: ((0, 0), None, ""))
+        monkeypatch.setattr(hybrid, name, value)
+    monkeypatch.setattr(hybrid.CoreProblem, "solve", lambda _: ((0, 0), None, ""))
     result = km.solve(problem, method="search", iteration_limit=1)
     assert result.exact_bound is not None
-    assert 655 <= result.exact_bound <= 657  # 653 without rank-1 rows
+    assert 655 <= result.exact_bound <= 657  # 653 without rank-1 cuts
     report = check_certificate(problem, result.certificate)
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out
     for name, limit in (("CUT_ROWS", 4.0), ("CUT_PASSES", math.inf)):
         with monkeypatch.context() as patch:
-            patch.setattr(closing, name, limit)
+            patch.setattr(hybrid, name, limit)
             plain = km.solve(problem, method="search", time_limit=1.5)
             assert plain.exact_bound is not None
             assert plain.exact_bound <= 653

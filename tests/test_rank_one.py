@@ -1,4 +1,4 @@
-"""Rank-1 rows hold for every way to divide the rows into groups, and do what plain dictionaries do."""
+"""Rank-1 cuts hold for every way to divide the rows into groups, and do what plain dictionaries do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.enumeration import Groups, enumerate_groups
 from kanon_milp.formulations.groups import build_groups
@@ -83,7 +83,7 @@ def test_each_family_holds_for_every_partition(weights: tuple[int, ...], denomin
     size = len(weights)
     counts = [1] * (size + others)
     types = list(range(others, size + others))
-    rows = RankOneRows.of([(types, weights, denominator)])
+    rows = RankOneCuts.of([(types, weights, denominator)])
     left, right = sides((types, list(weights), denominator), counts)
     assert rows.limits(np.array(counts)).tolist() == [right]
     assert max(left) == right  # so the right side cannot be smaller
@@ -100,7 +100,7 @@ def test_each_family_holds_where_row_types_have_several_rows(
     for i in extra:
         counts[i] += 1
     left, right = sides((list(range(len(weights))), list(weights), denominator), counts)
-    rows = RankOneRows.of([(range(len(weights)), weights, denominator)])
+    rows = RankOneCuts.of([(range(len(weights)), weights, denominator)])
     assert rows.limits(np.array(counts)).tolist() == [right]
     assert max(left) <= right
 
@@ -126,7 +126,7 @@ def drawn_rows(draw: st.DrawFn, types: int, most: int = 4) -> list[Row]:
 @settings(relaxed, max_examples=40)
 def test_any_rows_hold_for_every_partition(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
-    limits = RankOneRows.of(given_rows).limits(np.array(counts, dtype=np.int64)).tolist()
+    limits = RankOneCuts.of(given_rows).limits(np.array(counts, dtype=np.int64)).tolist()
     for row, limit in zip(given_rows, limits, strict=True):
         left, right = sides(row, counts)
         assert limit == right
@@ -140,7 +140,7 @@ def dumb(given_rows: list[Row]) -> list[tuple[dict[int, int], int]]:
     return [(dict(zip(types, weights, strict=True)), denominator) for types, weights, denominator in given_rows]
 
 
-def read(rows: RankOneRows) -> list[tuple[dict[int, int], int]]:
+def read(rows: RankOneCuts) -> list[tuple[dict[int, int], int]]:
     for types, _, _ in rows.each():
         assert types == sorted(types)
     assert rows.indptr.dtype == rows.weights.dtype == rows.denominators.dtype == np.int64
@@ -149,14 +149,14 @@ def read(rows: RankOneRows) -> list[tuple[dict[int, int], int]]:
     return dumb(rows.each())
 
 
-def coefficient(rows: RankOneRows, group: Counter[int]) -> int:
+def coefficient(rows: RankOneCuts, group: Counter[int]) -> int:
     """Of a group in the only row."""
     types = sorted(i for i in group if group[i])
     (found,) = coefficients(rows, types, [group[i] for i in types])
     return found
 
 
-def coefficients(rows: RankOneRows, types: Sequence[int], copies: Sequence[int]) -> list[int]:
+def coefficients(rows: RankOneCuts, types: Sequence[int], copies: Sequence[int]) -> list[int]:
     """Of a group in every row."""
     inside = dict(zip(types, copies, strict=True))
     return [sum(p[i] * inside.get(i, 0) for i in p) // d for p, d in dumb(rows.each())]
@@ -166,7 +166,7 @@ def coefficients(rows: RankOneRows, types: Sequence[int], copies: Sequence[int])
 @settings(relaxed, max_examples=60)
 def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
     given_rows = data.draw(drawn_rows(types))
-    rows = RankOneRows.of(given_rows)
+    rows = RankOneCuts.of(given_rows)
     assert read(rows) == dumb(given_rows)
     begins, row, weight = rows.by_type(types)
     assert len(begins) == types + 1
@@ -180,14 +180,14 @@ def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
 @settings(relaxed, max_examples=60)
 def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None:
     first, second = data.draw(drawn_rows(types)), data.draw(drawn_rows(types))
-    rows = RankOneRows.of(first)
+    rows = RankOneCuts.of(first)
     keep = data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first)))
     kept = [row for row, wanted in zip(first, keep, strict=True) if wanted]
     assert read(rows.subset(np.array(keep, dtype=bool))) == dumb(kept)
-    joined = rows.joined(RankOneRows.of(second))
+    joined = rows.joined(RankOneCuts.of(second))
     assert read(joined) == dumb(first + second)
-    assert read(rows.subset(np.array(keep, dtype=bool)).joined(NO_ROWS)) == dumb(kept)
-    assert read(NO_ROWS.joined(rows)) == dumb(first)
+    assert read(rows.subset(np.array(keep, dtype=bool)).joined(NO_CUTS)) == dumb(kept)
+    assert read(NO_CUTS.joined(rows)) == dumb(first)
     assert read(joined.subset(np.arange(joined.count) >= len(first))) == dumb(second)
 
 
@@ -195,23 +195,23 @@ def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None
 @settings(relaxed, max_examples=60)
 def test_limits(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
-    rows = RankOneRows.of(given_rows)
+    rows = RankOneCuts.of(given_rows)
     limits = [sum(p[i] * counts[i] for i in p) // d for p, d in dumb(given_rows)]
     assert rows.limits(np.array(counts, dtype=np.int64)).tolist() == limits
 
 
 def test_there_may_be_no_rows() -> None:
-    assert NO_ROWS.count == 0
-    assert NO_ROWS.each() == []
-    assert NO_ROWS.limits(np.array([2, 3])).tolist() == []
-    assert NO_ROWS.by_type(2)[0].tolist() == [0, 0, 0]
-    assert NO_ROWS.mapped(2, lambda values: values).count == 0
+    assert NO_CUTS.count == 0
+    assert NO_CUTS.each() == []
+    assert NO_CUTS.limits(np.array([2, 3])).tolist() == []
+    assert NO_CUTS.by_type(2)[0].tolist() == [0, 0, 0]
+    assert NO_CUTS.mapped(2, lambda values: values).count == 0
 
 
 def test_weights_and_denominators_are_positive() -> None:
     for bad in (([0], [0], 1), ([0], [-1], 2), ([0], [1], 0)):
         with pytest.raises(InputError, match="must be positive"):
-            RankOneRows.of([bad])
+            RankOneCuts.of([bad])
 
 
 @given(cases(sides=False), st.data())
@@ -220,7 +220,7 @@ def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.
     prepared = prepare_for(case.problem(), Clock(), merge=True)
     merged, before = prepared.instance.types, prepared.before.types
     given_rows = data.draw(drawn_rows(merged.count))
-    rows = RankOneRows.of(given_rows)
+    rows = RankOneCuts.of(given_rows)
     split = rows.mapped(merged.count, prepared.restore_values)
     # number of the merged type of each row type, by what restores values
     merged_type = prepared.restore_values(np.arange(merged.count)).tolist()
@@ -239,7 +239,7 @@ def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.
 # --------------------------------------------------------------------------- with the set-partitioning formulation
 
 
-def with_rows(instance: Instance, groups: Groups, rows: RankOneRows) -> pyo.ConcreteModel:
+def with_rows(instance: Instance, groups: Groups, rows: RankOneCuts) -> pyo.ConcreteModel:
     """The set-partitioning model with these rows over its groups."""
     model = build_groups(instance)
     model.rank_one = pyo.ConstraintList()
@@ -265,7 +265,7 @@ def test_they_keep_the_optimum_and_never_lower_the_bound(case: Case, data: st.Da
     if best is None or set(instance.candidates.members.tolist()) != set(range(instance.types.count)):
         return
     groups = enumerate_groups(instance)
-    rows = RankOneRows.of(data.draw(drawn_rows(instance.types.count)))
+    rows = RankOneCuts.of(data.draw(drawn_rows(instance.types.count)))
     model = with_rows(instance, groups, rows)
     found, bound, plain = (
         least(model, whole=True),
@@ -286,6 +286,6 @@ def test_three_rows_with_one_half_each_close_the_gap_of_a_triangle() -> None:
     instance = reduce(prepare(km.Problem(table, [km.KAnonymity(2)])))[-1].instance
     groups = enumerate_groups(instance)
     assert least(build_groups(instance), whole=False) == pytest.approx(6)
-    triple = RankOneRows.of([([0, 1, 2], [1, 1, 1], 2)])
+    triple = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])
     assert least(with_rows(instance, groups, triple), whole=False) == pytest.approx(9)
     assert least(with_rows(instance, groups, triple), whole=True) == pytest.approx(9)

@@ -19,8 +19,8 @@ from test_requirements_optimum import judge
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
-from kanon_milp.bounds.demands import views_of
 from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import (
     RequiredPoint,
     evaluate_required,
@@ -44,7 +44,10 @@ AS_STRONG = (*EXACT, "t ranks short", "t order short", "t numeric short", "t hie
 def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[np.ndarray, np.ndarray]:
     """Multipliers of row types and of the work, in whole multiples of 1/denominator."""
     each = st.integers(-2 * denominator, 8 * denominator)
-    types, charged = instance.types.count, sum(view.closeness is not None for view in views_of(instance))
+    types, charged = (
+        instance.types.count,
+        sum(relaxation.closeness is not None for relaxation in relaxations_of(instance)),
+    )
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     # one charge for all candidates in turn is as good as any
     few = data.draw(st.lists(st.integers(0, 9 * denominator), min_size=1, max_size=4))
@@ -79,7 +82,7 @@ def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None
         found = exact_phi(instance, multipliers, charges, denominator).tolist()
         expected = by_enumeration(case, instance, multipliers, denominator)
         assert all(a <= b for a, b in zip(found, expected, strict=True))
-        if all(view.exact for view in views_of(instance)):
+        if all(relaxation.exact for relaxation in relaxations_of(instance)):
             assert found == expected
         value, phi = evaluate_required(instance, multipliers / denominator, charges / denominator)
         possible = phi < np.inf
@@ -98,11 +101,14 @@ def test_views_that_say_everything_are_known() -> None:
     frame = pl.DataFrame({"q": list("aabbcc"), "s": list("xyzxyz")})
     table = km.Table.from_frame(frame, ["q"], ["s"])
     for requirement in (km.PSensitivity(2), km.LDiversity("1.5"), km.TCloseness("0.3"), km.DeltaDisclosure("0.5")):
-        assert [view.exact for view in views_of(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))] == [True]
+        assert [
+            relaxation.exact
+            for relaxation in relaxations_of(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))
+        ] == [True]
     both = [km.PSensitivity(2), km.TCloseness("0.3"), km.LDiversity("1.5")]
-    assert [view.exact for view in views_of(prepare(km.Problem(table, both)))] == [True]
+    assert [relaxation.exact for relaxation in relaxations_of(prepare(km.Problem(table, both)))] == [True]
     ordered = km.TCloseness("0.3", km.distances.OrderedDistance(["x", "y", "z"]))
-    assert [view.exact for view in views_of(prepare(km.Problem(table, [ordered])))] == [False]
+    assert [relaxation.exact for relaxation in relaxations_of(prepare(km.Problem(table, [ordered])))] == [False]
 
 
 @given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
@@ -116,7 +122,7 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
     found = exact_phi(instance, multipliers, charges, denominator).tolist()
     expected = by_enumeration(case, instance, multipliers, denominator)
     assert all(a <= b for a, b in zip(found, expected, strict=True))
-    if all(view.exact for view in views_of(instance)):
+    if all(relaxation.exact for relaxation in relaxations_of(instance)):
         assert found == expected
     best = optimum(case.case.rows, case.k, **case.judged())
     if best is not None:

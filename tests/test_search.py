@@ -21,7 +21,7 @@ from kanon_milp.formulations.strong import build_strong
 from kanon_milp.heuristics.annealing import Draw, Point, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.grouping import close_groups, group_sizes
+from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.moves import commit, pull, shift
 from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
@@ -126,7 +126,7 @@ def test_closing_the_groups_keeps_the_rows_together(case: Case) -> None:
     assume(board.complete)
     found = board.assignment()
     assert found is not None
-    closed = close_groups(instance, found)
+    closed = tighten_groups(instance, found)
     assert closed.cost <= found.cost
     assert (group_sizes(instance, closed) > 0).sum() <= (group_sizes(instance, found) > 0).sum()
 

@@ -16,7 +16,7 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, evaluate
-from kanon_milp.methods import hybrid as closing
+from kanon_milp.methods import hybrid
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers.proof import Grid
@@ -136,9 +136,9 @@ def extended(solver: SolverAdapter) -> km.Result:
 
 def searched(solver: SolverAdapter, monkeypatch: pytest.MonkeyPatch) -> km.Result:
     """The hybrid method, with nothing done before its last model: no bound to speak of and no search."""
-    monkeypatch.setattr(closing, "lagrangian", _flat)
-    monkeypatch.setattr(closing._Closing, "search", lambda _: None)
-    monkeypatch.setattr(closing._Closing, "worth_raising", lambda _: False)
+    monkeypatch.setattr(hybrid, "lagrangian", _flat)
+    monkeypatch.setattr(hybrid._Hybrid, "search", lambda _: None)
+    monkeypatch.setattr(hybrid._Hybrid, "worth_raising", lambda _: False)
     return km.solve(problem(), solver, method="search", iteration_limit=1)
 
 

@@ -1,4 +1,4 @@
-"""Rank-1 rows that are found are violated, and none with two or three row types is missed."""
+"""Rank-1 cuts that are found are violated, and none with two or three row types is missed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from kanon_milp.bounds.columns import separation
 from kanon_milp.bounds.columns.separation import LEAST_VIOLATION, TOUCHING, separate
-from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -44,7 +44,7 @@ def violation(row: tuple[Any, Any, int], solution: Solution) -> float:
     return left - math.floor(sum((p[i] * counts[i] for i in p), Fraction(0)))
 
 
-def found_in(solution: Solution, most: int, known: RankOneRows = NO_ROWS) -> list[tuple[list[int], list[int], int]]:
+def found_in(solution: Solution, most: int, known: RankOneCuts = NO_CUTS) -> list[tuple[list[int], list[int], int]]:
     counts, groups, share = solution
     return separate(packed(groups), np.array(share), np.array(counts, dtype=np.int64), most, known).each()
 
@@ -94,7 +94,7 @@ def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> Non
     for i in range(len(solution[0])):
         assert sum(i in types for types, _, _ in rows) <= TOUCHING
     # known ones are not found again
-    again = found_in(solution, most, RankOneRows.of(rows))
+    again = found_in(solution, most, RankOneCuts.of(rows))
     assert not {(tuple(types), tuple(weights), d) for types, weights, d in again} & set(keys)
 
 
@@ -144,7 +144,7 @@ def test_a_row_type_of_three_rows_in_pairs() -> None:
 def test_whole_solutions_and_none_violate_nothing() -> None:
     assert not found_in(([1, 1, 1], PAIRS, [0.0, 0.0, 0.0]), 10)
     assert not found_in(([1, 2, 1], [{0: 1, 1: 1}, {1: 1, 2: 1}], [1.0, 1.0]), 10)
-    assert separate(Groups.none(), np.zeros(0), np.ones(3, dtype=np.int64), 10, NO_ROWS).count == 0
+    assert separate(Groups.none(), np.zeros(0), np.ones(3, dtype=np.int64), 10, NO_CUTS).count == 0
 
 
 def test_larger_families() -> None:

@@ -15,7 +15,7 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.heuristics.row_assignment import assign_rows
-from kanon_milp.presolve import resources as memory
+from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.problem.exact import in_words
@@ -314,20 +314,20 @@ def test_bad_k_is_refused(k: Any) -> None:
 
 
 def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 1000)
     table = km.Table.from_frame(pl.DataFrame({"a": list("xyxy"), "s": list("1212")}), ["a"], "s")
     result = km.solve(km.Problem(table, [km.KAnonymity(2), km.PSensitivity(2)]))
     assert (result.stop_reason, result.exit_code, result.objective) == ("error", 4, 4)
     assert "GB" in result.message
-    monkeypatch.setattr(memory, "available_bytes", lambda: None)
-    monkeypatch.setattr(memory, "PAIR_SECONDS", 1e6)
+    monkeypatch.setattr(resources, "available_bytes", lambda: None)
+    monkeypatch.setattr(resources, "PAIR_SECONDS", 1e6)
     assert km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups")).is_optimal
     late = km.solve(km.Problem(table, [km.KAnonymity(2)]), time_limit=20)
     assert late.verified
     assert "to declare" in late.message
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 1000)
     counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
     assert (counted.stop_reason, counted.exit_code, counted.proof, counted.verified) == ("error", 4, "none", True)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 100)
     with pytest.raises(km.InputError, match="memory that is free is too small for the candidates"):
         km.build_model(km.Problem(table, [km.KAnonymity(2)]))

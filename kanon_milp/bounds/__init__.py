@@ -1,7 +1,6 @@
-"""Lower bounds on the loss: the Lagrangian bound, with counting rows, and its certificate."""
+"""Lower bounds on the loss: the Lagrangian bound, with packing cuts, and its certificate."""
 
 from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
-from kanon_milp.bounds.counting import RowSets
 from kanon_milp.bounds.dual import (
     DENOMINATOR,
     DualPoint,
@@ -12,6 +11,7 @@ from kanon_milp.bounds.dual import (
     round_multipliers,
 )
 from kanon_milp.bounds.lagrangian import evaluate, lagrangian
+from kanon_milp.bounds.packing_cuts import RowSets
 
 __all__ = [
     "DENOMINATOR",

@@ -8,9 +8,9 @@ distinct row of quasi-identifiers, so that
 
 is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
-S are sets of distinct rows (counting rows, `kanon_milp.bounds.counting`) with multipliers μ_S ≥ 0; σ_g is the sum of
-those that hold all rows of g. R are rank-1 rows (`kanon_milp.bounds.rank_one`) with weights p_R, denominator d_R and
-multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g.
+S are sets of distinct rows (packing cuts, `kanon_milp.bounds.packing_cuts`) with multipliers μ_S ≥ 0; σ_g is the sum of
+those that hold all rows of g. R are rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) with weights p_R, denominator d_R
+and multipliers ν_R ≥ 0; a group of a_i rows of kind i costs ν_R ⌊p_R·a/d_R⌋ more in φ_g.
 No solver stands behind it. `kanon_milp.verify.certificate` checks it, and `kanon_milp.verify.dual` has the proof; the
 two sides share no code.
 
@@ -62,9 +62,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import Dominance, Viability
@@ -209,9 +209,9 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
 
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
     than `dual.value` where requirements ask for more than a certificate names, and where row types are
-    (quasi-identifier, sensitive) tuples to which a rank-1 row gives different weights. Side constraints and the
+    (quasi-identifier, sensitive) tuples to which a rank-1 cut gives different weights. Side constraints and the
     objective play no part: the bound is on the loss. Where the multipliers are too large for the denominator
-    (`DENOMINATOR` or, with rank-1 rows, `FINE` where none is given), a smaller one is taken.
+    (`DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given), a smaller one is taken.
     """
     instance = certified_instance(problem)
     dual = _of_distinct_rows(problem, instance, dual)
@@ -299,14 +299,14 @@ def _hash(*blocks: Iterable[Sequence[object]]) -> str:
 
 
 def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> DualPoint:
-    """A point over the distinct rows of quasi-identifiers, with the counting rows and rank-1 rows that say something.
+    """A point over the distinct rows of quasi-identifiers, with the packing cuts and rank-1 cuts that say something.
 
     Where row types are (quasi-identifier, sensitive) tuples, the mean over the rows: L is concave, and stays the same
     when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L. A set becomes that of
     the distinct rows all of whose tuples are in it: covers have all of them or none.
 
     A set that no candidate lies in is left out, and where fully suppressed rows are exempt, so is the set of all rows:
-    what the size of its groups is depends on which candidates there are. Rank-1 rows hold whatever the candidates are.
+    what the size of its groups is depends on which candidates there are. Rank-1 cuts hold whatever the candidates are.
     """
     types, multipliers, sets = instance.types, dual.multipliers, dual.sets
     rank_one, cuts = dual.rank_one, dual.cuts
@@ -321,7 +321,7 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
         sets = sets.mapped(split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
         rank_one, cuts = _rank_one_of_distinct_rows(rank_one, cuts, of_split, types.count)
         multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
-    keep = np.diff(CountingRows.of(instance, sets).indptr) > 0
+    keep = np.diff(PackingCuts.of(instance, sets).indptr) > 0
     if instance.exempt_reading:
         keep &= np.diff(sets.indptr) < types.count
     sets, charges = sets.subset(keep), dual.charges[keep]
@@ -329,9 +329,9 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
 
 
 def _rank_one_of_distinct_rows(
-    rank_one: RankOneRows, cuts: Floats, of_split: NDArray[np.intp], count: int
-) -> tuple[RankOneRows, Floats]:
-    """Rank-1 rows that give all tuples of a distinct row the same weight: Σ p a is the same over either.
+    rank_one: RankOneCuts, cuts: Floats, of_split: NDArray[np.intp], count: int
+) -> tuple[RankOneCuts, Floats]:
+    """Rank-1 cuts that give all tuples of a distinct row the same weight: Σ p a is the same over either.
 
     Others cannot be said of distinct rows, and are left out: any multipliers prove something, without them less.
     """
@@ -345,7 +345,7 @@ def _rank_one_of_distinct_rows(
         if keep[r]:
             rows = np.flatnonzero(of_row)
             found.append((rows.tolist(), of_row[rows].tolist(), denominator))
-    return RankOneRows.of(found), cuts[keep]
+    return RankOneCuts.of(found), cuts[keep]
 
 
 def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:

@@ -1,8 +1,8 @@
 """The cheapest group of a given size under a view of what groups must have, compiled; floating point or whole numbers.
 
-A view (`kanon_milp.bounds.demands`) is a tree whose leaves are the values of one sensitive attribute. With X_v the rows
-of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different values, and
-charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to the root:
+A view (`kanon_milp.bounds.relaxations`) is a tree whose leaves are the values of one sensitive attribute. With X_v the
+rows of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different values,
+and charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to the root:
 a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges their
 slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off, and
 q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.

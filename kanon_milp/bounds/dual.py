@@ -4,9 +4,9 @@
     φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i + Σ_R ν_R ⌊p_R·x/d_R⌋ : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i, x whole },
     σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on counting rows (`kanon_milp.bounds.counting`) and
-any ν ≥ 0 on rank-1 rows (`kanon_milp.bounds.rank_one`): `kanon_milp.bounds.lagrangian` says why for λ and μ, and
-ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
+is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on packing cuts (`kanon_milp.bounds.packing_cuts`)
+and any ν ≥ 0 on rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`): `kanon_milp.bounds.lagrangian` says why for λ and μ,
+and ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
 `Levels.unit`.
 """
 
@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import sorted_covers, subproblems
-from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, RowSets
 from kanon_milp.bounds.pricing import cheapest_groups
-from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
 
@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DENOMINATOR = 4096
-FINE = 1 << 20  # denominator where there are rank-1 rows: many small multipliers add up
-NODES = 100_000  # of the search for the cheapest group of one candidate; beyond it rank-1 rows are left out there
+FINE = 1 << 20  # denominator where there are rank-1 cuts: many small multipliers add up
+NODES = 100_000  # of the search for the cheapest group of one candidate; beyond it rank-1 cuts are left out there
 NEVER = 1 << 62  # φ, in whole numbers, of a candidate that covers too few rows to be opened
 
 
@@ -44,7 +44,7 @@ class DualPoint:
     multipliers: float64 (t,), λ_i, the loss that a row of type i is worth. value: L in units of `Levels.unit`, in
     floating point (`exact_value` is what proves). phi: float64 (G,), φ_g. open_share: float64 (G,), average over the
     passes of whether a candidate was open, near the y of the linear relaxation; None where there was no pass. sets,
-    charges: counting rows and their multipliers μ ≥ 0, float64. rank_one, cuts: rank-1 rows and their ν ≥ 0, float64.
+    charges: packing cuts and their multipliers μ ≥ 0, float64. rank_one, cuts: rank-1 cuts and their ν ≥ 0, float64.
     """
 
     multipliers: Floats
@@ -54,7 +54,7 @@ class DualPoint:
     evaluations: int = 0
     sets: RowSets = NO_SETS
     charges: Floats = field(default_factory=lambda: np.zeros(0))
-    rank_one: RankOneRows = NO_ROWS
+    rank_one: RankOneCuts = NO_CUTS
     cuts: Floats = field(default_factory=lambda: np.zeros(0))
 
     def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> DualPoint:
@@ -67,13 +67,13 @@ class DualPoint:
 @dataclass(frozen=True, eq=False)
 class ExactDual:
     """Multipliers as whole multiples of 1/denominator: λ int64 (t,), μ int64 (s,) and ν int64 (r,), both not negative,
-    one for each set and each rank-1 row."""
+    one for each set and each rank-1 cut."""
 
     multipliers: Ints
     denominator: int = DENOMINATOR
     sets: RowSets = NO_SETS
     charges: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    rank_one: RankOneRows = NO_ROWS
+    rank_one: RankOneCuts = NO_CUTS
     cuts: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class ExactDual:
         if len(self.charges) != self.sets.count or (self.charges < 0).any():
             raise InputError("there must be one multiplier for each set, and none may be negative")
         if len(self.cuts) != self.rank_one.count or (self.cuts < 0).any():
-            raise InputError("there must be one multiplier for each rank-1 row, and none may be negative")
+            raise InputError("there must be one multiplier for each rank-1 cut, and none may be negative")
 
     def spread(self, back: Callable[[NDArray[Any]], NDArray[Any]]) -> ExactDual:
         """The same over the row types before a reduction; back: as `reductions.restore_values`."""
@@ -92,9 +92,9 @@ class ExactDual:
 
 
 def round_dual(dual: DualPoint, denominator: int | None = None) -> ExactDual:
-    """Round a point; sets and rank-1 rows whose multiplier becomes 0 are left out.
+    """Round a point; sets and rank-1 cuts whose multiplier becomes 0 are left out.
 
-    denominator: `DENOMINATOR` or, with rank-1 rows, `FINE` where none is given.
+    denominator: `DENOMINATOR` or, with rank-1 cuts, `FINE` where none is given.
     """
     if denominator is None:
         denominator = FINE if dual.rank_one.count else DENOMINATOR
@@ -139,7 +139,7 @@ def proven_bound(instance: Instance, exact: ExactDual) -> int:
 class Subproblems:
     """Times the denominator: φ_g and the dearest row taken to reach κ_g, int64 (G,), and total, L.
 
-    φ_g is `NEVER` where N_g < κ_g, and a lower bound of it: 0 where rank-1 rows lift it above that, and without
+    φ_g is `NEVER` where N_g < κ_g, and a lower bound of it: 0 where rank-1 cuts lift it above that, and without
     their terms where the search gave up or the closed form is not negative.
     """
 
@@ -161,7 +161,7 @@ def exact_subproblems(instance: Instance, exact: ExactDual) -> Subproblems:
     cutting = sum(limit * each for limit, each in zip(limits, cuts, strict=True))
     if largest * instance.types.n + sum(charges) + cutting >= NEVER:
         raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
-    rows = CountingRows.of(instance, exact.sets)
+    rows = PackingCuts.of(instance, exact.sets)
     surcharge = rows.surcharge(exact.charges, candidates.count)
     phi, dearest = np.empty(candidates.count, np.int64), np.empty(candidates.count, np.int64)
     cost, lambdas = candidates.cost * denominator, np.ascontiguousarray(exact.multipliers, dtype=np.int64)

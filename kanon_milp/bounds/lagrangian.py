@@ -1,10 +1,10 @@
-"""The Lagrangian bound: assignment and counting rows relaxed, one subproblem in closed form for each candidate.
+"""The Lagrangian bound: assignment and packing cuts relaxed, one subproblem in closed form for each candidate.
 
     L(λ, μ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g),
     φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
 over the row types i that candidate g covers; κ_g is the smallest size of a group, and S are sets of row types with a
-counting row Σ_{g: C(g) ⊆ S} y_g ≤ ⌊N_S/κ_S⌋ (`kanon_milp.bounds.counting`). L is a lower bound on the loss of every
+packing cut Σ_{g: C(g) ⊆ S} y_g ≤ ⌊N_S/κ_S⌋ (`kanon_milp.bounds.packing_cuts`). L is a lower bound on the loss of every
 solution for any λ and any μ ≥ 0: add Σ_i λ_i (n_i - Σ_g x_ig) = 0 and Σ_S μ_S (Σ y_g - ⌊N_S/κ_S⌋) ≤ 0 to the loss; what
 is left falls apart into one problem for each candidate, closed (0) or open (φ_g). The subproblems have integral
 vertices, so the largest L(λ, 0) is the value of the strong formulation's linear relaxation (Geoffrion 1974).
@@ -48,7 +48,7 @@ def lagrangian(
     instance: k-anonymity or any other requirements, after viability (the loss is what is bounded). target: a loss in
     units, such as that of a table at hand; it ends as soon as nothing cheaper can exist. seconds, iterations: limits;
     without any it ends when it no longer rises. on_progress: called from time to time with the bound in units.
-    counting: with counting rows. threads: on which large instances are evaluated; the bound is the same on any number.
+    counting: with packing cuts. threads: on which large instances are evaluated; the bound is the same on any number.
     Raises InputError where the loss is not the objective, or a row type has no candidate.
     """
     refuse(instance)

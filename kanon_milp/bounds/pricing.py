@@ -1,12 +1,13 @@
-"""The cheapest group of a candidate under multipliers of row types and of rank-1 rows: exact, depth first, compiled.
+"""The cheapest group of a candidate under multipliers of row types and of rank-1 cuts: exact, depth first, compiled.
 
 For one candidate: φ = σ + min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : κ ≤ Σ a_i, 0 ≤ a_i ≤ n_i, a whole } over the row
-types i that it covers, with reduced costs r_i = w - λ_i and ν ≥ 0 (`kanon_milp.bounds.rank_one`). Without the second
-sum this is the closed form of `kanon_milp.bounds.closed_form`, a lower bound, since no term of that sum is negative.
+types i that it covers, with reduced costs r_i = w - λ_i and ν ≥ 0 (`kanon_milp.bounds.rank_one_cuts`). Without the
+second sum this is the closed form of `kanon_milp.bounds.closed_form`, a lower bound, since no term of that sum is
+negative.
 
 The search: single rows in rising order of r; a group grows by one row after another, always by a later one. What a
 partial group can still become costs at least what it costs now plus the next rows in order, as many as it needs to
-reach κ, and all further ones with r < 0: its own terms of rank-1 rows never fall when rows are added. Copies of a row
+reach κ, and all further ones with r < 0: its own terms of rank-1 cuts never fall when rows are added. Copies of a row
 type are alike, so a later copy is taken only after the earlier ones. Rows that are too dear for any group below the
 value of interest are left out from the beginning.
 
@@ -42,7 +43,7 @@ def _take(
     filled: Ints,
     zero: Scalar,
 ) -> Scalar:
-    """Add one row of type i to the sums of its rank-1 rows; what that costs."""
+    """Add one row of type i to the sums of its rank-1 cuts; what that costs."""
     more = zero
     for e in range(begins[i], begins[i + 1]):
         r = row_of[e]
@@ -56,7 +57,7 @@ def _take(
 
 @compiled
 def _give_back(i: int, begins: Ints, row_of: Codes, weight_of: Ints, filled: Ints) -> None:
-    """Take one row of type i out of the sums of its rank-1 rows."""
+    """Take one row of type i out of the sums of its rank-1 cuts."""
     for e in range(begins[i], begins[i + 1]):
         filled[row_of[e]] -= weight_of[e]
 
@@ -237,7 +238,7 @@ def cheapest_groups(
 ) -> tuple[Ints, Ints, Ints]:
     """The cheapest group of each chosen candidate, if it is below `below`.
 
-    begins, row_of, weight_of: rank-1 rows by row type (`RankOneRows.by_type`). most_nodes: of the search of one
+    begins, row_of, weight_of: rank-1 cuts by row type (`RankOneCuts.by_type`). most_nodes: of the search of one
     candidate. phi (chosen,): the value of the group; `below` where there is none cheaper; the closed form where the
     search gave up, and `complete` is then False.
     Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.

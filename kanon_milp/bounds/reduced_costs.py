@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_subproblems
+from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.pricing import possible_pairs
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
@@ -21,7 +21,7 @@ from kanon_milp.problem.problem import Problem
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-SEARCHED = 500_000  # pairs up to which groups with rank-1 rows are searched pair by pair; else candidates are judged
+SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; else candidates are judged
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
 STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are judged without one
 
@@ -30,7 +30,7 @@ STEPS = 400_000_000  # of all these searches, some seconds; pairs that come late
 class ReducedCosts(Reduction[Dropped]):
     """Drop candidates and pairs whose reduced cost is too high for anything better than a table at hand.
 
-    dual: multipliers λ for the row types of the instance that it is applied to, and μ ≥ 0 on counting rows, in whole
+    dual: multipliers λ for the row types of the instance that it is applied to, and μ ≥ 0 on packing cuts, in whole
     numbers (`bounds.round_dual`; any are valid). incumbent: loss U of a table, in units of `Levels.unit`.
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none. Solutions that
@@ -48,7 +48,7 @@ class ReducedCosts(Reduction[Dropped]):
     with only the sizes κ_g, hence for all requirements. A candidate whose pairs that are left cover fewer than κ_g rows
     is in no such solution either.
 
-    With rank-1 rows, L + max(0, φ) is replaced by L - min(0, φ) + v for the value v of a group, their terms included:
+    With rank-1 cuts, L + max(0, φ) is replaced by L - min(0, φ) + v for the value v of a group, their terms included:
     a pair stays if its candidate has a group with v ≤ U - 1 - L + min(0, φ) that holds such a row, which a depth-first
     search finds out.
 
@@ -111,7 +111,7 @@ class ReducedCosts(Reduction[Dropped]):
         pairs = possible_pairs(
             candidates.indptr, candidates.members, candidates.cost * dual.denominator, instance.least,
             instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64),
-            CountingRows.of(instance, dual.sets).surcharge(dual.charges, candidates.count),
+            PackingCuts.of(instance, dual.sets).surcharge(dual.charges, candidates.count),
             *dual.rank_one.by_type(instance.types.count), dual.rank_one.denominators,
             np.ascontiguousarray(dual.cuts, dtype=np.int64), below, NODES, STEPS,
         )  # fmt: skip

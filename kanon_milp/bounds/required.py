@@ -3,8 +3,8 @@
     L(λ, θ) = Σ_i n_i λ_i + Σ_g min(0, φ_g),    φ_g = max over views v of min { Σ (w_g - λ_i) x_i : x meets view v }
 
 over the (quasi-identifier, sensitive) row types i that candidate g covers, groups of whole rows and any size from κ_g
-on. A view (`kanon_milp.bounds.demands`) is necessary for every group, so no φ_g is above the least reduced cost of a
-group that satisfies all requirements, and L is a lower bound on the loss of every table, for any λ and θ ≥ 0: add
+on. A view (`kanon_milp.bounds.relaxations`) is necessary for every group, so no φ_g is above the least reduced cost of
+a group that satisfies all requirements, and L is a lower bound on the loss of every table, for any λ and θ ≥ 0: add
 Σ λ_i (n_i - Σ_g x_ig) = 0 to the loss; what is left falls apart into one group for each candidate, closed (0) or open.
 
 Where one view says all that is asked (p-sensitivity, limits of shares, the equal distance between up to three values,
@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.composition import Room, Shape, make_room
-from kanon_milp.bounds.demands import View, views_of
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
 from kanon_milp.bounds.lagrangian import refuse
+from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.sizes import cheapest_groups, take_groups
 from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
 from kanon_milp.errors import InputError
@@ -73,12 +73,12 @@ class _Cells:
     begin: Ints
 
     @classmethod
-    def of(cls, instance: Instance, view: View) -> _Cells:
+    def of(cls, instance: Instance, relaxation: Relaxation) -> _Cells:
         """The cells of a view's attribute."""
         candidates = instance.candidates
-        code, values = instance.sensitive_codes((view.attribute,))
+        code, values = instance.sensitive_codes((relaxation.attribute,))
         place = np.empty(len(values), np.int64)
-        place[view.ranks] = np.arange(len(values))
+        place[relaxation.ranks] = np.arange(len(values))
         rank = place[code]
         key, members = np.unique(
             candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
@@ -101,16 +101,16 @@ class RequiredEvaluator(Evaluator):
 
     def __init__(self, instance: Instance, start: Floats | None = None) -> None:
         super().__init__(instance)
-        self.views = views_of(instance)
-        if not self.views:
+        self.relaxations = relaxations_of(instance)
+        if not self.relaxations:
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
         count, widest = instance.candidates.count, int(np.diff(instance.candidates.indptr).max(initial=0))
-        self.cells = [_Cells.of(instance, view) for view in self.views]
-        self.shapes: list[Shape[np.float64]] = [view.floats() for view in self.views]
+        self.cells = [_Cells.of(instance, relaxation) for relaxation in self.relaxations]
+        self.shapes: list[Shape[np.float64]] = [relaxation.floats() for relaxation in self.relaxations]
         self.rooms: list[Room[np.float64]] = [make_room(widest, shape) for shape in self.shapes]
-        self.sizes, self.groups = ([instance.least.copy() for _ in self.views] for _ in range(2))
-        self.phis, self.excesses = np.empty((len(self.views), count)), np.zeros((len(self.views), count))
-        self.charged = [v for v, view in enumerate(self.views) if view.closeness is not None]
+        self.sizes, self.groups = ([instance.least.copy() for _ in self.relaxations] for _ in range(2))
+        self.phis, self.excesses = np.empty((len(self.relaxations), count)), np.zeros((len(self.relaxations), count))
+        self.charged = [v for v, relaxation in enumerate(self.relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.rows, np.zeros(len(self.charged) * count)])
         self.first = start
 
@@ -134,7 +134,7 @@ class RequiredEvaluator(Evaluator):
         """L; leaves φ in `phi`, Σ_g x in `taken`, and how far the groups are from what is charged."""
         multipliers = np.ascontiguousarray(point[: len(self.rows)])
         covers = [cells.covers(self.instance, multipliers) for cells in self.cells]
-        for v in range(len(self.views)):
+        for v in range(len(self.relaxations)):
             self.solve(v, covers[v], multipliers, self.thetas(point, v), self.phis[v], everything)
         which = self.phis.argmax(axis=0)
         self.phi = self.phis.max(axis=0)
@@ -230,10 +230,10 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
     the range of int64.
     """
     candidates = instance.candidates
-    views = views_of(instance)
+    relaxations = relaxations_of(instance)
     most = int(candidates.cost.max(initial=0)) * denominator + max(map(abs, multipliers.tolist()), default=0)
     theta = max(charges.tolist(), default=0)
-    edges = max(sum(math.ceil(node.weight) for node in view.nodes) for view in views)
+    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
     largest = 2 * (most + theta * (edges + 2)) * instance.types.n
     bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
     if bits < COARSEST_BITS:
@@ -241,10 +241,10 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
     counts, widest = instance.types.counts, int(np.diff(candidates.indptr).max(initial=0))
     found = np.full(candidates.count, -NEVER, np.int64)
     phi, begin = np.empty(candidates.count, np.int64), 0
-    for view in views:
-        cells, shape = _Cells.of(instance, view), view.integers(1 << bits)
+    for relaxation in relaxations:
+        cells, shape = _Cells.of(instance, relaxation), relaxation.integers(1 << bits)
         thetas = np.zeros(candidates.count, np.int64)
-        if view.closeness is not None:
+        if relaxation.closeness is not None:
             thetas = charges[begin : begin + candidates.count]
             begin += candidates.count
         cheapest_groups(

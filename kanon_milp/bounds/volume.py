@@ -1,4 +1,4 @@
-"""The volume algorithm (Barahona, Anbil 2000), in floating point, over the multipliers of row types and counting rows.
+"""The volume algorithm (Barahona, Anbil 2000), in floating point, over the multipliers of row types and packing cuts.
 
 Deterministic for a given number of passes: only limits of time look at the clock.
 """
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import sorted_covers, subproblems
-from kanon_milp.bounds.counting import NO_SETS, CountingRows, RowSets, violated_sets
 from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, RowSets, violated_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress, Progress
 from kanon_milp.system.jit import compiled
@@ -38,7 +38,7 @@ STALLED = 2e-6  # relative rise in a round that is not worth it
 SORT_EVERY = 50  # passes between two sortings of the covers by multiplier
 NEAR = 0.05  # units; what rounding the multipliers may cost
 FIRST_TARGET = 1.05  # times the bound, where no target is given
-ADDED = 300  # counting rows at most in a round
+ADDED = 300  # packing cuts at most in a round
 PARTS = 4  # that the candidates are divided into, for any number of threads: so they do not change a sum
 DIVIDED = 200_000  # pairs from which on they are
 
@@ -78,7 +78,7 @@ FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
 class Evaluator:
     """L(λ, μ) over one instance; keeps the covers sorted so that selections are cheap.
 
-    A point is one array: λ of the row types, then μ of the counting rows.
+    A point is one array: λ of the row types, then μ of the packing cuts.
     """
 
     def __init__(self, instance: Instance, threads: int = 1) -> None:
@@ -105,8 +105,8 @@ class Evaluator:
         return _cheapest_costs(self.instance)
 
     def count_rows(self, sets: RowSets) -> None:
-        """Take these counting rows instead of those before."""
-        self.sets, self.counting = sets, CountingRows.of(self.instance, sets)
+        """Take these packing cuts instead of those before."""
+        self.sets, self.counting = sets, PackingCuts.of(self.instance, sets)
         self.right = np.concatenate([self.rows, -self.counting.limits.astype(np.float64)])
 
     def sort(self, point: Floats) -> None:
@@ -119,7 +119,7 @@ class Evaluator:
         return self.closed_forms(point, everything) + dot(self.right, point)
 
     def closed_forms(self, point: Floats, everything: bool) -> float:
-        """Σ min(0, φ) without rank-1 rows; leaves the rest as `__call__` does."""
+        """Σ min(0, φ) without rank-1 cuts; leaves the rest as `__call__` does."""
         types = len(self.rows)
         _spread(self.counting.indptr, self.counting.nested, point[types : types + self.sets.count], self.surcharge)
         rise = np.float64((point[:types] - self.order).max(initial=0.0))
@@ -175,7 +175,7 @@ class Ascent:
         self.goal = first if limits.target is None else limits.target
 
     def climb(self, *, counting: bool) -> None:
-        """Until it no longer rises. counting: add counting rows on the way, while the steps are long enough to make
+        """Until it no longer rises. counting: add packing cuts on the way, while the steps are long enough to make
         use of them."""
         before = self.value
         while not self.limits.reached(self.value, self.passes) and self.value <= self.ceiling:
@@ -185,7 +185,7 @@ class Ascent:
                 self.pace, self.weight = ACCURATE, ACCURATE.weight
             if not self.make_pass():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
-                # tables not always an optimal one; new counting rows do not always violate it
+                # tables not always an optimal one; new packing cuts do not always violate it
                 fresh = counting and self.add_rows() > 0
                 if not (fresh and self.make_pass()) and not self._begin_again():
                     break
@@ -237,7 +237,7 @@ class Ascent:
         return True
 
     def add_rows(self) -> int:
-        """Add counting rows that the average violates, and drop those that do nothing; how many are new."""
+        """Add packing cuts that the average violates, and drop those that do nothing; how many are new."""
         at, types = self.at, len(self.at.rows)
         active = (self.best[types:] > 0) | (self.average[types:] > 0)
         kept = at.sets.subset(active)

@@ -58,7 +58,7 @@ def group_sizes(instance: Instance, assignment: Assignment) -> Ints:
     return size.astype(np.int64)
 
 
-def close_groups(instance: Instance, assignment: Assignment) -> Assignment:
+def tighten_groups(instance: Instance, assignment: Assignment) -> Assignment:
     """Release each group by the cheapest candidate that covers all of its rows; the loss only falls.
 
     Rows that agree in a suppressed column need not lose it. That the candidate is one of the reduced instance loses

@@ -14,7 +14,7 @@ from kanon_milp.heuristics.annealing import Draw
 from kanon_milp.heuristics.annealing_chains import anneal_chains
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.grouping import close_groups
+from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.state import Board, cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
@@ -108,7 +108,7 @@ class Search:
         found = board.assignment()
         if found is None:
             return
-        found = close_groups(self.instance, found)
+        found = tighten_groups(self.instance, found)
         if self.incumbent is None or found.cost < self.incumbent.cost:
             self.incumbent = found
             if self._on_better is not None:

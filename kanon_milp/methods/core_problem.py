@@ -13,10 +13,10 @@ import numpy as np
 
 from kanon_milp.bounds import round_dual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.heuristics.grouping import close_groups
+from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.methods.direct import assignment_of, start_of, whole_assignment
-from kanon_milp.methods.session import Run
-from kanon_milp.methods.tracker import Ledger
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.presolve.resources import too_long
@@ -46,15 +46,15 @@ class _Call(threading.Event):
 
 
 @dataclass(eq=False)
-class Remainder:
+class CoreProblem:
     """The models of what a better table could use, until nothing better is left, or the time is over.
 
     backed_by: who stands behind the last answer.
     """
 
-    run: Run
+    session: Session
     dual: DualPoint
-    ledger: Ledger
+    tracker: Tracker
     stop: threading.Event
     ends: float
     backed_by: tuple[Backing, ...] = ()
@@ -66,77 +66,77 @@ class Remainder:
         """
         size, reason, message = (0, 0), None, ""
         while True:
-            before = self.ledger.best
+            before = self.tracker.best
             if time.perf_counter() >= self.ends:
                 return size, reason, message
             step = self._fixed(None if before is None else before.cost)
-            rest = self.run.prepared.instance if step is None else step.instance
+            rest = self.session.prepared.instance if step is None else step.instance
             if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:
                 return size, reason, message
             size, answer = self._solve(rest, step)
             if answer is None:
                 return size, reason, message
             reason, message, self.backed_by = answer.stop_reason, answer.message, answer.backed_by
-            best = self.ledger.best
+            best = self.tracker.best
             if reason is not StopReason.INTERRUPTED or self.stop.is_set():
                 return size, reason, message
-            if best is before or best is None or best.cost <= self.ledger.bound:
+            if best is before or best is None or best.cost <= self.tracker.bound:
                 return size, None, message
 
     def _fixed(self, incumbent: int | None) -> Dropped | None:
         """What is left for tables no dearer than the incumbent: it is among them, so there is a complete start."""
         if incumbent is None:
             return None
-        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.run.prepared.instance)
+        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.session.prepared.instance)
 
     def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
-        run, ledger, limit = self.run, self.ledger, Limit(self.ends, self.stop)
+        session, tracker, limit = self.session, self.tracker, Limit(self.ends, self.stop)
         if too_long(rest, limit.seconds):
             return (0, 0), None
         try:
-            with run.clock.step("build"):
-                model = limit.call(run.formulation.build, rest)
-            with run.clock.step("handover"):
+            with session.clock.step("build"):
+                model = limit.call(session.formulation.build, rest)
+            with session.clock.step("handover"):
                 compiled = whole_assignment(rest, limit.call(compile_model, model), model)
         except Over:
             return (0, 0), None
         size = (compiled.linear.variables, compiled.linear.constraints)
-        grid = Grid(size=precision_size(run.adapter, compiled.linear))
+        grid = Grid(size=precision_size(session.adapter, compiled.linear))
         left = self.ends - time.perf_counter()
         if left <= 0:
             return size, None
-        limited = replace(run.options, time_limit=None if math.isinf(left) else left, absolute_gap=WHOLE_GAP)
+        limited = replace(session.options, time_limit=None if math.isinf(left) else left, absolute_gap=WHOLE_GAP)
         start = None
-        if ledger.best is not None and step is not None:
-            candidate = np.searchsorted(step.origin, ledger.best.candidate)
-            start = start_of(rest, model, compiled, replace(ledger.best, candidate=candidate))
+        if tracker.best is not None and step is not None:
+            candidate = np.searchsorted(step.origin, tracker.best.candidate)
+            start = start_of(rest, model, compiled, replace(tracker.best, candidate=candidate))
         call = _Call(self.stop)
-        seen: list[int] = [] if ledger.best is None else [ledger.best.cost]
+        seen: list[int] = [] if tracker.best is None else [tracker.best.cost]
 
         def watch(point: Progress) -> None:
-            ledger.show(replace(point, bound=_rounded(grid.safe(point.bound))))
+            tracker.show(replace(point, bound=_rounded(grid.safe(point.bound))))
             if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
                 seen.append(round(point.incumbent))
                 if self._left(seen[-1]) <= WORTH * rest.candidates.pairs:
                     call.set()
 
-        with run.clock.step("solve"):
+        with session.clock.step("solve"):
             answer = solve_checked(
-                run.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
+                session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
             )
-        incumbent = None if ledger.best is None else ledger.best.cost
+        incumbent = None if tracker.best is None else tracker.best.cost
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
-            ledger.better(close_groups(run.prepared.instance, restore([] if step is None else [step], found)))
+            tracker.better(tighten_groups(session.prepared.instance, restore([] if step is None else [step], found)))
         bound = grid.safe(answer.bound)
         if bound is not None:
             # what costs as much as the incumbent may be missing from the rest
-            ledger.higher(int(bound) if incumbent is None else min(int(bound), incumbent), answer.backed_by)
+            tracker.higher(int(bound) if incumbent is None else min(int(bound), incumbent), answer.backed_by)
         return size, answer
 
     def _left(self, incumbent: int) -> int:
         """Pairs that would be left."""
-        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.run.prepared.instance)
+        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.session.prepared.instance)
         return int(pairs.sum())
 
 

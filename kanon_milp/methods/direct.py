@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Verdict, judge, objective_of, scale_of
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Found, Run
+from kanon_milp.methods.session import Found, Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.presolve.instance import Instance
@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 TOO_LATE = "it ended before the solver could start"
 
 
-def solve_whole(
-    run: Run,
+def solve_direct(
+    session: Session,
     model: pyo.ConcreteModel,
     on_progress: OnProgress | None,
     *,
@@ -48,22 +48,22 @@ def solve_whole(
     own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known: a
     bound on the loss that is already proven. dual: multipliers that prove a part of it.
     """
-    instance, clock = run.prepared.instance, run.clock
+    instance, clock = session.prepared.instance, session.clock
     try:
         with clock.step("handover"):
-            compiled = run.limit.call(compile_model, model)
+            compiled = session.limit.call(compile_model, model)
             compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
     except Over:
-        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
+        return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     check_numbers(compiled.linear)
-    compiled, scale = scale_of(instance, model, compiled, run.adapter, own=own)
+    compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
     linear = compiled.linear
     size = (linear.variables, linear.constraints)
 
-    start = first_table(run, model, compiled) if own else None
-    if run.limit.over:
-        return run.end_without(run.limit.reason, TOO_LATE, own=own, bound=known, size=size, dual=dual)
-    options = replace(run.options, time_limit=run.limit.seconds)
+    start = first_table(session, model, compiled) if own else None
+    if session.limit.over:
+        return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, size=size, dual=dual)
+    options = replace(session.options, time_limit=session.limit.seconds)
 
     def forward(point: Progress) -> None:
         if on_progress is not None:
@@ -71,7 +71,7 @@ def solve_whole(
 
     with clock.step("solve"):
         answer = solve_checked(
-            run.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=run.interrupt
+            session.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=session.interrupt
         )
     bound = Bound(scale.proven(answer.bound), answer.backed_by)
     if known.value is not None:
@@ -81,39 +81,39 @@ def solve_whole(
     if answer.x is not None:
         with clock.step("assign"):
             assignment = assignment_of(instance, model, compiled, answer.x, own=own)
-        released = run.release(assignment)
+        released = session.release(assignment)
         table = Found(
-            released, objective_of(run.prepared.problem, model, compiled, answer, released.report, scale, own=own)
+            released, objective_of(session.prepared.problem, model, compiled, answer, released.report, scale, own=own)
         )
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better
-    ours = run.constructed(better_than=None if table is None else rival) if own else None
+    ours = session.constructed(better_than=None if table is None else rival) if own else None
     if ours is not None:
         table = ours
     elif answer.x is not None and not own:
         compiled.load(answer.x)
     if table is None:
-        verdict = _without_point(answer, bound, known, run)
+        verdict = _without_point(answer, bound, known, session)
         if verdict.proof == "infeasible" and explain is not None:
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):
                 verdict = replace(verdict, message=explain())
-        return run.end(verdict, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+        return session.end(verdict, size=size, trajectory=trajectory, version=answer.version, dual=dual)
     stopped, message = answer.stop_reason, answer.message
     if stopped is StopReason.INFEASIBLE:
-        stopped, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
+        stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     verdict = judge(stopped, message, table.released.report, table.objective, bound, scale)
-    return run.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+    return session.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
 
 
-def first_table(run: Run, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
+def first_table(session: Session, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
     """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
-    problem, instance = run.prepared.problem, run.prepared.instance
+    problem, instance = session.prepared.problem, session.prepared.instance
     if problem.network or problem.objective != "loss" or side_constraints(problem):
         return None
-    if Capability.PARTIAL_START not in run.adapter.capabilities or run.first is None:
+    if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
         return None
-    return start_of(instance, model, compiled, run.first)
+    return start_of(instance, model, compiled, session.first)
 
 
 def start_of(
@@ -166,10 +166,10 @@ def assignment_of(
     return assignment
 
 
-def _without_point(answer: SolverResult, bound: Bound, known: Bound, run: Run) -> Verdict:
+def _without_point(answer: SolverResult, bound: Bound, known: Bound, session: Session) -> Verdict:
     """What is left of an answer without a point."""
     if answer.stop_reason is StopReason.INFEASIBLE:
-        message = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+        message = explain_infeasible(session.prepared.problem, session.prepared.before.levels.count)
         return Verdict("infeasible", "infeasible", Bound(None, answer.backed_by), message)
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
         return Verdict(answer.stop_reason.value, "none" if bound.value is None else "bound", bound, answer.message)

@@ -18,14 +18,14 @@ from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.grouping import close_groups
+from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
-from kanon_milp.methods.core_problem import MODEL_PAIRS, Remainder
+from kanon_milp.methods.core_problem import MODEL_PAIRS, CoreProblem
 from kanon_milp.methods.outcome import Bound, Scale, Verdict, judge
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Found, Run
-from kanon_milp.methods.tracker import Ledger
+from kanon_milp.methods.session import Found, Session
+from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.solvers import OnProgress, StopReason
 from kanon_milp.solvers.proof import Grid
@@ -37,20 +37,20 @@ DEFAULT_SECONDS = 600.0  # where neither a time limit nor an iteration limit is 
 BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
 COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
 SEARCH_SHARE = 0.2  # of the time before it does, at most, for each of two searches
-MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank-1 rows
-RELAX_SHARE = 0.5  # of the time for rank-1 rows, before that, at most
-CUT_SHARE = 0.2  # of the time after the bound, for rank-1 rows on tables that are searched to the end
+MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank-1 cuts
+RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
+CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
 CUT_PASSES = 6_000  # passes of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # what is left after fixing goes to the solver at once up to this size
-RAISE_SHARE = 0.35  # of the time after the search, for rank-1 rows at most
-COUNTED_ROUNDS = 10  # of rank-1 rows, where work is counted instead of time
+RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
+COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 AGAIN = 1_000_000  # between the seeds of the two searches
 PATIENCE = 2  # turns of such a search that find nothing
 
 
-def close_in(
-    run: Run,
+def solve_hybrid(
+    session: Session,
     *,
     iterations: int | None = None,
     dask: str | None = None,
@@ -61,71 +61,71 @@ def close_in(
     iterations: neighbourhoods of the search; with it no clock plays a part but a time limit that is given as well.
     dask: a Dask scheduler whose workers search; else processes of this machine, as many as there are threads.
     """
-    instance, clock, options = run.prepared.instance, run.clock, run.options
+    instance, clock, options = session.prepared.instance, session.clock, session.options
     limit = options.time_limit if options.time_limit is not None else math.inf if iterations else DEFAULT_SECONDS
-    ends, stop = clock.began + limit, run.interrupt or threading.Event()
-    ledger = Ledger(instance.levels.unit, clock.began, on_progress)
+    ends, stop = clock.began + limit, session.interrupt or threading.Event()
+    tracker = Tracker(instance.levels.unit, clock.began, on_progress)
     with open_pool(options.threads, dask) as pool:
-        first = run.first
+        first = session.first
         with clock.step("search"):
-            ledger.better(None if first is None else close_groups(instance, first))
+            tracker.better(None if first is None else tighten_groups(instance, first))
         with clock.step("bound"):
             began = time.perf_counter()
             left = max(0.0, ends - began)
             dual = lagrangian(
                 instance,
-                target=None if ledger.best is None else float(ledger.best.cost),
+                target=None if tracker.best is None else float(tracker.best.cost),
                 seconds=None if math.isinf(left) else min(BOUND_SHARE * left, BOUND_SECONDS),
                 iterations=COUNTED_EVALUATIONS if iterations else None,
-                on_progress=ledger.show,
+                on_progress=tracker.show,
                 interrupt=stop,
                 threads=options.threads,
             )
             pass_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
-            ledger.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
-        closing = _Closing(run, dual, ledger, pool, stop, ends, iterations, pass_seconds)
+            tracker.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
+        hybrid = _Hybrid(session, dual, tracker, pool, stop, ends, iterations, pass_seconds)
         with clock.step("search"):
-            closing.search()
-        if closing.worth_raising():
+            hybrid.search()
+        if hybrid.worth_raising():
             with clock.step("bound"):
-                closing.raise_bound()
+                hybrid.raise_bound()
             with clock.step("search"):
-                closing.search_again()
-        size, reason, message = (0, 0), closing.why(), ""
-        rest = Remainder(run, closing.dual, ledger, stop, ends)
+                hybrid.search_again()
+        size, reason, message = (0, 0), hybrid.why(), ""
+        rest = CoreProblem(session, hybrid.dual, tracker, stop, ends)
         if reason is not StopReason.OPTIMAL and not stop.is_set():
             size, stopped, message = rest.solve()
-            reason = stopped or closing.why()
-        dual, lost = closing.dual, pool.losses()
+            reason = stopped or hybrid.why()
+        dual, lost = hybrid.dual, pool.losses()
     message = "; ".join(each for each in (message, lost) if each)
     scale = Scale(1, instance.levels.unit, Grid())
-    bound = Bound(ledger.bound * instance.levels.unit, ledger.backed_by)
-    trajectory = tuple(ledger.trajectory)
+    bound = Bound(tracker.bound * instance.levels.unit, tracker.backed_by)
+    trajectory = tuple(tracker.trajectory)
     found = None
-    if ledger.best is not None:
-        released = run.release(ledger.best)
+    if tracker.best is not None:
+        released = session.release(tracker.best)
         found = Found(released, released.report.cost)
     if reason is StopReason.INFEASIBLE:
-        found = found or run.constructed()
+        found = found or session.constructed()
         if found is None:
-            why = explain_infeasible(run.prepared.problem, run.prepared.before.levels.count)
+            why = explain_infeasible(session.prepared.problem, session.prepared.before.levels.count)
             verdict = Verdict("infeasible", "infeasible", Bound(None, rest.backed_by), why)
-            return run.end(verdict, size=size, trajectory=trajectory)
-        reason, message = StopReason.ERROR, f"{run.adapter.name} says infeasible, which this table refutes"
+            return session.end(verdict, size=size, trajectory=trajectory)
+        reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     if found is None:
         verdict = Verdict(reason.value, "bound", bound, message or "the search has found no table")
     else:
         verdict = judge(reason, message, found.released.report, found.objective, bound, scale)
-    return run.end(verdict, found, size=size, trajectory=trajectory, dual=dual)
+    return session.end(verdict, found, size=size, trajectory=trajectory, dual=dual)
 
 
 @dataclass(eq=False)
-class _Closing:
+class _Hybrid:
     """The phases after the bound, and why the last one ended. pass_seconds: what a pass of the bound has taken."""
 
-    run: Run
+    session: Session
     dual: DualPoint
-    ledger: Ledger
+    tracker: Tracker
     pool: Pool
     stop: threading.Event
     ends: float
@@ -135,12 +135,12 @@ class _Closing:
     @property
     def enough(self) -> int:
         """The largest loss at which it may stop: the bound, or what lies within the gap that was asked for."""
-        return max(self.ledger.bound, math.floor(self.ledger.bound / (1 - self.run.options.gap)))
+        return max(self.tracker.bound, math.floor(self.tracker.bound / (1 - self.session.options.gap)))
 
     def why(self) -> StopReason:
         """Why it would end now."""
-        if self.ledger.best is not None and self.ledger.best.cost <= self.enough:
-            return StopReason.OPTIMAL if self.ledger.best.cost <= self.ledger.bound else StopReason.GAP_LIMIT
+        if self.tracker.best is not None and self.tracker.best.cost <= self.enough:
+            return StopReason.OPTIMAL if self.tracker.best.cost <= self.tracker.bound else StopReason.GAP_LIMIT
         if self.stop.is_set():
             return StopReason.INTERRUPTED
         # without an iteration limit nothing else ends a search for good
@@ -150,11 +150,11 @@ class _Closing:
     @property
     def fits(self) -> bool:
         """Whether what is left is likely to fit into one model."""
-        return self.run.prepared.instance.candidates.pairs <= MODEL_PAIRS
+        return self.session.prepared.instance.candidates.pairs <= MODEL_PAIRS
 
     def cuts(self, seconds: float) -> bool:
-        """Whether a table that does not fit has groups small enough for rank-1 rows, and so many seconds are enough."""
-        if float(np.median(self.run.prepared.instance.least)) > CUT_ROWS:
+        """Whether a table that does not fit has groups small enough for rank-1 cuts, and so many seconds are enough."""
+        if float(np.median(self.session.prepared.instance.least)) > CUT_ROWS:
             return False
         return self.iterations is not None or seconds >= CUT_PASSES * self.pass_seconds
 
@@ -165,13 +165,13 @@ class _Closing:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
         elif self.cuts(CUT_SHARE * effort.left):
             effort = effort.part((1 - CUT_SHARE) * effort.left)
-        seed, instance = self.run.options.seed, self.run.prepared.instance
-        search = Search(instance, self.dual, self.ledger.best, self.pool, effort, seed, self.ledger.better)
-        search.run(self.run.adapter, self.run.options)
+        seed, instance = self.session.options.seed, self.session.prepared.instance
+        search = Search(instance, self.dual, self.tracker.best, self.pool, effort, seed, self.tracker.better)
+        search.run(self.session.adapter, self.session.options)
 
     def search_again(self) -> None:
         """Once more: where what is left fits, with nothing but what a better table could use."""
-        instance, best = self.run.prepared.instance, self.ledger.best
+        instance, best = self.session.prepared.instance, self.tracker.best
         assert best is not None
         if self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
             return
@@ -179,14 +179,14 @@ class _Closing:
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
             _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
-        seed = self.run.options.seed + AGAIN
-        search = Search(instance, self.dual, best, self.pool, effort, seed, self.ledger.better, possible)
-        search.run(self.run.adapter, self.run.options)
+        seed = self.session.options.seed + AGAIN
+        search = Search(instance, self.dual, best, self.pool, effort, seed, self.tracker.better, possible)
+        search.run(self.session.adapter, self.session.options)
 
     def worth_raising(self) -> bool:
-        """Whether rank-1 rows are worth their time: what plain multipliers leave is more than a moment's work for the
+        """Whether rank-1 cuts are worth their time: what plain multipliers leave is more than a moment's work for the
         solver."""
-        instance, best = self.run.prepared.instance, self.ledger.best
+        instance, best = self.session.prepared.instance, self.tracker.best
         if best is None or self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED):
             return False
         left = self.ends - time.perf_counter()
@@ -196,25 +196,25 @@ class _Closing:
         return int(pairs.sum()) > EASY_PAIRS
 
     def raise_bound(self) -> None:
-        """Rounds of rank-1 rows: by the volume algorithm, then by a master problem where there are few row types."""
-        instance, best, now = self.run.prepared.instance, self.ledger.best, time.perf_counter()
+        """Rounds of rank-1 cuts: by the volume algorithm, then by a master problem where there are few row types."""
+        instance, best, now = self.session.prepared.instance, self.tracker.best, time.perf_counter()
         assert best is not None
         left = (RAISE_SHARE if self.fits else 1.0) * (self.ends - now)
         small = instance.types.count <= MASTER_TYPES
         limits = RoundLimits(
-            target=math.ceil(best.cost * (1 - self.run.options.gap)),
+            target=math.ceil(best.cost * (1 - self.session.options.gap)),
             ends=now + left,
             rounds=None if self.iterations is None else COUNTED_ROUNDS,
             interrupt=self.stop,
         )
         first = replace(limits, ends=now + RELAX_SHARE * left) if small else limits
-        self._take(relax_and_cut(instance, self.dual, first, self.run.options.threads, self.ledger.show))
-        if small and not limits.reached(self.ledger.bound, 0):
-            self._take(raise_bound(instance, self.dual, best, limits, self.ledger.show))
+        self._take(relax_and_cut(instance, self.dual, first, self.session.options.threads, self.tracker.show))
+        if small and not limits.reached(self.tracker.bound, 0):
+            self._take(raise_bound(instance, self.dual, best, limits, self.tracker.show))
 
     def _take(self, raised: DualPoint) -> None:
         """Go on with this point if it proves no less."""
-        proven = proven_bound(self.run.prepared.instance, round_dual(raised))
-        if proven >= self.ledger.bound:
+        proven = proven_bound(self.session.prepared.instance, round_dual(raised))
+        if proven >= self.tracker.bound:
             self.dual = raised
-            self.ledger.higher(proven, ("certificate",))
+            self.tracker.higher(proven, ("certificate",))

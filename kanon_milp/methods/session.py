@@ -53,7 +53,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Session:
     """One call of `solve`.
 
     method: whether one model is solved, or a search closes in on the bound. interrupt: set by whoever wants it to stop.

@@ -15,10 +15,10 @@ import pyomo.environ as pyo
 from kanon_milp import solvers
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
-from kanon_milp.methods.direct import TOO_LATE, solve_whole
+from kanon_milp.methods.direct import TOO_LATE, solve_direct
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Verdict
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import METHODS, MethodName, Run, limit_of
+from kanon_milp.methods.session import METHODS, MethodName, Session, limit_of
 from kanon_milp.presolve.conflict import find_conflict
 from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.presolve.preparation import Prepared, prepare_for
@@ -110,11 +110,11 @@ def solve(
         searches = _searches(method, prepared, chosen)
         _begin_log(options)
         if not searches:
-            return _solve(Run(prepared, chosen, adapter, options, clock, "milp", stop), on_progress)
-        from kanon_milp.methods.hybrid import close_in  # compiled code that small problems do not wait for
+            return _solve(Session(prepared, chosen, adapter, options, clock, "milp", stop), on_progress)
+        from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
 
-        run = Run(prepared, chosen, adapter, options, clock, "search", stop)
-        return close_in(run, iterations=iteration_limit, dask=dask, on_progress=on_progress)
+        session = Session(prepared, chosen, adapter, options, clock, "search", stop)
+        return solve_hybrid(session, iterations=iteration_limit, dask=dask, on_progress=on_progress)
 
 
 def _searches(method: str, prepared: Prepared, formulation: Formulation) -> bool:
@@ -142,49 +142,49 @@ def unsearchable(problem: Problem) -> str:
     return ""
 
 
-def _solve(run: Run, on_progress: OnProgress | None = None, *, explain: bool = True) -> Result:
+def _solve(session: Session, on_progress: OnProgress | None = None, *, explain: bool = True) -> Result:
     """Declare and solve one model, with what is known of its bound before."""
-    prepared, asked = run.prepared, run.options
-    formulation, instance = run.formulation, prepared.instance
-    tuned = formulation.tune(instance).get(run.adapter.name, {})
+    prepared, asked = session.prepared, session.options
+    formulation, instance = session.formulation, prepared.instance
+    tuned = formulation.tune(instance).get(session.adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
-    run = replace(run, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
+    session = replace(session, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
-        return _refuse(run, prepared.obstacle)
+        return _refuse(session, prepared.obstacle)
     if prepared.shortage is not None:
-        return run.end_without(prepared.shortage.reason, prepared.shortage.message)
-    known, dual = _known_bound(run, asked)
+        return session.end_without(prepared.shortage.reason, prepared.shortage.message)
+    known, dual = _known_bound(session, asked)
     if message := too_large(instance):
-        return run.end_without("error", message, bound=known, dual=dual)
-    if message := too_long(instance, run.limit.seconds):
-        return run.end_without("time_limit", message, bound=known, dual=dual)
+        return session.end_without("error", message, bound=known, dual=dual)
+    if message := too_long(instance, session.limit.seconds):
+        return session.end_without("time_limit", message, bound=known, dual=dual)
     try:
-        with run.clock.step("build"):
-            model = run.limit.call(formulation.build, instance)
+        with session.clock.step("build"):
+            model = session.limit.call(formulation.build, instance)
     except Over:
-        return run.end_without(run.limit.reason, TOO_LATE, bound=known, dual=dual)
-    why = None if not explain else lambda: _explain(run)
-    return solve_whole(run, model, on_progress, own=True, explain=why, known=known, dual=dual)
+        return session.end_without(session.limit.reason, TOO_LATE, bound=known, dual=dual)
+    why = None if not explain else lambda: _explain(session)
+    return solve_direct(session, model, on_progress, own=True, explain=why, known=known, dual=dual)
 
 
-def _refuse(run: Run, obstacle: str) -> Result:
+def _refuse(session: Session, obstacle: str) -> Result:
     """There is no solution, as the requirements say of themselves; unless a table that was verified refutes them."""
-    found = run.one_group()
+    found = session.one_group()
     if found is None:
-        return run.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), obstacle))
+        return session.end(Verdict("infeasible", "infeasible", Bound(None, ("own bound",)), obstacle))
     said = "what the requirements say of themselves leaves no solution, which this table refutes"
-    return run.end(Verdict("error", "none", UNKNOWN, said), found)
+    return session.end(Verdict("error", "none", UNKNOWN, said), found)
 
 
-def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
+def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
     """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
-    problem, instance, clock = run.prepared.problem, run.prepared.instance, run.clock
-    if run.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+    problem, instance, clock = session.prepared.problem, session.prepared.instance, session.clock
+    if session.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return UNKNOWN, None
-    if run.limit.over:
+    if session.limit.over:
         return UNKNOWN, None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
     from kanon_milp.bounds.required import improved
@@ -192,28 +192,31 @@ def _known_bound(run: Run, asked: SolverOptions) -> tuple[Bound, DualPoint | Non
     unit = instance.levels.unit
     with clock.step("bound"):
         seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-        dual = lagrangian(instance, seconds=seconds, interrupt=run.interrupt, threads=asked.threads)
+        dual = lagrangian(instance, seconds=seconds, interrupt=session.interrupt, threads=asked.threads)
         bound = proven_bound(instance, round_dual(dual))
         better = bound
         with suppress(Over):  # the proof of what it has found takes as long as it takes
-            part = run.limit.part(REQUIRED_SHARE * seconds)
-            better = part.call(improved, instance, bound, dual.multipliers, seconds, run.interrupt)
+            part = session.limit.part(REQUIRED_SHARE * seconds)
+            better = part.call(improved, instance, bound, dual.multipliers, seconds, session.interrupt)
         known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
     relaxed = network_relaxation(instance)
-    if relaxed is None or run.limit.over:
+    if relaxed is None or session.limit.over:
         return known, dual
     with clock.step("solve"):
-        share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, run.limit.left)
-        easier = _solve_another(run, relaxed, replace(asked, time_limit=share, log_file=None))
+        share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
+        easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
     return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
 
 
-def _solve_another(run: Run, problem: Problem, options: SolverOptions) -> Result:
+def _solve_another(session: Session, problem: Problem, options: SolverOptions) -> Result:
     """Solve a problem that tells something about that of the run, on the same solver."""
     clock = Clock()
-    limit = limit_of(clock, options, run.interrupt)
-    prepared = _prepared(problem, run.formulation, clock, merge=True, limit=limit)
-    return _solve(Run(prepared, run.formulation, run.adapter, options, clock, "milp", run.interrupt), explain=False)
+    limit = limit_of(clock, options, session.interrupt)
+    prepared = _prepared(problem, session.formulation, clock, merge=True, limit=limit)
+    return _solve(
+        Session(prepared, session.formulation, session.adapter, options, clock, "milp", session.interrupt),
+        explain=False,
+    )
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
@@ -267,8 +270,8 @@ def solve_model(
     # what was added may be to blame, so neither mask nor requirements are
     why = prepared.obstacle or EXTENDED_INFEASIBLE
     with ctrl_c_sets(interrupt) as stop:
-        run = Run(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
-        return solve_whole(run, model, on_progress, own=False, explain=lambda: why)
+        session = Session(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
+        return solve_direct(session, model, on_progress, own=False, explain=lambda: why)
 
 
 def _prepared(
@@ -366,20 +369,20 @@ def _adapter(solver: str | SolverAdapter) -> SolverAdapter:
     return adapter
 
 
-def _explain(run: Run) -> str:
+def _explain(session: Session) -> str:
     """Which of the things asked for are in conflict, or just that there is no solution."""
-    problem, limit = run.prepared.problem, run.limit.part(EXPLAIN_SECONDS)
+    problem, limit = session.prepared.problem, session.limit.part(EXPLAIN_SECONDS)
 
     def is_infeasible(smaller: Problem) -> bool | None:
         if limit.over:
             return None
         # any table will do: a gap that the first one meets
-        options = replace(run.options, time_limit=limit.left, gap=0.999, log_file=None)
+        options = replace(session.options, time_limit=limit.left, gap=0.999, log_file=None)
         try:
-            trial = _solve_another(run, smaller, options)
+            trial = _solve_another(session, smaller, options)
         except SolverError:  # what is proven already does not depend on this
             return None
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)
-    return explain_infeasible(problem, run.prepared.before.levels.count) if conflict is None else str(conflict)
+    return explain_infeasible(problem, session.prepared.before.levels.count) if conflict is None else str(conflict)

@@ -12,7 +12,7 @@ from kanon_milp.solvers.proof import Backing
 
 
 @dataclass
-class Ledger:
+class Tracker:
     """What is known so far, in units of the loss: the cheapest assignment and the proven bound; tells who wants to
     know."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.table import file_kind, read_frame
 
 DELIMITERS = (",", ";", "\t", "|")

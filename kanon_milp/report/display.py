@@ -24,7 +24,7 @@ from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
 STAGES = {
-    "compress": "counting row types",
+    "compress": "packing cut types",
     "candidates": "enumerating candidates",
     "reduce": "reducing",
     "bound": "bounding",

@@ -192,12 +192,12 @@ def _check(demand: _Demand, claim: Claim) -> CertificateReport:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)
     if any(count.rows[-1] >= types.height for count in claim.counts):
-        problems.append("a counting row names a row that the table does not have")
+        problems.append("a packing cut names a row that the table does not have")
     if any(count.multiplier < 0 for count in claim.counts):
-        problems.append("a counting row has a negative multiplier")
-    problems += sorted({f"a rank-1 row has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
+        problems.append("a packing cut has a negative multiplier")
+    problems += sorted({f"a rank-1 cut has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
     if any(cut.rows[-1] >= types.height for cut in claim.cuts):
-        problems.append("a rank-1 row names a row that the table does not have")
+        problems.append("a rank-1 cut names a row that the table does not have")
     vectors, columns = demand.vectors, demand.rules.columns
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:

@@ -20,7 +20,7 @@ from kanon_milp.verify.stated import EXACT, Stated, once, read_requirement
 
 FORMAT = "kanon-milp dual certificate"
 VERSIONS = (2, 3, 4)
-RANK_ONE = 3  # the version from which on there are rank-1 rows
+RANK_ONE = 3  # the version from which on there are rank-1 cuts
 ONCE = 4  # the version from which on a number stands once, as exact text
 ENTRIES = {
     "format",

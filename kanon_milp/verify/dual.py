@@ -5,12 +5,12 @@ that supply the sensitive values that a group needs. For any multipliers λ_i, o
 
     L(λ) = Σ n_i λ_i + Σ_g min(0, φ_g),   φ_g = min { Σ (w_g - λ_i) x_i : Σ x_i ≥ κ_g, 0 ≤ x_i ≤ n_i }
 
-is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (counting rows), and N_S the number of all their copies,
+is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (packing cuts), and N_S the number of all their copies,
 
     L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
 is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. With ν_R ≥ 0 for any whole weights
-p_R ≥ 0 on distinct rows and whole d_R ≥ 1 (rank-1 rows) so is
+p_R ≥ 0 on distinct rows and whole d_R ≥ 1 (rank-1 cuts) so is
 
     L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over whole x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
 
@@ -82,7 +82,7 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """A counting row. rows: int64, numbers of distinct rows, none twice; multiplier: μ_S times the denominator."""
+    """A packing cut. rows: int64, numbers of distinct rows, none twice; multiplier: μ_S times the denominator."""
 
     rows: Ints
     multiplier: int
@@ -140,14 +140,14 @@ def dual_value(
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
     supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be
-    below `ROOM`, as must d_R and p_R·n. Raises InputError for a counting row or a rank-1 row with a multiplier below 0,
+    below `ROOM`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a multiplier below 0,
     and for weights below 0 or d_R < 1.
     """
     if any(count.multiplier < 0 for count in counts):
-        raise InputError("a counting row has a negative multiplier")
+        raise InputError("a packing cut has a negative multiplier")
     for cut in cuts:
         if cut.problem is not None:
-            raise InputError(f"a rank-1 row has {cut.problem}")
+            raise InputError(f"a rank-1 cut has {cut.problem}")
     total = sum(n * each for n, each in zip(rows.tolist(), multipliers.tolist(), strict=True))
     for count in counts:
         total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))

@@ -1,6 +1,6 @@
-"""Rank-1 rows in the checker: what a group costs least when some whole numbers are rounded down.
+"""Rank-1 cuts in the checker: what a group costs least when some whole numbers are rounded down.
 
-A rank-1 row has whole weights p_i ≥ 0 on some distinct rows, a whole denominator d ≥ 1 and a multiplier ν ≥ 0. For a
+A rank-1 cut has whole weights p_i ≥ 0 on some distinct rows, a whole denominator d ≥ 1 and a multiplier ν ≥ 0. For a
 group of a_i rows of kind i it adds ν ⌊Σ p_i a_i / d⌋ to what the group costs; `kanon_milp.verify.dual` says why. The
 least cost of a group of at least κ rows is a knapsack problem with penalties, NP-hard in general. It is searched here
 row by row, in whole numbers.
@@ -174,7 +174,7 @@ class _Fill:
 
 
 class Penalties:
-    """All rank-1 rows of a certificate over a table whose distinct rows come by rising reduced cost."""
+    """All rank-1 cuts of a certificate over a table whose distinct rows come by rising reduced cost."""
 
     def __init__(self, cuts: Sequence[RankOne], copies: Ints) -> None:
         active = [cut for cut in cuts if cut.multiplier > 0]

@@ -1,4 +1,4 @@
-"""The bound of the set-partitioning formulation with rank-1 rows: relax and cut, and column generation over groups."""
+"""The bound of the set-partitioning formulation with rank-1 cuts: relax and cut, and column generation over groups."""
 
 from kanon_milp.bounds.columns.ascent import RoundLimits, raise_bound
 from kanon_milp.bounds.columns.relaxed import relax_and_cut

@@ -1,4 +1,4 @@
-"""Raising the bound by rank-1 rows: column generation over groups, rows for what is fractional, and again."""
+"""Raising the bound by rank-1 cuts: column generation over groups, rows for what is fractional, and again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from kanon_milp.bounds.columns.master import Limits, Master
 from kanon_milp.bounds.columns.program import GroupProgram
 from kanon_milp.bounds.columns.separation import separate
-from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
+from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress, Progress
 
-ADDED = 0.3  # rank-1 rows a round, for each row type
+ADDED = 0.3  # rank-1 cuts a round, for each row type
 FEWEST = 150
 INERTIA = 0.5  # of the average point that violated rows are looked for at
 LOOK_BACK = 6  # rounds
@@ -57,7 +57,7 @@ def tighten(
     constant: float = 0.0,
     on_value: Callable[[float], None] = _silent,
 ) -> Master:
-    """Rounds of column generation and rank-1 rows. groups: the first columns. constant: what is added to the value of
+    """Rounds of column generation and rank-1 cuts. groups: the first columns. constant: what is added to the value of
     the linear program for the bound."""
     master = Master(program, groups)
     inner = Limits(limits.ends, interrupt=limits.interrupt)
@@ -93,9 +93,9 @@ def raise_bound(
     limits: RoundLimits,
     on_progress: OnProgress | None = None,
 ) -> DualPoint:
-    """Rounds of column generation and rank-1 rows from the multipliers of `dual`.
+    """Rounds of column generation and rank-1 cuts from the multipliers of `dual`.
 
-    table: any table, if there is one; its groups are the first columns. Counting rows keep their multipliers. What
+    table: any table, if there is one; its groups are the first columns. Packing cuts keep their multipliers. What
     comes back proves no less than `dual` does. Deterministic for a number of rounds.
     """
     began = time.perf_counter()
@@ -104,8 +104,8 @@ def raise_bound(
         if on_progress is not None:
             on_progress(Progress(time.perf_counter() - began, None, value))
 
-    # what the held counting rows cost on the right side; the linear program knows nothing of it
-    right = float(CountingRows.of(instance, dual.sets).limits @ dual.charges) if dual.sets.count else 0.0
+    # what the held packing cuts cost on the right side; the linear program knows nothing of it
+    right = float(PackingCuts.of(instance, dual.sets).limits @ dual.charges) if dual.sets.count else 0.0
     groups = Groups.none() if table is None else Groups.of_assignment(table)
     master = tighten(GroupProgram.of(instance, dual), groups, limits, -right, show)
     better = replace(

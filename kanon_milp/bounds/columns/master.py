@@ -1,10 +1,10 @@
-"""The master problem: the linear program over the groups found so far, with rank-1 rows; columns and rows come and go.
+"""The master problem: the linear program over the groups found so far, with rank-1 cuts; columns and rows come and go.
 
 This is the program of `kanon_milp.bounds.columns.program` over these groups c alone:
 
     min Σ_c cost_c θ_c   subject to   Σ_c a_ic θ_c = n_i for all row types i,   Σ_c ⌊p_R·a_c / d_R⌋ θ_c ≤ ⌊p_R·n / d_R⌋
 
-Its multipliers are λ_i of the rows of row types and -ν_R of the rank-1 rows. Where no group is left that has a negative
+Its multipliers are λ_i of the rows of row types and -ν_R of the rank-1 cuts. Where no group is left that has a negative
 reduced cost at these, its value is L(λ, ν), what they prove (Dantzig, Wolfe 1960). Prices are taken between the best
 point so far and the newest (Wentges 1997): those of the master alone jump about.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.program import GroupProgram, Point, Pricing, coefficients
-from kanon_milp.bounds.rank_one import NO_ROWS, RankOneRows
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 
 Ints = NDArray[np.int64]
@@ -30,7 +30,7 @@ Flags = NDArray[np.bool_]
 
 NEGATIVE = -1e-7  # reduced cost of a group that is worth adding
 SMOOTH = 0.7  # share of the best point in the prices, at first
-PATIENCE = 3  # rounds after which a rank-1 row goes that has charged nothing in any of them
+PATIENCE = 3  # rounds after which a rank-1 cut goes that has charged nothing in any of them
 NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first
 REACH = 0.15  # how far multipliers may go from the best ones at a time, in multiples of the dearest candidate's cost
 FARTHEST = 100.0  # the same, beyond which it gives up: groups without these columns cannot place the rows
@@ -62,7 +62,7 @@ class Master:
         """
         self.program, self.pricing = program, Pricing(program)
         self.best = program.start
-        self.rows, self.idle = NO_ROWS, np.zeros(0, np.int64)
+        self.rows, self.idle = NO_CUTS, np.zeros(0, np.int64)
         self.groups = Groups.none()
         self.known: set[bytes] = set()
         self.highs: Any = cast(Any, highspy).Highs()
@@ -108,7 +108,7 @@ class Master:
         return count
 
     def _columns(self, groups: Groups) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-        """Matrix columns of groups: rows of row types, then rank-1 rows."""
+        """Matrix columns of groups: rows of row types, then rank-1 cuts."""
         row, column, times = coefficients(groups, self.rows, self.program.types)
         of_column = np.concatenate([groups.of_entry(), column])
         indices = np.concatenate([groups.types, row + self.program.types])
@@ -117,12 +117,12 @@ class Master:
         starts = np.searchsorted(of_column[order], np.arange(groups.count))
         return starts.astype(np.int32), indices[order].astype(np.int32), values[order]
 
-    def add_rows(self, rows: RankOneRows) -> None:
-        """Add rank-1 rows; they charge nothing at the best point."""
+    def add_rows(self, rows: RankOneCuts) -> None:
+        """Add rank-1 cuts; they charge nothing at the best point."""
         self._append_rows(rows)
         self.best = Point(self.best.multipliers, np.concatenate([self.best.charges, np.zeros(rows.count)]))
 
-    def _append_rows(self, rows: RankOneRows) -> None:
+    def _append_rows(self, rows: RankOneCuts) -> None:
         if not rows.count:
             return
         row, column, times = coefficients(self.groups, rows, self.program.types)
@@ -138,7 +138,7 @@ class Master:
         self.pricing.set_rows(self.rows)
 
     def purge_rows(self) -> int:
-        """Take out the rank-1 rows that neither the newest nor the best point charges; how many."""
+        """Take out the rank-1 cuts that neither the newest nor the best point charges; how many."""
         idle = (self.newest.charges < 1e-9) & (self.best.charges < 1e-9)
         self.idle = np.where(idle, self.idle + 1, 0)
         slack = self.idle >= PATIENCE

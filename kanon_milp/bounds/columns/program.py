@@ -4,12 +4,12 @@ Group c takes a_ic rows of row type i for candidate g, at least κ_g together an
 
     min Σ_c cost_c θ_c   subject to   Σ_c a_ic θ_c = n_i for all row types i,   Σ_c ⌊p_R·a_c / d_R⌋ θ_c ≤ ⌊p_R·n / d_R⌋
 
-Multipliers λ of the row types and ν ≥ 0 of the rank-1 rows R (`kanon_milp.bounds.rank_one`) prove
+Multipliers λ of the row types and ν ≥ 0 of the rank-1 cuts R (`kanon_milp.bounds.rank_one_cuts`) prove
 
     L(λ, ν) = Σ_i n_i λ_i - Σ_R ν_R ⌊p_R·n / d_R⌋ + Σ_g min(0, φ_g),
 
 where φ_g is the least reduced cost cost_c - Σ_i λ_i a_ic + Σ_R ν_R ⌊p_R·a_c / d_R⌋ of a group of g, or less where the
-search for it gave up: a table uses each candidate once at most. Counting rows keep their multipliers: these are in σ,
+search for it gave up: a table uses each candidate once at most. Packing cuts keep their multipliers: these are in σ,
 and what they cost on the right side is not in L here.
 """
 
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.counting import CountingRows
 from kanon_milp.bounds.dual import DualPoint
+from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.pricing import cheapest_groups
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.jit import compiled
@@ -37,7 +37,7 @@ NODES = 200_000  # of the search for one group
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Multipliers λ of the row types and ν of the rank-1 rows, float64."""
+    """Multipliers λ of the row types and ν of the rank-1 cuts, float64."""
 
     multipliers: Floats
     charges: Floats
@@ -55,7 +55,7 @@ class GroupProgram:
     """The linear program over all groups, and where its multipliers begin.
 
     indptr, members, cost, least: as in an instance, in float64. surcharge: σ, float64 (g,). counts: n, int64 (t,).
-    rank_one: the rank-1 rows that it begins with. start: the first multipliers, with those of these rows.
+    rank_one: the rank-1 cuts that it begins with. start: the first multipliers, with those of these rows.
     """
 
     indptr: Ints
@@ -64,14 +64,14 @@ class GroupProgram:
     least: Floats
     surcharge: Floats
     counts: Ints
-    rank_one: RankOneRows
+    rank_one: RankOneCuts
     start: Point
 
     @classmethod
     def of(cls, instance: Instance, dual: DualPoint) -> GroupProgram:
-        """From a point of the dual; counting rows are held as surcharges."""
+        """From a point of the dual; packing cuts are held as surcharges."""
         candidates = instance.candidates
-        surcharge = CountingRows.of(instance, dual.sets).surcharge(dual.charges, candidates.count)
+        surcharge = PackingCuts.of(instance, dual.sets).surcharge(dual.charges, candidates.count)
         return cls(
             candidates.indptr,
             candidates.members,
@@ -104,8 +104,8 @@ class Pricing:
         self.every = np.arange(len(program.cost))
         self.set_rows(program.rank_one)
 
-    def set_rows(self, rank_one: RankOneRows) -> None:
-        """Take these rank-1 rows instead of those before."""
+    def set_rows(self, rank_one: RankOneCuts) -> None:
+        """Take these rank-1 cuts instead of those before."""
         self.begins, self.row_of, self.weight_of = rank_one.by_type(self.program.types)
         self.denominators = rank_one.denominators
         self.limits = rank_one.limits(self.program.counts).astype(np.float64)
@@ -127,8 +127,8 @@ class Pricing:
         return value, Groups.of_rows(*found)
 
 
-def coefficients(groups: Groups, rows: RankOneRows, types: int) -> tuple[Ints, Ints, Ints]:
-    """The coefficients of groups in rank-1 rows that are not 0: (row, group, coefficient), ordered by group."""
+def coefficients(groups: Groups, rows: RankOneCuts, types: int) -> tuple[Ints, Ints, Ints]:
+    """The coefficients of groups in rank-1 cuts that are not 0: (row, group, coefficient), ordered by group."""
     return _coefficients(groups.indptr, groups.types, groups.copies, *rows.by_type(types), rows.denominators)
 
 

@@ -1,6 +1,6 @@
-"""Relax and cut: rank-1 rows for tables that are too large for one master problem.
+"""Relax and cut: rank-1 cuts for tables that are too large for one master problem.
 
-The multipliers ν of the rank-1 rows join those that the volume algorithm moves (`kanon_milp.bounds.volume`): a pass
+The multipliers ν of the rank-1 cuts join those that the volume algorithm moves (`kanon_milp.bounds.volume`): a pass
 costs three times as much as without them, since only the candidates with φ < 0 in closed form are searched. What the
 passes weigh into their averages are groups, nearly a point of the linear relaxation; the rows that it violates are the
 next ones (relax and cut, Lucena 2005). A master problem comes nearer to what the rows can prove, but not for tables of
@@ -23,7 +23,7 @@ from kanon_milp.bounds.columns.program import coefficients
 from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.pricing import cheapest_groups
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.volume import ROUND, SORT_EVERY, Ascent, Evaluator, Limits, Pace, count_open, dot
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
@@ -35,22 +35,22 @@ Flags = NDArray[np.bool_]
 
 # Values found on all of Adult, k = 5.
 PACE = Pace(0.02, 5, 0.8)
-STEEP = 3.0  # times more than those of row types do multipliers of rank-1 rows move in a pass
+STEEP = 3.0  # times more than those of row types do multipliers of rank-1 cuts move in a pass
 FIRST_PASSES, FIRST_WEIGHT, FIRST_STEP = 60, 0.1, 0.1  # before new rows, for averages near the best point
 STEP = 0.01  # first fraction of the way to the target
 LEAST_WEIGHT, LEAST_STEP = 0.005, 1e-5
 MOST_PASSES = 3000  # in a round
 SEPARATION = 500  # passes that finding rows takes as long as: a round ends that rises slower than all of it on average
 NODES = 3000  # of the search for one group
-ADDED = 0.6  # rank-1 rows a round, for each row type
+ADDED = 0.6  # rank-1 cuts a round, for each row type
 LEAST_SHARE, LEAST_KEPT = 1e-3, 1e-4  # of a group: for rows to be looked for, and to stay in the average
 ENTRIES = 5_000_000  # of new groups before they are merged into the average
 STALLED = 0.01  # share of the gap that a round must close to go on
 
 
 class CutEvaluator(Evaluator):
-    """L(λ, μ, ν) over one instance. A point is one array: λ of the row types, μ of the counting rows, then ν / STEEP of
-    the rank-1 rows. groups: those of the last point with φ < 0."""
+    """L(λ, μ, ν) over one instance. A point is one array: λ of the row types, μ of the packing cuts, then ν / STEEP of
+    the rank-1 cuts. groups: those of the last point with φ < 0."""
 
     def __init__(self, instance: Instance, dual: DualPoint, threads: int = 1) -> None:
         super().__init__(instance, threads)
@@ -65,8 +65,8 @@ class CutEvaluator(Evaluator):
         """The point of the dual that it was made for."""
         return np.concatenate([self.dual.multipliers, self.dual.charges, self.dual.cuts / STEEP])
 
-    def take_rows(self, rows: RankOneRows) -> None:
-        """Take these rank-1 rows instead of those before."""
+    def take_rows(self, rows: RankOneCuts) -> None:
+        """Take these rank-1 cuts instead of those before."""
         self.rank_one, self.by_type = rows, rows.by_type(self.types)
         limits = rows.limits(self.instance.types.counts).astype(np.float64)
         self.right = np.concatenate([self.right[: self.types + self.sets.count], -STEEP * limits])
@@ -75,7 +75,7 @@ class CutEvaluator(Evaluator):
         """L; leaves φ in `phi` (a lower bound where a search gave up), the groups, Σ_g x in `taken`."""
         self.closed_forms(point, everything)
         multipliers, cuts = point[: self.types], STEEP * point[self.types + self.sets.count :]
-        # rank-1 rows only add to φ
+        # rank-1 cuts only add to φ
         chosen = np.flatnonzero(self.phi < 0)
         parts = np.array_split(chosen, len(self.shares))
 
@@ -96,7 +96,7 @@ class CutEvaluator(Evaluator):
         return float(self.phi[chosen].sum()) + dot(self.right, point)
 
     def slope(self, into: Floats) -> None:
-        """A subgradient at the last point: rows not yet placed; groups too many; what rank-1 rows are violated by."""
+        """A subgradient at the last point: rows not yet placed; groups too many; what rank-1 cuts are violated by."""
         counting = self.types + self.sets.count
         np.subtract(self.rows, self.taken, out=into[: self.types])
         into[self.types :] = self.right[self.types :]
@@ -144,7 +144,7 @@ class CutEvaluator(Evaluator):
 
 
 class CutAscent(Ascent):
-    """Rounds of passes, and of rank-1 rows that the average violates."""
+    """Rounds of passes, and of rank-1 cuts that the average violates."""
 
     at: CutEvaluator
 
@@ -206,7 +206,7 @@ class CutAscent(Ascent):
                 fastest, last = max(fastest, rise), self.value
 
     def add_rows(self) -> int:
-        """Add rank-1 rows that the average violates, and drop those that do nothing; how many are new."""
+        """Add rank-1 cuts that the average violates, and drop those that do nothing; how many are new."""
         at = self.at
         counting, counts = at.types + at.sets.count, at.instance.types.counts
         groups, share = at.average_groups()
@@ -237,7 +237,7 @@ def relax_and_cut(
     threads: int = 1,
     on_progress: OnProgress | None = None,
 ) -> DualPoint:
-    """Rounds of rank-1 rows over all row types, from a point; what comes back proves no less.
+    """Rounds of rank-1 cuts over all row types, from a point; what comes back proves no less.
 
     The same on any number of threads, and each time for a number of rounds.
     """

@@ -1,10 +1,10 @@
-"""Finding violated rank-1 rows for fractional groups: all with up to three row types, then larger ones from these.
+"""Finding violated rank-1 cuts for fractional groups: all with up to three row types, then larger ones from these.
 
 Rows with weights 1/2 on three rows are those of Jepsen et al. (2008). Larger ones are climbed to: for a denominator d a
 set grows by one row type at a time, with the weight that suits it best, and after each step row types are exchanged,
 or change their weights, while that helps. For two to five row types this comes to the families of Pecin et al. (2017),
 which it finds without a list of them; sets of up to nine row types close a little more of the gap than five. Any
-set and weights are valid (`kanon_milp.bounds.rank_one`), so nothing here has to be exact.
+set and weights are valid (`kanon_milp.bounds.rank_one_cuts`), so nothing here has to be exact.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.rank_one import RankOneRows
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.system.jit import compiled
 
@@ -32,7 +32,7 @@ SEEDS = 400
 TOUCHING = 6  # new rows of a round that a row type is part of, at most
 
 
-def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneRows) -> RankOneRows:
+def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneCuts) -> RankOneCuts:
     """Up to `most` violated rows that are not known, the most violated ones for their width, spread over the row types.
 
     share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
@@ -68,7 +68,7 @@ def _rows(sets: Ints, weights: Ints, violations: Floats, denominator: int) -> li
     return found
 
 
-def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOneRows) -> RankOneRows:
+def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOneCuts) -> RankOneCuts:
     """Those of the highest scores, none twice, and no row type in too many."""
     found.sort(key=lambda each: (-each[0], each[1]))
     seen: set[Row] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
@@ -83,7 +83,7 @@ def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOn
         rows.append(row)
         if len(rows) == most:
             break
-    return RankOneRows.of(rows)
+    return RankOneCuts.of(rows)
 
 
 @compiled

@@ -67,7 +67,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class Relaxation:
     """Nodes in post-order, the root last; a charge of the work above `closeness` a row where there is one.
 
     attribute: the sensitive attribute. exact: whether a group is allowed exactly if it meets the view (with charges the
@@ -151,7 +151,7 @@ def _parts(interval: Interval) -> tuple[int, int, int, int]:
     return low.numerator, low.denominator, high.numerator, high.denominator
 
 
-def views_of(instance: Instance) -> list[View]:
+def relaxations_of(instance: Instance) -> list[Relaxation]:
     """The views of a problem's requirements, at least one for each sensitive attribute that they are about."""
     problem, found = instance.problem, []
     alone = len(problem.attributes) == 1 and all(
@@ -162,10 +162,10 @@ def views_of(instance: Instance) -> list[View]:
         _, joint = instance.sensitive_codes((attribute,))
         values = [value for (value,) in joint]
         found += _views(attribute, meant, values, instance)
-    return [replace(view, exact=view.exact and alone and len(found) == 1) for view in found]
+    return [replace(relaxation, exact=relaxation.exact and alone and len(found) == 1) for relaxation in found]
 
 
-def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], instance: Instance) -> list[View]:
+def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], instance: Instance) -> list[Relaxation]:
     """One view of limits and different values, and one for each ground distance."""
     counts = instance.whole.sensitive[attribute]
     shares = [Fraction(counts[value], instance.whole.size) for value in values]
@@ -189,7 +189,7 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
     found = []
     leaves = [Node(v, 0, of_value=limits[v]) for v in range(len(values))]
     if presence > 1 or not trees:
-        found.append(View(attribute, (*leaves, Node(None, len(values))), presence, exact=exact))
+        found.append(Relaxation(attribute, (*leaves, Node(None, len(values))), presence, exact=exact))
     return found + [_tree_view(attribute, each, space, order, shares, limits) for each, space, order in trees]
 
 
@@ -241,7 +241,7 @@ def _tree_view(
     order: Sequence[int],
     shares: Sequence[Fraction],
     limits: Sequence[Interval],
-) -> View:
+) -> Relaxation:
     """The work in the tree of a metric; of one that is no tree's in the star that is nowhere longer.
 
     In the star each leaf hangs on half the distance of its value to the nearest one: d(i, j) ≥ (a_i + a_j) / 2.
@@ -252,7 +252,7 @@ def _tree_view(
     if tree is None or len(tree.parent) > WIDEST:
         nearest = _apart(space)
         nodes = [Node(v, 0, limits[v], share=shares[v], weight=nearest[order[v]] / 2) for v in range(count)]
-        return View(attribute, (*nodes, Node(None, count)), closeness=closeness.exact)
+        return Relaxation(attribute, (*nodes, Node(None, count)), closeness=closeness.exact)
     children: dict[int, list[int]] = {}
     for v, parent in enumerate(tree.parent):
         children.setdefault(parent, []).append(v)
@@ -282,7 +282,7 @@ def _tree_view(
         return below, share
 
     visit(_root(tree))
-    return View(attribute, tuple(found), closeness=closeness.exact)
+    return Relaxation(attribute, tuple(found), closeness=closeness.exact)
 
 
 def _root(tree: Tree) -> int:

@@ -1,4 +1,4 @@
-"""Rank-1 rows: what rounding one combination of assignment rows says about groups.
+"""Rank-1 cuts: what rounding one combination of assignment rows says about groups.
 
 Write a solution as groups, each the rows a = (a_i) that one candidate receives, a_i of row type i. Every row is in one
 group: Σ_groups a_i = n_i. For whole weights p_i ≥ 0 on a few row types R and a whole denominator d ≥ 1:
@@ -30,7 +30,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class RankOneRows:
+class RankOneCuts:
     """Rows by number r: row types types[indptr[r]:indptr[r+1]] (int32), ascending, with the weights p at the same
     places (int64, positive), and denominators d (int64, positive). indptr: int64 (r+1,)."""
 
@@ -41,10 +41,10 @@ class RankOneRows:
 
     def __post_init__(self) -> None:
         if (self.weights < 1).any() or (self.denominators < 1).any():
-            raise InputError("weights and denominators of rank-1 rows must be positive")
+            raise InputError("weights and denominators of rank-1 cuts must be positive")
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> RankOneRows:
+    def of(cls, rows: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> RankOneCuts:
         """From (row types, weights, denominator) of each row."""
         given = list(rows)
         orders = [np.argsort(np.asarray(types, dtype=np.int64), kind="stable") for types, _, _ in given]
@@ -86,23 +86,23 @@ class RankOneRows:
         begins = np.concatenate([[0], np.cumsum(np.bincount(self.types, minlength=types))]).astype(np.int64)
         return begins, row[order], self.weights[order]
 
-    def subset(self, keep: Flags) -> RankOneRows:
+    def subset(self, keep: Flags) -> RankOneCuts:
         """Only the rows where `keep` is true."""
         sizes = np.diff(self.indptr)
         inside = np.repeat(keep, sizes)
         indptr = np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64)
-        return RankOneRows(indptr, self.types[inside], self.weights[inside], self.denominators[keep])
+        return RankOneCuts(indptr, self.types[inside], self.weights[inside], self.denominators[keep])
 
-    def joined(self, others: RankOneRows) -> RankOneRows:
+    def joined(self, others: RankOneCuts) -> RankOneCuts:
         """These rows and then the others."""
-        return RankOneRows(
+        return RankOneCuts(
             np.concatenate([self.indptr, others.indptr[1:] + self.indptr[-1]]),
             np.concatenate([self.types, others.types]),
             np.concatenate([self.weights, others.weights]),
             np.concatenate([self.denominators, others.denominators]),
         )
 
-    def mapped(self, types: int, back: Callable[[NDArray[Any]], NDArray[Any]]) -> RankOneRows:
+    def mapped(self, types: int, back: Callable[[NDArray[Any]], NDArray[Any]]) -> RankOneCuts:
         """The same rows over other row types. types: number of row types here; back: takes one number for each of
         these to one for each of the others, as `reductions.restore_values` does.
 
@@ -115,7 +115,7 @@ class RankOneRows:
             there = back(weight)
             others = np.flatnonzero(there)
             found.append((others.tolist(), there[others].tolist(), denominator))
-        return RankOneRows.of(found)
+        return RankOneCuts.of(found)
 
 
-NO_ROWS = RankOneRows.of([])
+NO_CUTS = RankOneCuts.of([])

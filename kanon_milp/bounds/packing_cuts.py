@@ -1,4 +1,4 @@
-"""Counting rows: of groups that lie within a set of row types there are not more than these have rows for.
+"""Packing cuts: of groups that lie within a set of row types there are not more than these have rows for.
 
 For a set S of row types with N_S rows, and κ_S the least size of a group among the candidates whose cover lies in S:
 
@@ -82,7 +82,7 @@ NO_SETS = RowSets(np.zeros(1, np.int64), np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
-class CountingRows:
+class PackingCuts:
     """The rows of some sets over one instance: at most limits[s] of the candidates nested[indptr[s]:indptr[s+1]].
 
     limits: int64 (s,), ⌊N_S / κ_S⌋, 0 where nothing is nested.
@@ -93,7 +93,7 @@ class CountingRows:
     nested: Codes
 
     @classmethod
-    def of(cls, instance: Instance, sets: RowSets) -> CountingRows:
+    def of(cls, instance: Instance, sets: RowSets) -> PackingCuts:
         """Find the candidates that are nested in each set."""
         candidates, counts = instance.candidates, instance.types.counts
         indptr, nested = nested_candidates(candidates.indptr, candidates.members, sets.indptr, sets.types, len(counts))
