@@ -11,6 +11,9 @@ from command_line import run
 import kanon_milp as km
 
 ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+# in the order in which somebody would read them, since later ones use names of earlier ones
+EXAMPLES = ("README.md", "docs/getting-started.md", "docs/extending/requirements.md", "docs/extending/models.md")
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -28,8 +31,8 @@ def lines(text: str) -> list[str]:
     ("page", "number", "model"),
     [
         ("README.md", 0, "hospital.toml"),
-        ("models/README.md", 0, "hospital_hierarchies.toml"),
-        ("models/README.md", 1, "hospital_t_closeness.toml"),
+        ("docs/problems/recodings.md", 0, "hospital_hierarchies.toml"),
+        ("docs/problems/t-closeness.md", 0, "hospital_t_closeness.toml"),
     ],
 )
 def test_the_printed_output_is_what_comes_out(
@@ -49,15 +52,17 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "people.csv").write_text(f"name,zip,age,sex,disease,ward\n{rows}\n")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for example in blocks(ROOT / "README.md", "python"):
+    examples = [example for page in EXAMPLES for example in blocks(ROOT / page, "python")]
+    assert len(examples) >= len(EXAMPLES)
+    for example in examples:
         exec(example, names)
     result = names["result"]
     assert isinstance(result, km.Result)
     assert result.is_optimal
 
 
-def test_every_option_in_the_readme_exists() -> None:
-    text = (ROOT / "README.md").read_text() + (ROOT / "models" / "README.md").read_text()
+def test_every_option_in_the_documentation_exists() -> None:
+    text = "".join(page.read_text() for page in PAGES)
     helped = ""
     for name in ("solve", "verify", "export", "compress", "doctor"):
         done = run(name, "--help")
