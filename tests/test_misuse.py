@@ -197,7 +197,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
     "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
 }
 # what the package makes itself, errors, and what is no function
-MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "datasets"}
+MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "datasets", "distances"}
 CASES = [
     pytest.param(function, {**given, argument: value}, id=f"{name}-{argument}-{kind}")
     for name, (function, given, arguments) in {**CALLS, **DISTANCES}.items()
