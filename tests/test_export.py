@@ -12,6 +12,7 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def test_both_readers_find_the_same_optimum(tmp_path, make, suffix):
             assert by_cbc(executable, path) == pytest.approx(optimum)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 13), deadline=None, derandomize=True)
 @given(
     data=st.lists(
         st.tuples(st.integers(-5, 5), st.booleans(), st.integers(-4, 4), st.integers(0, 4)),

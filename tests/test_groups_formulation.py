@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -50,7 +51,7 @@ def check(expected: Fraction | None, result: km.Result) -> None:
 
 
 @given(cases(max_rows=8))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_k_anonymity_agrees_with_brute_force(case: Case) -> None:
     check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
 
@@ -66,7 +67,7 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
 
 
 @given(sensitive_cases())
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
     check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
 
@@ -164,19 +165,19 @@ def check_list(instance: Instance) -> None:
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=examples(25, 8))
 def test_the_list_for_k_anonymity_is_what_cannot_be_split(case: Case) -> None:
     check_list(prepare(case.problem()))
 
 
 @given(sensitive_cases(max_rows=5, sides=False))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_the_list_for_other_requirements_is_what_cannot_be_split(case: SensitiveCase) -> None:
     check_list(prepare(case.problem()))
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=examples(25, 8))
 def test_k_anonymity_by_judging_is_k_anonymity_by_size(case: Case) -> None:
     # 1-sensitivity asks for nothing, but it makes the list go the other way
     secrets = tuple((str(i % 2),) for i in range(len(case.rows)))
@@ -221,7 +222,7 @@ def lp_value(model: pyo.ConcreteModel) -> float | None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_its_linear_relaxation_is_worth_the_strong_one_for_k_anonymity(case: Case) -> None:
     # also with side constraints and other objectives: `linked` is the same row
     instance = prepare(case.problem())
@@ -299,7 +300,7 @@ def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_groups_are_as_many_as_counted(case: SensitiveCase) -> None:
     instance = prepare(case.problem())
     counts = instance.types.counts.tolist()

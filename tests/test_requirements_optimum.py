@@ -65,7 +65,7 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
 
 
 @given(sensitive_cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_up_to_nine_rows_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 

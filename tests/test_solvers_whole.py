@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -159,7 +160,7 @@ def exact_values(model) -> list[Fraction]:
 
 @with_cpsat
 @given(fractional_programs())
-@settings(brief, max_examples=15, derandomize=True)
+@settings(brief, max_examples=examples(15, 5), derandomize=True)
 def test_fractions_are_taken_exactly(adapter, model) -> None:
     values = exact_values(model)
     result = adapter.solve(model, SolverOptions(time_limit=20))

@@ -13,6 +13,7 @@ import judges
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def members(groups):
     return list(found.values())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80, 20), deadline=None)
 @given(tables())
 def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
     groups, number, letter = case
@@ -82,7 +83,7 @@ def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
             assert facts.l_entropy.holds(asked) == powers
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40, 13), deadline=None)
 @given(tables(max_rows=8))
 def test_closeness_for_each_ground_distance(case):
     groups, number, letter = case
@@ -100,7 +101,7 @@ def test_closeness_for_each_ground_distance(case):
     assert report.released.sensitive["letter"].closeness == {"equal": largest(1, judges.equal_distance)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(tables(max_rows=8), st.booleans())
 def test_rows_that_pairwise_differ(case, three):
     groups, number, letter = case
@@ -118,7 +119,7 @@ def test_rows_that_pairwise_differ(case, three):
     assert not diverse(found + 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(st.lists(st.tuples(*[st.sampled_from("0123")] * 3), min_size=1, max_size=8))
 @example(["003", "011", "014", "101", "200", "231", "240", "444"])  # the rarest values are not those to take
 def test_rows_that_pairwise_differ_in_three_attributes(secrets):
@@ -282,7 +283,7 @@ def test_the_frame_of_groups():
     assert report_of("ab", {}).group_frame().columns == ["group", "first_row", "rows", "suppressed"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40, 13), deadline=None)
 @given(tables())
 def test_the_frame_of_groups_has_the_facts_as_its_extremes(case):
     groups, number, letter = case

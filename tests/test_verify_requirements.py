@@ -10,6 +10,7 @@ from typing import ClassVar
 import judges
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
@@ -150,7 +151,7 @@ def demands(draw):
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120, 30), deadline=None)
 @given(demands(), st.lists(st.tuples(st.sampled_from("ab*"), st.sampled_from(SECRETS)), min_size=3, max_size=10))
 def test_each_requirement_means_its_definition(asked, rows):
     requirement, judge = asked
@@ -170,7 +171,7 @@ def test_each_requirement_means_its_definition(asked, rows):
         assert report.violations[0].startswith(f"{len(failing)} of {report.groups} groups violate {requirement.name} (")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(
     st.lists(st.tuples(*[st.sampled_from("ab*")] * 3), min_size=2, max_size=9),
     st.sets(st.sampled_from([0, 1, 2]), min_size=1),
