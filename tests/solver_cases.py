@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -43,6 +44,28 @@ def among(*names: str) -> pytest.MarkDecorator:
 
 
 each_adapter = among(*ADAPTERS)
+
+
+def _again() -> set[str]:
+    """Adapters that run a CBC executable as another one does: with one of them the default run has seen the code."""
+    kinds = [name for name in ADAPTERS if name.startswith("cbc") and ADAPTERS[name].availability()]
+    return {*kinds[1:], *(["pulp:COIN_CMD"] if "pulp:PULP_CBC_CMD" in ADAPTERS else [])}
+
+
+def each_adapter_with(argument: str, values: Mapping[str, object], share: int = 1) -> pytest.MarkDecorator:
+    """Each adapter with each of the values; in the default run every value and every adapter, and one pair of `share`.
+
+    Of adapters that run the same program the default run has one. All pairs: `pytest -m "slow or not slow"`.
+    """
+    found, again = [], _again()
+    kept = [name for name in ADAPTERS if name not in again]
+    for i, name in enumerate([*kept, *sorted(again)]):
+        here = ADAPTERS[name].availability()
+        skip = pytest.mark.skipif(not here, reason=f"{name}: {here.value}")
+        for j, (label, value) in enumerate(values.items()):
+            marks = [skip, pytest.mark.slow] if name in again or (i + j) % share else [skip]
+            found.append(pytest.param(ADAPTERS[name], value, id=f"{label}-{name}" if label else name, marks=marks))
+    return pytest.mark.parametrize(("adapter", argument), found)
 
 
 def needs(adapter: SolverAdapter, capability: Capability) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from census import census_problem
 from command_line import run
-from test_pool import check
+from test_pool import check, where
 
 import kanon_milp as km
 from kanon_milp.search.pool import DaskPool
@@ -71,11 +71,13 @@ def test_a_cluster_searches_like_this_machine() -> None:
         with DaskPool(cluster.scheduler_address) as pool:
             assert pool.workers == 2
             check(pool)
+            ran_in = where(pool)
         with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
             client.register_plugin(Counter(), name="counter")
             there = km.solve(problem, method="search", iteration_limit=3, dask=cluster.scheduler_address)
             counted = client.run(lambda dask_worker: (os.getpid(), dask_worker.plugins["counter"].finished))
     processes, finished = zip(*counted.values(), strict=True)
+    assert ran_in <= set(processes), "tasks of the pool have run elsewhere"
     assert len(set(processes) - {os.getpid()}) == 2
     assert min(finished) > 0, "a worker had nothing to do"
     here = km.solve(problem, method="search", iteration_limit=3)

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 from command_line import with_ctrl_c
-from solver_cases import each_adapter, good_start, market_split, needs, random_start
+from solver_cases import each_adapter, each_adapter_with, good_start, market_split, needs, random_start
 
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import Capability, SolverOptions, StopReason
@@ -44,22 +44,20 @@ def test_start_is_the_first_incumbent(adapter):
     assert incumbents[0] == pytest.approx(model.value(good), abs=1e-3)
 
 
-@each_adapter
-@pytest.mark.parametrize(
-    "bad",
-    [
-        np.ones(3),
-        np.full(62, 0.5),
-        np.full(62, np.nan),
-        {999: 1.0},
-        {0: float("inf")},
-        {0: 0.5},
-        {0: 17.0},
-        {-1: 1.0},
-        {},
-    ],
-    ids=["length", "infeasible", "nan", "column", "infinite", "fractional", "outside", "negative", "empty"],
-)
+BAD_STARTS = {
+    "length": np.ones(3),
+    "infeasible": np.full(62, 0.5),
+    "nan": np.full(62, np.nan),
+    "column": {999: 1.0},
+    "infinite": {0: float("inf")},
+    "fractional": {0: 0.5},
+    "outside": {0: 17.0},
+    "negative": {-1: 1.0},
+    "empty": {},
+}
+
+
+@each_adapter_with("bad", BAD_STARTS, share=3)
 def test_bad_start_is_ignored(adapter, bad):
     result = adapter.solve(market_split(), SolverOptions(time_limit=0.1), start=bad)
     assert result.stop_reason is StopReason.TIME_LIMIT
@@ -152,7 +150,7 @@ def test_progress_comes_regularly_and_its_errors_are_raised(adapter):
 def test_event_stops_the_solver_and_keeps_the_incumbent(adapter):
     needs(adapter, Capability.INTERRUPT)
     event = threading.Event()
-    timer = threading.Timer(1, event.set)
+    timer = threading.Timer(0.6, event.set)
     timer.start()
     result = adapter.solve(market_split(), SolverOptions(time_limit=30), interrupt=event)
     assert result.stop_reason is StopReason.INTERRUPTED
@@ -161,9 +159,8 @@ def test_event_stops_the_solver_and_keeps_the_incumbent(adapter):
     assert result.bound == pytest.approx(1000, abs=1e-2)
 
 
-@each_adapter
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize("whole_group", [True, False])
+@each_adapter_with("whole_group", {"True": True, "False": False}, share=2)
 def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter, whole_group):
     needs(adapter, Capability.INTERRUPT)
     code = f"""
@@ -179,7 +176,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter, whole_group):
     with with_ctrl_c():
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert child.stdout.readline() == "ready\n"
-    time.sleep(1)
+    time.sleep(0.7)
     began = time.perf_counter()
     if whole_group:
         os.killpg(child.pid, signal.SIGINT)
