@@ -43,28 +43,35 @@ def among(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("adapter", found)
 
 
-each_adapter = among(*ADAPTERS)
-
-
 def _again() -> set[str]:
-    """Adapters that run a CBC executable as another one does: with one of them the default run has seen the code."""
+    """Adapters that run a CBC as another one does: of these the default run has one, and PuLP's way to its own."""
     kinds = [name for name in ADAPTERS if name.startswith("cbc") and ADAPTERS[name].availability()]
     return {*kinds[1:], *(["pulp:COIN_CMD"] if "pulp:PULP_CBC_CMD" in ADAPTERS else [])}
 
 
-def each_adapter_with(argument: str, values: Mapping[str, object], share: int = 1) -> pytest.MarkDecorator:
-    """Each adapter with each of the values; in the default run every value and every adapter, and one pair of `share`.
+AGAIN = _again()
 
-    Of adapters that run the same program the default run has one. All pairs: `pytest -m "slow or not slow"`.
-    """
-    found, again = [], _again()
-    kept = [name for name in ADAPTERS if name not in again]
-    for i, name in enumerate([*kept, *sorted(again)]):
-        here = ADAPTERS[name].availability()
-        skip = pytest.mark.skipif(not here, reason=f"{name}: {here.value}")
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    here = ADAPTERS[name].availability()
+    skip = pytest.mark.skipif(not here, reason=f"{name}: {here.value}")
+    return [skip, pytest.mark.slow] if name in AGAIN else [skip]
+
+
+# all of them: `pytest -m "slow or not slow"`
+each_adapter = pytest.mark.parametrize(
+    "adapter", [pytest.param(adapter, id=name, marks=_marks(name)) for name, adapter in ADAPTERS.items()]
+)
+
+
+def each_adapter_with(argument: str, values: Mapping[str, object], share: int) -> pytest.MarkDecorator:
+    """Each adapter with each of the values; the default run has each value and each adapter, and one pair of `share`."""
+    found, number = [], 0
+    for name, adapter in ADAPTERS.items():
         for j, (label, value) in enumerate(values.items()):
-            marks = [skip, pytest.mark.slow] if name in again or (i + j) % share else [skip]
-            found.append(pytest.param(ADAPTERS[name], value, id=f"{label}-{name}" if label else name, marks=marks))
+            marks = _marks(name) + ([pytest.mark.slow] if (number + j) % share else [])
+            found.append(pytest.param(adapter, value, id=f"{label}-{name}", marks=marks))
+        number += name not in AGAIN
     return pytest.mark.parametrize(("adapter", argument), found)
 
 

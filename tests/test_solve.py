@@ -144,9 +144,8 @@ def test_an_optimal_status_without_a_bound_proves_nothing() -> None:
 
 
 def test_a_solver_that_gives_nothing_leaves_a_constructed_table() -> None:
-    late = Lying(
-        lambda answer, _: replace(answer, x=None, objective=None, bound=2.0, stop_reason=StopReason.TIME_LIMIT)
-    )
+    nothing = {"x": None, "objective": None, "bound": 2.0, "stop_reason": StopReason.TIME_LIMIT}
+    late = Lying(lambda answer, _: replace(answer, **nothing))
     result = km.solve(problem(), late)
     assert (result.exit_code, result.proof, result.bound, result.verified) == (4, "bound", 2, True)
     assert result.objective >= km.solve(problem()).objective > 2
@@ -206,12 +205,12 @@ def test_numbers_for_people_are_exact() -> None:
 
 
 def test_a_gap_is_where_it_stops_and_is_no_proof() -> None:
-    # a solver that stops where the gap is small enough, and no other one is asked
+    # a solver that stops where the gap is small enough
     early = Lying(lambda answer, _: replace(answer, bound=0.7 * answer.objective, stop_reason=StopReason.GAP_LIMIT))
     asked = random_problem(rows=80, columns=6, k=4)
     result = km.solve(asked, early, gap=0.5, method="milp", time_limit=20)
     assert (result.stop_reason, result.proof, result.exit_code) == ("gap_limit", "bound", 4)
-    assert 0.25 < result.gap <= 0.5
+    assert 0 < result.gap <= 0.5
     assert result.verified
     with pytest.raises(km.NotProvenError):
         result.require_optimal()
