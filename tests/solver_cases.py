@@ -65,7 +65,7 @@ each_adapter = pytest.mark.parametrize(
 
 
 def each_adapter_with(argument: str, values: Mapping[str, object], share: int) -> pytest.MarkDecorator:
-    """Each adapter with each of the values; the default run has each value and each adapter, and one pair of `share`."""
+    """Each adapter with each value; the default run has each of them, and one pair of `share`."""
     found, number = [], 0
     for name, adapter in ADAPTERS.items():
         for j, (label, value) in enumerate(values.items()):
@@ -117,4 +117,4 @@ def random_start() -> np.ndarray:
 @functools.cache
 def good_start() -> np.ndarray:
     """A point that solvers do not find in half a second."""
-    return ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=3, seed=1)).x
+    return ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=2, seed=1)).x

@@ -68,7 +68,7 @@ def test_the_trajectory_closes_in() -> None:
 
 @pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
-    problem = census_problem(40, 4)
+    problem = census_problem(30, 4)
     runs = [
         km.solve(problem, method="search", iteration_limit=2, node_limit=20, threads=threads, seed=3) for _ in range(2)
     ]

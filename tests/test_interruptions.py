@@ -21,7 +21,7 @@ TABLES: dict[str, tuple[int, int, int, list[str]]] = {
     "candidates": (3_000, 15, 3, []),  # enumerated and reduced for long
     "search": (2_000, 8, 4, ["--threads", "2"]),  # processes that have to end too
 }
-MOMENTS = {"quick": (0.0, 0.4, 1.2), "solver": (3.0,), "build": (3.0,), "candidates": (2.5,), "search": (4.0,)}
+MOMENTS = {"quick": (0.0, 0.4, 1.2), "solver": (2.2,), "build": (2.7,), "candidates": (2.0,), "search": (3.5,)}
 
 
 @pytest.mark.parametrize(("table", "seconds"), [(table, moment) for table, all_ in MOMENTS.items() for moment in all_])
@@ -37,8 +37,8 @@ def test_a_signal_ends_it_with_a_documented_exit_code(tmp_path: Path, table: str
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     rows, columns, values, options = TABLES["solver"]
     command = [*write_table(tmp_path, rows, columns, values), *options]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        assert interrupt(command, tmp_path / f"out{number}", number, 3.0, again=0.05) in (4, 5)
+    for number, seconds in ((signal.SIGINT, 2.2), (signal.SIGTERM, 1.8)):
+        assert interrupt(command, tmp_path / f"out{number}", number, seconds, again=0.05) in (4, 5)
 
 
 @pytest.mark.slow

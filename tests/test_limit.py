@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 
 import kanon_milp as km
 from kanon_milp import memory
@@ -41,9 +42,9 @@ def check_table(asked: km.Problem, result: km.Result, k: int = 3) -> None:
 @pytest.mark.parametrize(
     ("asked", "limit", "options"),
     [
-        (problem(400, 20, 3), 3.0, {}),  # a million patterns are not enumerated
+        (problem(400, 20, 3), 2.0, {}),  # a million patterns are not enumerated
         (problem(3_000, 14, 3), 2.0, {}),  # enumerated, but not reduced or searched in time
-        (problem(1_500, 8, 4, km.LDiversity(2)), 4.0, {}),  # not declared in time
+        (problem(1_500, 8, 4, km.LDiversity(2)), 3.0, {}),  # not declared in time
         (problem(1_500, 8, 4), 3.0, {"method": "milp", "formulation": "textbook"}),
         (problem(1_500, 8, 4), 0.001, {}),
         (problem(1_500, 8, 4, km.LDiversity(2)), 0.001, {"method": "milp"}),
@@ -130,12 +131,12 @@ def test_a_column_that_is_the_same_everywhere_does_not_hide_the_table_of_all_row
 
 
 def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
-    for _ in range(20):
+    for _ in range(examples(20, 6)):
         began, limit = time.perf_counter(), Limit(time.perf_counter() + 0.05)
         with pytest.raises(Over):
             limit.call(_for_ever)
         assert time.perf_counter() - began < 5
-    for _ in range(60):  # around the very end
+    for _ in range(examples(60, 20)):  # around the very end
         limit = Limit(time.perf_counter() + 0.06)
         try:
             limit.call(time.sleep, 0.0595)
