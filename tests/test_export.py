@@ -150,7 +150,7 @@ def test_names_map_leads_back_to_the_model(tmp_path):
     assert model.value(x) == pytest.approx(by_highs(tmp_path / "m.lp"))
 
 
-def test_generated_names_evade_given_ones():
+def test_generated_names_evade_given_ones() -> None:
     assert file_names(["x2", "Ü", "x3", "é!"], "x", set()) == ["x2", "x2_", "x3", "x4"]
 
 

@@ -121,7 +121,7 @@ def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed):
     assert judges.distance_from_table(group, secrets, 0, judges.hierarchical_distance(TREE)) == expected
 
 
-def test_the_salary_example_of_li_et_al():
+def test_the_salary_example_of_li_et_al() -> None:
     # ICDE 2007, section 4: {3k,4k,5k} is 0.375 from {3k,...,11k}, {6k,8k,11k} is 0.167
     secrets = column(*(str(1000 * salary) for salary in range(3, 12)))
     numeric = judges.numeric_distance([row[0] for row in secrets])
@@ -133,7 +133,7 @@ def test_the_salary_example_of_li_et_al():
         assert not judges.t_close([3, 5, 8], secrets, 0, F(1, 6) - F(1, 10**9), distance)
 
 
-def test_distances_between_values():
+def test_distances_between_values() -> None:
     assert judges.equal_distance(None, None) == 0
     assert judges.equal_distance(None, "a") == 1
     assert judges.ordered_distance(["low", None, "high"])(None, "high") == F(1, 2)
@@ -148,7 +148,7 @@ def test_distances_between_values():
 # ------------------------------------------------------------------------------------------------- groups
 
 
-def test_diversity_by_hand():
+def test_diversity_by_hand() -> None:
     secrets = column("flu", "flu", "cold", None, "flu")
     assert judges.p_sensitive([0, 1, 2, 3], secrets, 0, 3)
     assert not judges.p_sensitive([0, 1, 2, 4], secrets, 0, 3)
@@ -160,7 +160,7 @@ def test_diversity_by_hand():
     assert judges.frequency_diverse([0], secrets, 0, 1)
 
 
-def test_alpha_and_beta_by_hand():
+def test_alpha_and_beta_by_hand() -> None:
     secrets = column("flu", "flu", "cold", "cough")
     assert judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 3)
     assert not judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 4)
@@ -174,7 +174,7 @@ def test_alpha_and_beta_by_hand():
     assert judges.beta_like([2], secrets, 0, 3)
 
 
-def test_blocki_and_williams_by_hand():
+def test_blocki_and_williams_by_hand() -> None:
     # rows that pairwise differ in both columns: 0, 1, 2; row 3 shares a value with each of them
     secrets = [("a", "x"), ("b", "y"), ("c", "z"), ("a", "y"), ("b", "x")]
     assert judges.blocki_williams_diverse([0, 1, 2], secrets, [0, 1], 3)
@@ -207,7 +207,7 @@ def test_logarithms_agree_with_floating_point_away_from_the_border(seed):
             assert judges.base2_log_below(ratio, delta) == (abs(math.log2(ratio)) < delta)
 
 
-def test_logarithms_at_the_border():
+def test_logarithms_at_the_border() -> None:
     assert not judges.base2_log_below(F(2), F(1))
     assert not judges.base2_log_below(F(1, 8), F(3))
     assert judges.base2_log_below(F(2), F(10**6 + 1, 10**6))
@@ -219,7 +219,7 @@ def test_logarithms_at_the_border():
     assert judges.natural_log_below(F(1), F(1, 10**9))
 
 
-def test_delta_disclosure_by_hand():
+def test_delta_disclosure_by_hand() -> None:
     secrets = column("flu", "flu", "cold", "cough")
     # the group doubles the share of cold, keeps that of flu, and has no cough
     group = [0, 2]
@@ -251,7 +251,7 @@ def test_requirements_that_are_called_merge_closed_are(seed):
             assert set(a) & set(b) or holds(a + b)
 
 
-def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed():
+def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed() -> None:
     secrets = column(*"aaaabbbbcccc")
     # shares of 1/2 against 1/3 in each group; in their union a is left with 1/8
     first, second = [0, 4], [5, 6, 7, 8, 9, 10]
@@ -288,7 +288,7 @@ def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed)
     assert judges.best_table(rows, valid, **sides) == expected
 
 
-def test_k_anonymity_on_some_columns_counts_across_groups():
+def test_k_anonymity_on_some_columns_counts_across_groups() -> None:
     released = [("a", "x"), ("a", "*"), ("*", "x"), ("*", "*")]
     assert judges.k_anonymous_in(released, [0], 2)
     assert not judges.k_anonymous_in(released, [0, 1], 2)

@@ -41,7 +41,7 @@ def test_canaries_get_their_known_answers(adapter, make):
     assert result.version == adapter.version() != ""
 
 
-def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar():
+def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar() -> None:
     diagnoses = {d.name: d for d in birds.diagnose()}
     assert {"highs", "cbc", "pulp:PULP_CBC_CMD"} <= diagnoses.keys()
     assert {d.name: d.problems for d in diagnoses.values() if d.problems} == {}
@@ -270,7 +270,7 @@ def test_absolute_gap_below_one_proves_integral_objectives(adapter):
     assert result.objective - result.bound <= 0.999 + 1e-3
 
 
-def test_judge_wants_incumbent_and_bound_to_meet():
+def test_judge_wants_incumbent_and_bound_to_meet() -> None:
     exact, integral = SolverOptions(), SolverOptions(absolute_gap=0.999)
     assert judge(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
     assert judge(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)

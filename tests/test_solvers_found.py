@@ -19,7 +19,7 @@ from kanon_milp.solvers.cbc_log import LogReader, printed_range
 from kanon_milp.solvers.common import Recorder, Watch
 
 
-def test_registry_knows_its_names_and_suggests_the_nearest():
+def test_registry_knows_its_names_and_suggests_the_nearest() -> None:
     assert solvers.names()[:4] == ["highs", "cbc", "scip", "cpsat"]
     assert "pulp:PULP_CBC_CMD" in solvers.names()
     with pytest.raises(InputError, match=r'did you mean "highs"\?.*cbc'):
@@ -46,7 +46,7 @@ def test_cbc_is_found_by_path_then_cbcbox_then_pulp(tmp_path, monkeypatch):
         solvers.get("cbc").solve(birds.knapsack().model, SolverOptions())
 
 
-def test_old_or_missing_highs_is_refused(monkeypatch):
+def test_old_or_missing_highs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highs_module, "_OLDEST", (99, 0, 0))
     adapter = solvers.get("highs")
     assert adapter.availability() is Availability.TOO_OLD
@@ -57,7 +57,7 @@ def test_old_or_missing_highs_is_refused(monkeypatch):
     assert (adapter.version(), adapter.location()) == ("", "")
 
 
-def test_unavailable_solver_of_pulp_says_so():
+def test_unavailable_solver_of_pulp_says_so() -> None:
     missing = (solvers.get(name) for name in solvers.names() if name.startswith("pulp:"))
     adapter = next(candidate for candidate in missing if not candidate.availability())
     assert adapter.availability() is Availability.NOT_FOUND
@@ -80,7 +80,7 @@ def test_printed_bounds_are_rounded_down(text, low):
     assert sum(printed_range(text)) / 2 == pytest.approx(float(text))
 
 
-def test_log_of_both_generations_of_cbc_is_read():
+def test_log_of_both_generations_of_cbc_is_read() -> None:
     seen = []
     recorder = Recorder(seen.append)
     log = LogReader(100.0, recorder, None)

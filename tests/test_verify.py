@@ -64,7 +64,7 @@ def liang_yuan_problem(k=3, **options):
     return Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(k)], **options)
 
 
-def test_table_2_is_3_anonymous_and_costs_54():
+def test_table_2_is_3_anonymous_and_costs_54() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2))
     assert report
     assert report.violations == ()
@@ -78,14 +78,14 @@ def test_table_2_is_3_anonymous_and_costs_54():
     assert not verify(liang_yuan_problem(k=4), printed(TABLE_2))
 
 
-def test_table_3_is_2_diverse_and_0_4_close():
+def test_table_3_is_2_diverse_and_0_4_close() -> None:
     report = verify(liang_yuan_problem(k=2), printed(TABLE_3))
     assert report
     facts = report.released.sensitive["disease"]
     assert (facts.p, facts.l, facts.t) == (2, 2, Fraction(2, 5))
 
 
-def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart():
+def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_5), [1, 1, 2, 1, 2, 3, 3, 2, 2, 3])
     assert report
     assert report.groups == 2
@@ -94,14 +94,14 @@ def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart():
     assert report.partition.sensitive["disease"].t == Fraction(1, 10)
 
 
-def test_groups_of_a_partition_must_each_meet_the_requirements():
+def test_groups_of_a_partition_must_each_meet_the_requirements() -> None:
     # as a released table 3-anonymous, but the partition splits a group of three
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 1, 2, 2, 2, 2, 3, 3, 3])
     assert len(report.violations) == 1
     assert "2 of 4 groups of the partition have fewer than k = 3 rows" in report.violations[0]
 
 
-def test_a_group_of_a_partition_has_one_released_row():
+def test_a_group_of_a_partition_has_one_released_row() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
     assert report.violations == ("in 1 group of the partition the released rows differ",)
     with pytest.raises(InputError, match="9 rows"):
@@ -131,7 +131,7 @@ def test_each_changed_cell_is_found(column, value, words):
     assert any(words in violation for violation in report.violations), report.violations
 
 
-def test_swapped_dropped_and_added_rows_are_found():
+def test_swapped_dropped_and_added_rows_are_found() -> None:
     good = printed(TABLE_2)
     swapped = good[[3, 1, 2, 0, *range(4, 10)]]
     report = verify(liang_yuan_problem(), swapped)
@@ -144,7 +144,7 @@ def test_swapped_dropped_and_added_rows_are_found():
     assert not verify(liang_yuan_problem(), pl.concat([good, good[:1]]))
 
 
-def test_columns_must_be_the_same():
+def test_columns_must_be_the_same() -> None:
     extra = printed(TABLE_2).with_columns(name=pl.lit("x"))
     assert verify(liang_yuan_problem(), extra).violations == ('column "name" is not in the original',)
     table = Table.from_frame(liang_yuan().with_columns(id=pl.int_range(10)), QI, "disease")
@@ -159,7 +159,7 @@ def test_columns_must_be_the_same():
         verify(liang_yuan_problem(), "a path")
 
 
-def test_side_constraints_are_checked():
+def test_side_constraints_are_checked() -> None:
     good = printed(TABLE_2)
     assert verify(liang_yuan_problem(cost_bound=54, min_groups=3, max_groups=3), good)
     for options, words in [
@@ -179,13 +179,13 @@ def small(recoding, rows, released, k=2, symbol="*", **options):
     return verify(problem, pl.DataFrame(released, schema=columns, orient="row"))
 
 
-def test_weights_count_and_stay_exact():
+def test_weights_count_and_stay_exact() -> None:
     report = small(Suppression({"c0": "1/3", "c1": 0.1}), [("a", "x"), ("b", "x")], [("*", "*")] * 2)
     assert report.cost == 2 * (Fraction(1, 3) + Fraction(1, 10))
     assert report.suppressed_cells == 4
 
 
-def test_rows_must_match_the_mask():
+def test_rows_must_match_the_mask() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "y")]
     mask = PatternMask([{"c1": "*", "c0": "keep"}, ("*", "*")])
     assert small(mask, rows, [("*", "*")] * 3)
@@ -207,7 +207,7 @@ TREE = Hierarchy.from_rows(
 )
 
 
-def test_labels_must_lie_on_the_path_of_the_value():
+def test_labels_must_lie_on_the_path_of_the_value() -> None:
     recoding = Hierarchies({"c0": TREE}, weights={"c0": 3})
     report = small(recoding, [("a",), ("b",), ("c",), (None,)], [("ab",), ("ab",), ("all",), ("all",)])
     assert report
@@ -219,13 +219,13 @@ def test_labels_must_lie_on_the_path_of_the_value():
         small(recoding, [("a",), ("z",)], [("*",)] * 2)
 
 
-def test_the_top_label_stands_for_the_symbol_of_the_table():
+def test_the_top_label_stands_for_the_symbol_of_the_table() -> None:
     recoding = Hierarchies({"c0": TREE})
     assert small(recoding, [("a",), ("c",)], [("#",)] * 2, symbol="#").suppressed_cells == 2
     assert not small(recoding, [("a",), ("c",)], [("*",)] * 2, symbol="#")
 
 
-def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows():
+def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows() -> None:
     # "c" is its own label at level 1
     assert small(Hierarchies({"c0": TREE}), [("c",)], [("c",)], k=1).cost == 0
     mask = PatternMask([("1",), ("*",)])
@@ -238,7 +238,7 @@ def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows()
         small(Hierarchies({"c0": TREE}, level_costs={"c0": [0, 1]}), [("c",)], [("c",)], k=1)
 
 
-def test_missing_is_a_value_of_its_own():
+def test_missing_is_a_value_of_its_own() -> None:
     rows = [(None, "x"), (None, "x"), ("", "x")]
     report = small(Suppression(), rows, rows, k=1)
     assert report
@@ -248,7 +248,7 @@ def test_missing_is_a_value_of_its_own():
     assert small(Suppression(), rows, [("*", "x")] * 3, k=3).suppressed_cells == 3
 
 
-def test_both_readings_of_fully_suppressed_rows():
+def test_both_readings_of_fully_suppressed_rows() -> None:
     rows = [("a",), ("a",), ("b",)]
     released = [("a",), ("a",), ("*",)]
     strict = small(Suppression(), rows, released)
@@ -262,7 +262,7 @@ def test_both_readings_of_fully_suppressed_rows():
     assert not small(Suppression(), rows, rows, suppressed_rows="exempt")
 
 
-def test_messages_never_name_cells():
+def test_messages_never_name_cells() -> None:
     report = small(Suppression(), [("secret1",), ("secret2",)], [("secret2",), ("secret9",)])
     assert len(report.violations) == 2
     assert "secret" not in report.summary() + json.dumps(report.as_dict())
@@ -294,7 +294,7 @@ class EveryDisease(Requirement):
         return {"diseases": len(self.among)}
 
 
-def test_other_requirements_are_asked_group_by_group():
+def test_other_requirements_are_asked_group_by_group() -> None:
     table = Table.from_frame(liang_yuan(), QI, "disease")
     two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
     assert len(two.violations) == 1
@@ -345,7 +345,7 @@ def test_numbers_agree_with_counting_by_hand(seed):
         assert wrong.violations == (f"a released row matches no pattern of the mask: row {bad + 1}",)
 
 
-def test_nothing_given_is_changed():
+def test_nothing_given_is_changed() -> None:
     frame, released = liang_yuan(), printed(TABLE_2)
     table = Table.from_frame(frame, QI, "disease")
     verify(Problem(table, [KAnonymity(3)]), released)
@@ -361,7 +361,7 @@ def test_a_partition_of_anything_but_integers_is_refused(partition):
         verify(problem, frame, partition)
 
 
-def test_a_partition_may_have_integers_of_any_size():
+def test_a_partition_may_have_integers_of_any_size() -> None:
     frame = pl.DataFrame({"a": list("xxyy")})
     problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
     assert verify(problem, frame, [2**70, 2**70, -1, -1]).partition.groups == 2

@@ -130,7 +130,7 @@ def test_rows_that_pairwise_differ_in_three_attributes(secrets):
     assert not judges.blocki_williams_diverse(group, secrets, range(3), found + 1)
 
 
-def test_rows_that_pairwise_differ_need_two_attributes():
+def test_rows_that_pairwise_differ_need_two_attributes() -> None:
     assert report_of("aab", {"d": list("xyx")}).released.l_pairwise is None
     # three values of each, but the first row's values come with only one other pair
     three = {"d": list("xxyz"), "e": list("uvuu")}
@@ -141,7 +141,7 @@ def test_rows_that_pairwise_differ_need_two_attributes():
     assert report_of([0] * 16, latin).released.l_pairwise == 3
 
 
-def test_entropy_of_a_group_is_exact():
+def test_entropy_of_a_group_is_exact() -> None:
     found = EntropyDiversity((3, 2))
     assert found.text == "(3125/108)^(1/5)"
     assert (found.whole, found.holds(2), found.holds(Fraction(19, 10))) == (1, False, True)
@@ -160,7 +160,7 @@ def test_entropy_of_a_group_is_exact():
     assert not long.holds(Fraction(math.nextafter(long.value, 2)))
 
 
-def test_the_least_entropy_is_found_where_floats_cannot_tell():
+def test_the_least_entropy_is_found_where_floats_cannot_tell() -> None:
     m = 10**8
     even, odd, odder = (EntropyDiversity((m + i, m - i)) for i in range(3))
     assert even.value == pytest.approx(odder.value, rel=1e-15)
@@ -179,7 +179,7 @@ def test_the_least_entropy_is_found_where_floats_cannot_tell():
     assert report.released.sensitive["d"].l_entropy.counts == (25001, 24999)
 
 
-def test_logarithms_are_rounded_up():
+def test_logarithms_are_rounded_up() -> None:
     for ratio in (Fraction(3, 2), Fraction(10**9 + 1, 10**9), Fraction(30162, 7), Fraction(3)):
         found = LogRatio(ratio)
         assert judges.natural_log_below(ratio, Fraction(found.natural))
@@ -190,7 +190,7 @@ def test_logarithms_are_rounded_up():
     assert (LogRatio(Fraction(1)).natural, LogRatio(Fraction(1)).base2, LogRatio(Fraction(8)).base2) == (0, 0, 3)
 
 
-def test_ratios_that_floats_cannot_tell_apart():
+def test_ratios_that_floats_cannot_tell_apart() -> None:
     m = 3 * 10**9
     above, below = np.array([m, m - 1, m + 1, 5]), np.array([m + 1, m, m + 2, 6])
     ratios = Ratios(above, below)
@@ -228,13 +228,13 @@ def test_further_ground_distances(distance, judge):
     assert report.as_dict()["sensitive"]["d"][f"t_{distance.name}_exact"] == str(expected)
 
 
-def test_two_ground_distances_of_one_kind_are_told_apart():
+def test_two_ground_distances_of_one_kind_are_told_apart() -> None:
     orders = [OrderedDistance(["x", "y", "z"]), OrderedDistance(["y", "x", "z"])]
     report = report_of("aabb", {"d": list("xzyy")}, [TCloseness(1, order) for order in orders])
     assert list(report.released.sensitive["d"].closeness) == ["equal", "ordered", "ordered 2"]
 
 
-def test_a_ground_distance_that_does_not_fit_is_an_input_error():
+def test_a_ground_distance_that_does_not_fit_is_an_input_error() -> None:
     with pytest.raises(InputError, match='"e" is not a sensitive attribute'):
         report_of("ab", {"d": ["x", "y"]}, distances={"e": MATRIX})
     with pytest.raises(InputError, match='column "d": value number 1'):
@@ -255,7 +255,7 @@ def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path):
     assert "hierarchical" in again.released.sensitive["d"].closeness
 
 
-def test_the_frame_of_groups():
+def test_the_frame_of_groups() -> None:
     groups, values = list("abacbba"), ["1", "2", "1", None, "3", "2", "5"]
     report = report_of(groups, {"d": values, "e": ["u"] * 6 + ["v"]})
     frame = report.group_frame()
@@ -306,7 +306,7 @@ def test_the_frame_of_groups_has_the_facts_as_its_extremes(case):
             assert max(exact("c_2")) == facts.recursive[2]
 
 
-def test_the_report_with_all_facts_is_plain_data():
+def test_the_report_with_all_facts_is_plain_data() -> None:
     report = report_of("aaabbb", {"d": list("123112"), "e": list("xyyxxy")})
     data = json.loads(json.dumps(report.as_dict()))
     found = data["sensitive"]["d"]

@@ -16,7 +16,7 @@ from kanon_milp.table import Table
 from kanon_milp.verify import verify, verify_files
 
 
-def test_data_frames_of_other_kinds_and_numbers():
+def test_data_frames_of_other_kinds_and_numbers() -> None:
     frame = pd.DataFrame({"age": [30, 30, 41], "x": [1.5, None, 2.0], "d": ["u", "v", None]}, index=[7, 7, 9])
     problem = Problem(Table.from_frame(frame, ["age"], "d"), [KAnonymity(1)])
     mixed = frame.assign(age=pd.Series([30, 30, "*"], dtype=object, index=frame.index))
@@ -33,7 +33,7 @@ def test_data_frames_of_other_kinds_and_numbers():
     assert not verify(problem, mixed.assign(x=[1.5, 0.0, 2.0]))
 
 
-def test_a_missing_number_is_missing_however_it_is_written():
+def test_a_missing_number_is_missing_however_it_is_written() -> None:
     frame = pl.DataFrame({"age": [30.0, float("nan")], "x": [float("nan"), 1.0]})
     problem = Problem(Table.from_frame(frame, ["age"]), [KAnonymity(1)])
     for released in (frame, frame.fill_nan(None), frame.fill_nan(None).cast(pl.String)):
@@ -106,7 +106,7 @@ def test_an_anonymized_file_with_another_delimiter_is_named(tmp_path):
     assert str(caught.value).endswith("name it with --delimiter")
 
 
-def test_the_report_is_plain_data():
+def test_the_report_is_plain_data() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0] * 3 + [1] * 4 + [2] * 3)
     data = json.loads(json.dumps(report.as_dict()))
     assert data["ok"] is True

@@ -59,7 +59,7 @@ def reached(start: str) -> set[str]:
     return found
 
 
-def test_the_verifier_reaches_errors_and_records_only():
+def test_the_verifier_reaches_errors_and_records_only() -> None:
     outside = {name for name in reached("kanon_milp.verify") if not name.startswith("kanon_milp.verify")}
     assert outside == ALLOWED
 
@@ -71,12 +71,12 @@ def test_so_does_each_of_its_modules(path):
     assert outside <= ALLOWED
 
 
-def test_the_walk_sees_what_it_should():
+def test_the_walk_sees_what_it_should() -> None:
     assert "kanon_milp.privacy" in reached("kanon_milp.problem")
     assert "kanon_milp.table" in reached("kanon_milp.verification")  # which reads the files
 
 
-def test_it_runs_without_the_rest_of_the_package():
+def test_it_runs_without_the_rest_of_the_package() -> None:
     """With an empty package around it, so that what the package itself imports cannot hide anything."""
     code = f"""
 import sys, types
@@ -104,7 +104,7 @@ assert not {{"pyomo", "numba", "highspy"}} & set(sys.modules)
     assert set(done.stdout.split()) == ALLOWED
 
 
-def test_records_are_plain_data():
+def test_records_are_plain_data() -> None:
     classes = [each for _, each in inspect.getmembers(records, inspect.isclass) if each.__module__ == records.__name__]
     assert classes
     assert all(dataclasses.is_dataclass(each) for each in classes)

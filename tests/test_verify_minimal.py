@@ -44,7 +44,7 @@ def small(rows, released, privacy, recoding=None, **options):
     return verify(problem, pl.DataFrame(released, schema=names, orient="row"))
 
 
-def test_a_table_of_least_cost_is_minimal():
+def test_a_table_of_least_cost_is_minimal() -> None:
     report = small([("a", "x"), ("b", "x"), ("c", "y")], [("*", "x"), ("*", "x"), ("c", "y")], [KAnonymity(1)])
     assert report
     assert report.minimal is False
@@ -57,7 +57,7 @@ def test_a_table_of_least_cost_is_minimal():
     assert "nothing about how far the cost is from the least possible" in last
 
 
-def test_what_could_be_more_specific_is_named():
+def test_what_could_be_more_specific_is_named() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "x"), ("c", "y")]
     # the first column of the group of a, a and b cannot be released, but one of the cells of a can where k = 1
     report = small(rows, [("*", "x"), ("*", "x"), ("*", "x"), ("c", "*")], [KAnonymity(1)])
@@ -74,7 +74,7 @@ def test_what_could_be_more_specific_is_named():
     assert joins.not_minimal == '1 cell could be more specific, the first in column "c0", row 3'
 
 
-def test_the_published_tables():
+def test_the_published_tables() -> None:
     def minimal(lines, privacy):
         return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines)).minimal
 
@@ -85,7 +85,7 @@ def test_the_published_tables():
     assert minimal(TABLE_5, [TCloseness("1/15")])
 
 
-def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal():
+def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal() -> None:
     recoding = Hierarchies({"c0": TREE}, level_costs={"c0": [0, 0, 1, 2]})
     report = small([("a",), ("a",)], [("ab",), ("ab",)], [KAnonymity(2)], recoding)
     assert report
@@ -95,7 +95,7 @@ def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal():
     assert small([("c",), ("c",)], [("c",), ("c",)], [KAnonymity(2)], recoding).minimal
 
 
-def test_a_mask_and_bounds_on_groups_are_kept():
+def test_a_mask_and_bounds_on_groups_are_kept() -> None:
     rows = [("a", "x"), ("a", "x")]
     mask = PatternMask([("keep", "keep"), ("*", "*")])
     assert small(rows, [("*", "*")] * 2, [KAnonymity(1)], mask).minimal
@@ -107,7 +107,7 @@ def test_a_mask_and_bounds_on_groups_are_kept():
     assert not small(*apart, [KAnonymity(1)]).minimal
 
 
-def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough():
+def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough() -> None:
     rows, released = [("a",), ("a",), ("b",)], [("a",), ("a",), ("*",)]
     assert small(rows, released, [KAnonymity(2)], suppressed_rows="exempt").minimal
     assert not small([("a",)] * 3, released, [KAnonymity(2)], suppressed_rows="exempt").minimal
@@ -123,7 +123,7 @@ def secret(cells, released, values, privacy):
     return verify(Problem(table, privacy), frame.with_columns(q=pl.Series(released)))
 
 
-def test_a_row_must_leave_enough_behind():
+def test_a_row_must_leave_enough_behind() -> None:
     # the third row could join the first two, but the last one would be alone
     assert secret(list("aaab"), list("aa**"), list("xyxy"), [PSensitivity(2)]).minimal
     # of rows that are released alike, one has the only y
@@ -131,7 +131,7 @@ def test_a_row_must_leave_enough_behind():
     assert report.not_minimal == '1 cell could be more specific, the first in column "q", row 4'
 
 
-def test_groups_join_only_where_the_requirement_allows_it():
+def test_groups_join_only_where_the_requirement_allows_it() -> None:
     # y is in neither too rare nor absent; in the union it would be a fifth as frequent as in the table
     cells = ["a"] * 11 + ["b"] * 9
     released = ["a"] * 9 + ["*"] * 2 + ["b"] * 9

@@ -40,7 +40,7 @@ def hospital(privacy, lines, **options):
     return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines), **options)
 
 
-def test_table_3_is_2_diverse_and_no_more():
+def test_table_3_is_2_diverse_and_no_more() -> None:
     assert hospital([LDiversity(2)], TABLE_3)
     report = hospital([LDiversity("5/2")], TABLE_3)
     assert report.violations == (
@@ -49,7 +49,7 @@ def test_table_3_is_2_diverse_and_no_more():
     assert report.privacy == ({"l": 2.5, "l_exact": "5/2", "form": "frequency", "sensitive": "disease"},)
 
 
-def test_table_5_is_closer_as_a_released_table_than_as_a_partition():
+def test_table_5_is_closer_as_a_released_table_than_as_a_partition() -> None:
     partition = [1, 1, 2, 1, 2, 3, 3, 2, 2, 3]
     assert hospital([TCloseness("1/10")], TABLE_5, partition=partition)
     assert hospital([TCloseness("1/15")], TABLE_5)
@@ -59,7 +59,7 @@ def test_table_5_is_closer_as_a_released_table_than_as_a_partition():
     assert not hospital([TCloseness("1/16")], TABLE_5)
 
 
-def test_a_partition_that_is_the_groups_themselves_says_nothing_twice():
+def test_a_partition_that_is_the_groups_themselves_says_nothing_twice() -> None:
     whole = hospital([PSensitivity(2)], TABLE_2, partition=[0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
     assert whole.violations == ('1 of 3 groups violate p_sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
     assert whole.partition == whole.released
@@ -90,7 +90,7 @@ class Counting(Requirement):
         return True
 
 
-def test_groups_with_the_same_counts_are_asked_about_once():
+def test_groups_with_the_same_counts_are_asked_about_once() -> None:
     frame = pl.DataFrame({"q": list("aabbccd"), "d": list("xyyxxxx"), "e": list("1234567")})
     one = Counting()
     verify(Problem(Table.from_frame(frame, "q", ["d", "e"]), [one]), frame)
@@ -189,7 +189,7 @@ def test_k_anonymity_of_a_set_of_quasi_identifiers(cells, subset, k, reading):
     assert report.ok == judges.k_anonymous_in(cells, sorted(subset), k, reading == "exempt"), report.violations
 
 
-def test_the_message_of_a_set_of_quasi_identifiers():
+def test_the_message_of_a_set_of_quasi_identifiers() -> None:
     frame = pl.DataFrame({"x": list("aab"), "y": list("ccc"), "z": list("dee")})
     problem = Problem(Table.from_frame(frame, ["x", "y", "z"]), [KAnonymity(2, ["y"]), KAnonymity(2, ["y", "x"])])
     report = verify(problem, frame)
@@ -232,7 +232,7 @@ def three_secrets(n: int, values: int) -> pl.DataFrame:
     return pl.DataFrame({"q": ["x"] * n, **{s: [str(draw.randrange(values)) for _ in range(n)] for s in "uvw"}})
 
 
-def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search():
+def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search() -> None:
     table = Table.from_frame(three_secrets(120, 15), "q", ["u", "v", "w"])
     problem = Problem(table, LDiversity(14, "blocki-williams"))
     (requirement,) = problem.requirements
@@ -243,7 +243,7 @@ def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search():
     assert greedy(prepare(problem)) is None
 
 
-def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch):
+def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = three_secrets(60, 9)
     problem = Problem(Table.from_frame(frame, "q", ["u", "v", "w"]), LDiversity(8, "blocki-williams"))
     monkeypatch.setattr(pairwise, "STEPS", 20)
