@@ -43,7 +43,7 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_it_agrees_with_the_one_model(k: int) -> None:
-    problem = census_problem(100, k)
+    problem = census_problem(80, k)
     one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
     assert one.require_optimal().objective == other.require_optimal().objective
     assert other.solver.method == "search"

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from oracle import cheapest, optimum
@@ -20,19 +21,19 @@ CHAIN = {
 
 
 def try_everything(
-    rows,
-    k,
+    rows: Any,
+    k: Any,
     *,
-    hierarchies,
-    vectors,
-    weights,
-    level_costs,
-    suppressed_rows,
-    requirement,
-    cost_bound,
-    low,
-    high,
-):
+    hierarchies: Any,
+    vectors: Any,
+    weights: Any,
+    level_costs: Any,
+    suppressed_rows: Any,
+    requirement: Any,
+    cost_bound: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """The optimum of each objective: assign each row each allowed level vector; no pruning, no bookkeeping."""
     values = []
     for choice in itertools.product(vectors, repeat=len(rows)):
@@ -58,7 +59,7 @@ def try_everything(
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_agrees_with_trying_every_level_vector_for_every_row(seed):
+def test_agrees_with_trying_every_level_vector_for_every_row(seed: Any) -> None:
     draw = random.Random(seed)
     n, m = draw.randint(1, 5), draw.randint(1, 3)
     rows = [tuple(draw.choice(["a", "b", "c", None]) for _ in range(m)) for _ in range(n)]

@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -50,17 +50,17 @@ TABLE_3 = [
 TABLE_5 = ["9*******"] * 5 + ["9******Bachelor"] * 2 + ["9*******"] * 2 + ["9******Bachelor"]
 
 
-def liang_yuan():
+def liang_yuan() -> Any:
     rows = [line.split() for line in TABLE_1.splitlines()]
     return pl.DataFrame([[*z, *a, e, d] for z, a, e, d in rows], schema=[*QI, "disease"], orient="row")
 
 
-def printed(lines):
+def printed(lines: Any) -> Any:
     cells = [[*line[:7], line[7:]] for line in lines]
     return pl.DataFrame(cells, schema=QI, orient="row").hstack(liang_yuan().select("disease"))
 
 
-def liang_yuan_problem(k=3, **options):
+def liang_yuan_problem(k: Any = 3, **options: Any) -> Any:
     return Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(k)], **options)
 
 
@@ -108,7 +108,7 @@ def test_a_group_of_a_partition_has_one_released_row() -> None:
         verify(liang_yuan_problem(), printed(TABLE_2), [0] * 9)
 
 
-def put(frame, row, column, value):
+def put(frame: Any, row: Any, column: Any, value: Any) -> Any:
     cells = frame[column].to_list()
     cells[row] = value
     return frame.with_columns(pl.Series(column, cells, dtype=pl.String))
@@ -125,7 +125,7 @@ def put(frame, row, column, value):
         ("disease", None, 'column "disease" is no quasi-identifier and must not change: row 2'),
     ],
 )
-def test_each_changed_cell_is_found(column, value, words):
+def test_each_changed_cell_is_found(column: Any, value: Any, words: Any) -> None:
     report = verify(liang_yuan_problem(), put(printed(TABLE_2), 1, column, value))
     assert not report.ok
     assert any(words in violation for violation in report.violations), report.violations
@@ -172,7 +172,7 @@ def test_side_constraints_are_checked() -> None:
         assert words in report.violations[0]
 
 
-def small(recoding, rows, released, k=2, symbol="*", **options):
+def small(recoding: Any, rows: Any, released: Any, k: Any = 2, symbol: Any = "*", **options: Any) -> Any:
     columns = [f"c{i}" for i in range(len(rows[0]))]
     table = Table.from_frame(pl.DataFrame(rows, schema=columns, orient="row"), columns, symbol=symbol)
     problem = Problem(table, [KAnonymity(k)], recoding, **options)
@@ -275,22 +275,22 @@ class EveryDisease(Requirement):
     among: tuple[str, ...]
     name: ClassVar[str] = "every_disease"
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError("the verifier needs no model")
 
-    def holds(self, group: Group):
+    def holds(self, group: Group) -> Any:
         assert sum(group.sensitive["disease"].values()) == group.size
         assert group.names == ("disease",)
         assert group.whole.sensitive == {"disease": {"Viral": 3, "Heart": 3, "Cancer": 4}}
         return set(group.sensitive["disease"]) >= set(self.among)
 
-    def describe(self):
+    def describe(self) -> Any:
         return {"diseases": len(self.among)}
 
 
@@ -303,7 +303,7 @@ def test_other_requirements_are_asked_group_by_group() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_numbers_agree_with_counting_by_hand(seed):
+def test_numbers_agree_with_counting_by_hand(seed: Any) -> None:
     draw = random.Random(seed)
     n = draw.randint(1, 9)
     rows = [(draw.choice(["a", "b", "c", None]), draw.choice("xyz")) for _ in range(n)]
@@ -354,7 +354,7 @@ def test_nothing_given_is_changed() -> None:
 
 
 @pytest.mark.parametrize("partition", [[0.1, 0.9, 1.2, 1.7], [[1]] * 4, [True] * 4, np.array([0.0, 0.0, 1.0, 1.0])])
-def test_a_partition_of_anything_but_integers_is_refused(partition):
+def test_a_partition_of_anything_but_integers_is_refused(partition: Any) -> None:
     frame = pl.DataFrame({"a": list("xxyy")})
     problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
     with pytest.raises(InputError, match="an integer for each row"):

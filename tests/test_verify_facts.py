@@ -8,6 +8,7 @@ import math
 from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import judges
 import numpy as np
@@ -30,7 +31,7 @@ from kanon_milp.verify.ratios import Ratios
 NUMBERS = ["1", "2.5", "7", "-3"]
 
 
-def report_of(groups, columns, privacy=None, **options):
+def report_of(groups: Any, columns: Any, privacy: Any = None, **options: Any) -> Any:
     """A table that is released as it is: rows with the same group label are a group."""
     frame = pl.DataFrame({"g": [str(g) for g in groups], **columns}, schema_overrides=dict.fromkeys(columns, pl.String))
     table = Table.from_frame(frame, ["g"], list(columns))
@@ -38,7 +39,7 @@ def report_of(groups, columns, privacy=None, **options):
 
 
 @st.composite
-def tables(draw, max_rows=10):
+def tables(draw: st.DrawFn, max_rows: Any = 10) -> Any:
     n = draw(st.integers(1, max_rows))
     groups = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
     number = draw(st.lists(st.sampled_from(NUMBERS), min_size=n, max_size=n))
@@ -46,7 +47,7 @@ def tables(draw, max_rows=10):
     return groups, number, letter
 
 
-def members(groups):
+def members(groups: Any) -> Any:
     found = defaultdict(list)
     for i, g in enumerate(groups):
         found[g].append(i)
@@ -55,7 +56,7 @@ def members(groups):
 
 @settings(max_examples=examples(80, 20), deadline=None)
 @given(tables())
-def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
+def test_each_fact_is_the_strongest_that_holds_in_every_group(case: Any) -> None:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     secrets = list(zip(number, letter, strict=True))
@@ -85,12 +86,12 @@ def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
 
 @settings(max_examples=examples(40, 13), deadline=None)
 @given(tables(max_rows=8))
-def test_closeness_for_each_ground_distance(case):
+def test_closeness_for_each_ground_distance(case: Any) -> Any:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     secrets = list(zip(number, letter, strict=True))
 
-    def largest(column, distance):
+    def largest(column: Any, distance: Any) -> Any:
         return max(judges.distance_from_table(part, secrets, column, distance) for part in members(groups))
 
     closeness = report.released.sensitive["number"].closeness
@@ -103,7 +104,7 @@ def test_closeness_for_each_ground_distance(case):
 
 @settings(max_examples=examples(60, 20), deadline=None)
 @given(tables(max_rows=8), st.booleans())
-def test_rows_that_pairwise_differ(case, three):
+def test_rows_that_pairwise_differ(case: Any, three: Any) -> Any:
     groups, number, letter = case
     columns = {"number": number, "letter": letter}
     if three:
@@ -111,7 +112,7 @@ def test_rows_that_pairwise_differ(case, three):
     secrets = list(zip(*columns.values(), strict=True))
     found = report_of(groups, columns).released.l_pairwise
 
-    def diverse(number):
+    def diverse(number: Any) -> Any:
         width = range(len(columns))
         return all(judges.blocki_williams_diverse(part, secrets, width, number) for part in members(groups))
 
@@ -122,7 +123,7 @@ def test_rows_that_pairwise_differ(case, three):
 @settings(max_examples=examples(60, 20), deadline=None)
 @given(st.lists(st.tuples(*[st.sampled_from("0123")] * 3), min_size=1, max_size=8))
 @example(["003", "011", "014", "101", "200", "231", "240", "444"])  # the rarest values are not those to take
-def test_rows_that_pairwise_differ_in_three_attributes(secrets):
+def test_rows_that_pairwise_differ_in_three_attributes(secrets: Any) -> None:
     columns = dict(zip("def", map(list, zip(*secrets, strict=True)), strict=True))
     found = report_of([0] * len(secrets), columns).released.l_pairwise
     group = range(len(secrets))
@@ -215,7 +216,7 @@ MATRIX = MatrixDistance(["x", "y", "z"], [[0, "1/2", 1], ["1/2", 0, "3/4"], [1, 
         (MATRIX, judges.matrix_distance(MATRIX.values, MATRIX.matrix)),
     ],
 )
-def test_further_ground_distances(distance, judge):
+def test_further_ground_distances(distance: Any, judge: Any) -> None:
     groups, values = "aaabbbbc", list("xyzxxyzy")
     secrets = [(v,) for v in values]
     expected = max(judges.distance_from_table(part, secrets, 0, judge) for part in members(groups))
@@ -241,7 +242,7 @@ def test_a_ground_distance_that_does_not_fit_is_an_input_error() -> None:
         report_of("ab", {"d": ["x", "secret"]}, distances={"d": OrderedDistance(["x", "y"])})
 
 
-def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path):
+def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path: Any) -> None:
     (tmp_path / "in.csv").write_text("zip,d\n1,x\n1,y\n2,y\n2,z\n")
     (tmp_path / "d.csv").write_text("level0,level1,level2\nx,xy,*\ny,xy,*\nz,z,*\n")
     report = verify_files(tmp_path / "in.csv", tmp_path / "in.csv", ["zip"], "d", hierarchies=tmp_path)
@@ -285,13 +286,13 @@ def test_the_frame_of_groups() -> None:
 
 @settings(max_examples=examples(40, 13), deadline=None)
 @given(tables())
-def test_the_frame_of_groups_has_the_facts_as_its_extremes(case):
+def test_the_frame_of_groups_has_the_facts_as_its_extremes(case: Any) -> Any:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     frame = report.group_frame()
     for name, facts in report.released.sensitive.items():
 
-        def exact(column, name=name):
+        def exact(column: Any, name: Any = name) -> Any:
             return [Fraction(text) for text in frame[f"{name}.{column}_exact"].drop_nulls()]
 
         assert frame[f"{name}.p"].min() == facts.p

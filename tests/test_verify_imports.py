@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_the_verifier_reaches_errors_and_records_only() -> None:
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "verify").glob("*.py")), ids=lambda path: path.stem)
-def test_so_does_each_of_its_modules(path):
+def test_so_does_each_of_its_modules(path: Any) -> None:
     module = "kanon_milp.verify" if path.stem == "__init__" else f"kanon_milp.verify.{path.stem}"
     outside = {name for name in reached(module) if not name.startswith("kanon_milp.verify")}
     assert outside <= ALLOWED

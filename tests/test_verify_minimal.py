@@ -7,7 +7,7 @@ import itertools
 import zlib
 from collections import Counter
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import judges
 import polars as pl
@@ -37,7 +37,7 @@ KEEP = {value: (value, "*") for value in "abcd"}
 TREE = Hierarchy.from_rows(list(PATHS.values()))
 
 
-def small(rows, released, privacy, recoding=None, **options):
+def small(rows: Any, released: Any, privacy: Any, recoding: Any = None, **options: Any) -> Any:
     names = [f"c{j}" for j in range(len(rows[0]))]
     table = Table.from_frame(pl.DataFrame(rows, schema=names, orient="row"), names)
     problem = Problem(table, privacy, recoding or Suppression(), **options)
@@ -75,7 +75,7 @@ def test_what_could_be_more_specific_is_named() -> None:
 
 
 def test_the_published_tables() -> None:
-    def minimal(lines, privacy):
+    def minimal(lines: Any, privacy: Any) -> Any:
         return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines)).minimal
 
     assert minimal(TABLE_2, [KAnonymity(3)])
@@ -117,7 +117,7 @@ def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough() -> No
     assert left.not_minimal == '1 cell could be more specific, the first in column "c0", row 4'
 
 
-def secret(cells, released, values, privacy):
+def secret(cells: Any, released: Any, values: Any, privacy: Any) -> Any:
     frame = pl.DataFrame({"q": cells, "d": values})
     table = Table.from_frame(frame, "q", "d")
     return verify(Problem(table, privacy), frame.with_columns(q=pl.Series(released)))
@@ -142,7 +142,7 @@ def test_groups_join_only_where_the_requirement_allows_it() -> None:
     assert secret(cells, released, values, [KAnonymity(2), strict]).minimal
 
 
-def test_there_must_be_something_to_check_it_against(tmp_path):
+def test_there_must_be_something_to_check_it_against(tmp_path: Any) -> None:
     problem = Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(3)])
     good = printed(TABLE_2)
     assert verify(problem, good[:9]).minimal is None
@@ -154,18 +154,18 @@ def test_there_must_be_something_to_check_it_against(tmp_path):
     assert verify_files(tmp_path / "in.csv", tmp_path / "in.csv", ["a"], privacy=[KAnonymity(2)]).minimal is True
 
 
-def replacements(rows, released, paths, vectors):
+def replacements(rows: Any, released: Any, paths: Any, vectors: Any) -> Any:
     """Every legal table with one more specific cell, or one more specific column of a whole group of several rows."""
 
-    def legal(original, new):
+    def legal(original: Any, new: Any) -> Any:
         return any(all(paths[j][v][at] == out for j, (v, at, out) in enumerate(zip(original, vector, new, strict=True)))
                    for vector in vectors)  # fmt: skip
 
-    def below(i, j):
+    def below(i: Any, j: Any) -> Any:
         path = paths[j][rows[i][j]]
         return dict.fromkeys(path[: path.index(released[i][j])])
 
-    def replaced(group, j, label):
+    def replaced(group: Any, j: Any, label: Any) -> Any:
         table = [(*row[:j], label, *row[j + 1 :]) if i in group else row for i, row in enumerate(released)]
         return table if all(legal(rows[i], table[i]) for i in group) else None
 
@@ -186,28 +186,28 @@ class Arbitrary(Requirement):
     seed: int
     name: ClassVar[str] = "arbitrary"
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError("the verifier needs no model")
 
-    def describe(self):
+    def describe(self) -> Any:
         return {}
 
-    def holds(self, group):
+    def holds(self, group: Any) -> Any:
         return self.accepts(group.tuples)
 
-    def accepts(self, counts):
+    def accepts(self, counts: Any) -> Any:
         key = tuple(sorted(counts.items()))
         return key in self.present or zlib.crc32(repr((self.seed, key)).encode()) % 3 > 0
 
 
 @st.composite
-def legal_tables(draw):
+def legal_tables(draw: st.DrawFn) -> Any:
     m = draw(st.integers(1, 2))
     secret = st.sampled_from([("1", "x"), ("2", "y"), ("5", "x")])
     n = draw(st.integers(3, 6))
@@ -228,7 +228,7 @@ def legal_tables(draw):
 
 @settings(max_examples=examples(200, 60), deadline=None)
 @given(legal_tables(), st.lists(demands(), max_size=1), st.integers(1, 2), st.data())
-def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data):
+def test_minimality_is_what_trying_every_replacement_finds(case: Any, asked: Any, k: Any, data: st.DataObject) -> Any:
     rows, released, secrets, heights, vectors, everything = case
     m = len(heights)
     exempt = data.draw(st.booleans())
@@ -240,7 +240,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data)
         chance = Arbitrary(present, data.draw(st.integers(0, 99)))
         asked = [(chance, lambda group, secrets: chance.accepts(Counter(secrets[i] for i in group)))]
 
-    def holds(table):
+    def holds(table: Any) -> Any:
         groups = judges.groups_of(table)
         sides = bounds.get("min_groups", 0) <= len(groups) <= bounds.get("max_groups", 9)
         sizes = judges.k_anonymous_in(table, range(m), k, exempt) and all(
@@ -292,7 +292,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data)
 
 
 @pytest.mark.parametrize("requirement", [LDiversity(2), PSensitivity(2), TCloseness(Fraction(1, 4))])
-def test_requirements_beside_k_decide(requirement):
+def test_requirements_beside_k_decide(requirement: Any) -> None:
     frame = pl.DataFrame({"q": list("abab"), "d": list("xxyy")})
     table = Table.from_frame(frame, "q", "d")
     apart = verify(Problem(table, [requirement]), frame)

@@ -224,7 +224,7 @@ def outcomes(case: OfSize | OfValues) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_no_bug_ends_as_verified_with_a_wrong_table(name):
+def test_no_bug_ends_as_verified_with_a_wrong_table(name: Any) -> None:
     case = CASES[name]
     assert {outcome(case, formulation_of(case, bug)) for bug in ("declare", "holds")} == {RIGHT}
     found = outcomes(case)
@@ -277,7 +277,7 @@ RECODING: dict[str, tuple[bool, Patch]] = {
 
 
 @pytest.mark.parametrize("name", RECODING)
-def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name):
+def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name: Any) -> None:
     hierarchy, patch = RECODING[name]
     assert km.solve(small(hierarchy)).is_optimal
     with broken(patch):

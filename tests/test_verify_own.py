@@ -43,7 +43,7 @@ BAD_PATHS = {
 
 
 @pytest.mark.parametrize("words", BAD_PATHS)
-def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words):
+def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words: Any) -> None:
     frame = pl.DataFrame({"age": ["20", "21"] * 2})
     problem = km.Problem(
         km.Table.from_frame(frame, "age"), KAnonymity(2), km.Hierarchies({"age": hierarchy_of(BAD_PATHS[words])})
@@ -239,7 +239,7 @@ def test_a_ground_distance_of_the_users_is_taken_as_it_computes() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_agrees_with_the_judges(first, data):
+def test_least_work_agrees_with_the_judges(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):
@@ -275,7 +275,7 @@ def test_an_infeasible_extended_model_blames_nothing_that_is_not_known() -> None
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_is_between_its_bounds(first, data):
+def test_least_work_is_between_its_bounds(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):

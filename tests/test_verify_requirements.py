@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import judges
 import polars as pl
@@ -36,7 +36,7 @@ from kanon_milp.verify import pairwise, verify
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
 
 
-def hospital(privacy, lines, **options):
+def hospital(privacy: Any, lines: Any, **options: Any) -> Any:
     return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines), **options)
 
 
@@ -73,19 +73,19 @@ class Counting(Requirement):
     name: ClassVar[str] = "counting"
     attributes: ClassVar[tuple[str, ...]] = ("d",)
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError
 
-    def describe(self):
+    def describe(self) -> Any:
         return {}
 
-    def holds(self, group):
+    def holds(self, group: Any) -> Any:
         self.asked.append((group.sensitive, group.whole.sensitive))
         return True
 
@@ -109,7 +109,7 @@ KINDS = ("p", "l", "distinct", "bw", "t", "ordered", "numeric", "alpha", "beta",
 
 
 @st.composite
-def demands(draw):
+def demands(draw: st.DrawFn) -> Any:
     """A requirement, and its judge: groups, sensitive values → whether all groups have it."""
     kind = draw(st.sampled_from(KINDS))
     name, column = draw(st.sampled_from([("u", 0), ("v", 1)]))
@@ -153,7 +153,7 @@ def demands(draw):
 
 @settings(max_examples=examples(120, 30), deadline=None)
 @given(demands(), st.lists(st.tuples(st.sampled_from("ab*"), st.sampled_from(SECRETS)), min_size=3, max_size=10))
-def test_each_requirement_means_its_definition(asked, rows):
+def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
     requirement, judge = asked
     secrets = [secret for _, secret in rows]
     # at least three rows, two values and three joint values, so that no requirement is refused
@@ -178,7 +178,7 @@ def test_each_requirement_means_its_definition(asked, rows):
     st.integers(1, 3),
     st.sampled_from(["strict", "exempt"]),
 )
-def test_k_anonymity_of_a_set_of_quasi_identifiers(cells, subset, k, reading):
+def test_k_anonymity_of_a_set_of_quasi_identifiers(cells: Any, subset: Any, k: Any, reading: Any) -> None:
     k = min(k, len(cells))
     original = [[f"{j}{i}" if c == "*" else c for j, c in enumerate(row)] for i, row in enumerate(cells)]
     names = ["x", "y", "z"]
@@ -212,7 +212,7 @@ def test_the_message_of_a_set_of_quasi_identifiers() -> None:
         [PSensitivity(2)],
     ],
 )
-def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privacy):
+def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privacy: Any) -> None:
     frame = pl.DataFrame({"q": list("aabb"), "d": ["1", "2", "2", "1"]})
     problem = Problem(Table.from_frame(frame, "q", "d"), privacy)
     assert verify(problem, frame) or isinstance(privacy[0], DeltaDisclosure)
