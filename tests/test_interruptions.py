@@ -70,7 +70,7 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "reacts = highs.Watch.wait\n"
         "def never_reacts(self, *_, **__):\n"
         "    highs.Watch.wait = reacts\n"
-        "    time.sleep(2)\n"
+        "    time.sleep(1)\n"
         "    return False\n"
         "highs.Watch.wait = never_reacts\n"
         "draw = random.Random(5)\n"
