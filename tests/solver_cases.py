@@ -44,9 +44,9 @@ def among(*names: str) -> pytest.MarkDecorator:
 
 
 def _again() -> set[str]:
-    """Adapters that run a CBC as another one does: of these the default run has one, and PuLP's way to its own."""
+    """Adapters that run a solver as another one does: of CBC the default run has one, and PuLP's way to its own."""
     kinds = [name for name in ADAPTERS if name.startswith("cbc") and ADAPTERS[name].availability()]
-    return {*kinds[1:], *(["pulp:COIN_CMD"] if "pulp:PULP_CBC_CMD" in ADAPTERS else [])}
+    return {*kinds[1:], *(["pulp:COIN_CMD", "pulp:HiGHS"] if "pulp:PULP_CBC_CMD" in ADAPTERS else [])}
 
 
 AGAIN = _again()
