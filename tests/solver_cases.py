@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -42,7 +43,36 @@ def among(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("adapter", found)
 
 
-each_adapter = among(*ADAPTERS)
+def _again() -> set[str]:
+    """Adapters that run a solver as another one does: of CBC the default run has one, and PuLP's way to its own."""
+    kinds = [name for name in ADAPTERS if name.startswith("cbc") and ADAPTERS[name].availability()]
+    return {*kinds[1:], *(["pulp:COIN_CMD", "pulp:HiGHS"] if "pulp:PULP_CBC_CMD" in ADAPTERS else [])}
+
+
+AGAIN = _again()
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    here = ADAPTERS[name].availability()
+    skip = pytest.mark.skipif(not here, reason=f"{name}: {here.value}")
+    return [skip, pytest.mark.slow] if name in AGAIN else [skip]
+
+
+# all of them: `pytest -m "slow or not slow"`
+each_adapter = pytest.mark.parametrize(
+    "adapter", [pytest.param(adapter, id=name, marks=_marks(name)) for name, adapter in ADAPTERS.items()]
+)
+
+
+def each_adapter_with(argument: str, values: Mapping[str, object], share: int) -> pytest.MarkDecorator:
+    """Each adapter with each value; the default run has each of them, and one pair of `share`."""
+    found, number = [], 0
+    for name, adapter in ADAPTERS.items():
+        for j, (label, value) in enumerate(values.items()):
+            marks = _marks(name) + ([pytest.mark.slow] if (number + j) % share else [])
+            found.append(pytest.param(adapter, value, id=f"{label}-{name}", marks=marks))
+        number += name not in AGAIN
+    return pytest.mark.parametrize(("adapter", argument), found)
 
 
 def needs(adapter: SolverAdapter, capability: Capability) -> None:
@@ -87,4 +117,4 @@ def random_start() -> np.ndarray:
 @functools.cache
 def good_start() -> np.ndarray:
     """A point that solvers do not find in half a second."""
-    return ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=3, seed=1)).x
+    return ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=2, seed=1)).x

@@ -39,18 +39,18 @@ def temporary_files_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-@pytest.mark.parametrize("number", range(examples(400, 20)))
+@pytest.mark.parametrize("number", range(examples(400, 14)))
 def test_random_problems_agree_with_brute_force(number: int) -> None:
     assert campaign.one(random_problems.work, SEED, number)["failures"] == []
 
 
-@pytest.mark.parametrize("number", range(examples(300, 24)))
+@pytest.mark.parametrize("number", range(examples(300, 14)))
 def test_hostile_files_end_with_one_clear_error_or_a_result(number: int) -> None:
     assert campaign.one(hostile_files.work, SEED, number)["failures"] == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("number", range(examples(30, 2)))
+@pytest.mark.parametrize("number", range(examples(30, 1)))
 def test_who_kills_a_run_finds_no_lie(number: int) -> None:
     assert campaign.one(kills.work, SEED, number)["failures"] == []
 

@@ -6,12 +6,13 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from census import census, census_problem
 from certificate_cases import Q8, ROWS, best_loss, certificate, drawn_dual, point, problem, refused
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -31,7 +32,7 @@ relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -44,7 +45,7 @@ def test_what_is_certified_is_accepted_and_below_the_optimum(case: Case, data: s
 
 
 @given(sensitive_cases(), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_with_other_requirements_too(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     certificate = certify(problem, drawn_dual(data, problem))
@@ -86,7 +87,7 @@ def supplied(supply: Supply, secrets: Sequence[tuple[str | None, ...]]) -> bool:
 
 
 @given(sensitive_cases(["p"], with_k=True))
-@settings(relaxed, max_examples=10)
+@settings(relaxed, max_examples=examples(10, 5))
 def test_multipliers_of_rows_split_by_sensitive_values_count_too(case: SensitiveCase) -> None:
     problem = case.problem()
     instance = prepare(problem)
@@ -95,7 +96,7 @@ def test_multipliers_of_rows_split_by_sensitive_values_count_too(case: Sensitive
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
     problem = case.problem()
     instance = reduce(prepare(problem))[-1].instance
@@ -106,7 +107,7 @@ def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
 
 
 @given(cases(), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_whoever_forges_multipliers_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     problem = case.problem()
     forged = certify(problem, drawn_dual(data, problem)).as_dict()
@@ -254,15 +255,14 @@ def test_the_size_of_the_groups_in_a_set_is_that_of_the_smallest_that_is_allowed
     assert report.bound <= best
 
 
-# --------------------------------------------------------------------------------------- real data
+# --------------------------------------------------------------------------------------- a census
 
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("patterns", [None, 20])
-def test_nothing_is_lost_on_adult(data_folder: Path, k: int, patterns: int | None) -> None:
-    adult = km.read_table(data_folder / "adult.csv.gz", Q8, rows=500)
+def test_nothing_is_lost_on_a_census(k: int, patterns: int | None) -> None:
     recoding = km.Suppression() if patterns is None else km.PatternMask.random(Q8, patterns, 0)
-    asked = km.Problem(adult, [km.KAnonymity(k)], recoding)
+    asked = km.Problem(census_problem(400, k).table, [km.KAnonymity(k)], recoding)
     instance = reduce(prepare(asked))[-1].instance
     dual = lagrangian(instance)
     report = check_certificate(asked, certify(asked, dual))
@@ -282,9 +282,8 @@ def test_nothing_is_lost_on_adult(data_folder: Path, k: int, patterns: int | Non
     ],
     ids=lambda privacy: privacy[-1].name,
 )
-def test_nothing_is_lost_with_other_requirements_on_adult(data_folder: Path, privacy: list[km.Requirement]) -> None:
-    adult = km.read_table(data_folder / "adult.csv.gz", Q8[:4], "salary-class", rows=200)
-    asked = km.Problem(adult, privacy)
+def test_nothing_is_lost_with_other_requirements_on_a_census(privacy: list[km.Requirement]) -> None:
+    asked = km.Problem(km.Table.from_frame(census(200), Q8[:4], "disease"), privacy)
     instance = reduce(prepare(asked))[-1].instance
     dual = lagrangian(instance, iterations=300)
     report = check_certificate(asked, certify(asked, dual))

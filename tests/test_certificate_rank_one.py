@@ -11,8 +11,8 @@ from unittest import mock
 import numpy as np
 import polars as pl
 import pytest
+from census import census_problem
 from certificate_cases import (
-    Q8,
     best_loss,
     certificate,
     claimed_rows,
@@ -22,6 +22,7 @@ from certificate_cases import (
     refused,
     with_cuts,
 )
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -163,7 +164,7 @@ def test_the_version_before_has_no_rank_one_rows(tmp_path: Path) -> None:
 
 
 @given(cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_whoever_forges_rank_one_rows_proves_nothing_false(case: Case, data: st.DataObject) -> None:
     asked = case.problem()
     forged = certify(asked, drawn_dual(data, asked)).as_dict()
@@ -213,7 +214,7 @@ def test_all_groups_share_one_limit() -> None:
 
 
 @given(sensitive_cases(["p", "l frequency"]), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_rank_one_rows_of_rows_split_by_sensitive_values(case: SensitiveCase, data: st.DataObject) -> None:
     asked = case.problem()
     types = certified_instance(asked).types
@@ -237,12 +238,11 @@ def test_a_row_that_tells_tuples_of_one_distinct_row_apart_is_left_out() -> None
     assert check_certificate(asked, found).valid
 
 
-# --------------------------------------------------------------------------------------- real data
+# --------------------------------------------------------------------------------------- a census
 
 
-def test_both_searches_agree_on_adult(data_folder: Path) -> None:
-    adult = km.read_table(data_folder / "adult.csv.gz", Q8, rows=300)
-    asked = km.Problem(adult, [km.KAnonymity(3)])
+def test_both_searches_agree_on_a_census() -> None:
+    asked = census_problem(300, 3)
     instance = certified_instance(asked)
     dual = lagrangian(instance, iterations=200)
     random = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -69,7 +70,7 @@ def ordered(groups: list[Group]) -> list[Group]:
 
 
 @given(groups_of, groups_of, st.data())
-@settings(relaxed, max_examples=80)
+@settings(relaxed, max_examples=examples(80, 20))
 def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st.DataObject) -> None:
     groups, expected = packed(first), ordered(first)
     assert read(groups) == expected
@@ -93,7 +94,7 @@ def test_no_groups() -> None:
 
 
 @given(cases(sides=False))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_groups_of_a_table(case: Case) -> None:
     table = greedy(prepare(case.problem()))
     assume(table is not None)
@@ -121,7 +122,7 @@ def rank_one_rows(draw: st.DrawFn, types: int, most: int = 3) -> list[Row]:
 
 
 @given(groups_of, rank_one_rows(6))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_coefficients(groups: list[Group], rows: list[Row]) -> None:
     row, group, times = coefficients(packed(groups), RankOneCuts.of(rows), 6)
     expected = {
@@ -237,7 +238,7 @@ def smalls(draw: st.DrawFn) -> Small:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     types = len(small.counts)
     rank_one = data.draw(rank_one_rows(types))
@@ -283,7 +284,7 @@ def check_value(small: Small, master: Master, rank_one: list[Row]) -> None:
 
 
 @given(smalls(), st.data())
-@settings(relaxed, max_examples=70)
+@settings(relaxed, max_examples=examples(70, 17))
 def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: st.DataObject) -> None:
     rank_one = data.draw(rank_one_rows(len(small.counts)))
     master = Master(small.program(), Groups.none())
@@ -309,7 +310,7 @@ def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: s
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_counting_rows_are_held(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     types = instance.types.count
@@ -347,7 +348,7 @@ def test_rows_that_no_groups_place(covers: list[list[int]]) -> None:
 
 
 @given(cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

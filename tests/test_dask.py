@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
+from census import census_problem
 from command_line import run
-from test_pool import check
+from test_pool import check, where
 
 import kanon_milp as km
 from kanon_milp.heuristics.worker_pool import DaskPool
@@ -38,10 +38,8 @@ class Counter(distributed.WorkerPlugin):  # type: ignore[misc]
         self.finished += start == "executing" and finish == "memory"
 
 
-def adult(data_folder: Path, rows: int, k: int = 4) -> km.Problem:
-    frame = pl.read_csv(data_folder / "adult.csv.gz", n_rows=rows, infer_schema=False)
-    names = ["sex", "age", "race", "education", "workclass"]
-    return km.Problem(km.Table.from_frame(frame, names), [km.KAnonymity(k)])
+def problem_of(rows: int, k: int = 4) -> km.Problem:
+    return census_problem(rows, k, ["sex", "age", "race", "education", "workclass"])
 
 
 def while_searching(act: Callable[[], object]) -> Callable[[str], None]:
@@ -67,17 +65,19 @@ def solve_until(problem: km.Problem, address: str, act: Callable[[], object]) ->
     return result
 
 
-def test_a_cluster_searches_like_this_machine(data_folder: Path) -> None:
-    problem = adult(data_folder, 120)
+def test_a_cluster_searches_like_this_machine() -> None:
+    problem = problem_of(120)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster:
         with DaskPool(cluster.scheduler_address) as pool:
             assert pool.workers == 2
             check(pool)
+            ran_in = where(pool)
         with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
             client.register_plugin(Counter(), name="counter")
             there = km.solve(problem, method="search", iteration_limit=3, dask=cluster.scheduler_address)
             counted = client.run(lambda dask_worker: (os.getpid(), dask_worker.plugins["counter"].finished))
     processes, finished = zip(*counted.values(), strict=True)
+    assert ran_in <= set(processes), "tasks of the pool have run elsewhere"
     assert len(set(processes) - {os.getpid()}) == 2
     assert min(finished) > 0, "a worker had nothing to do"
     here = km.solve(problem, method="search", iteration_limit=3)
@@ -85,8 +85,8 @@ def test_a_cluster_searches_like_this_machine(data_folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_lost_worker_is_made_up_for(data_folder: Path) -> None:
-    problem = adult(data_folder, 2_000)
+def test_a_lost_worker_is_made_up_for() -> None:
+    problem = problem_of(2_000)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster:
         with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
             victim = min(client.run(os.getpid).values())
@@ -96,7 +96,7 @@ def test_a_lost_worker_is_made_up_for(data_folder: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="process groups")
 @pytest.mark.slow
-def test_a_dead_scheduler_leaves_the_search_to_this_process(data_folder: Path, tmp_path: Path) -> None:
+def test_a_dead_scheduler_leaves_the_search_to_this_process(tmp_path: Path) -> None:
     script = tmp_path / "cluster.py"
     script.write_text(
         "import time\n"
@@ -110,7 +110,7 @@ def test_a_dead_scheduler_leaves_the_search_to_this_process(data_folder: Path, t
     try:
         assert cluster.stdout is not None
         address = cluster.stdout.readline().strip()
-        result = solve_until(adult(data_folder, 2_000), address, lambda: os.killpg(cluster.pid, signal.SIGKILL))
+        result = solve_until(problem_of(2_000), address, lambda: os.killpg(cluster.pid, signal.SIGKILL))
     finally:
         if cluster.poll() is None:
             os.killpg(cluster.pid, signal.SIGKILL)

@@ -7,11 +7,13 @@ import dataclasses
 import gzip
 import subprocess
 import time
+from typing import Any
 
 import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +44,7 @@ def sides() -> LinearModel:
     return small_model("sides", (1, -2, 3, 0, 1 / 3, -1), rows, bounds, kinds, offset=7.25)
 
 
-def by_highs(path) -> float:
+def by_highs(path: Any) -> float:
     highs = highspy.Highs()
     highs.silent()
     assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
@@ -51,7 +53,7 @@ def by_highs(path) -> float:
     return highs.getInfo().objective_function_value
 
 
-def by_cbc(executable: str, path) -> float:
+def by_cbc(executable: str, path: Any) -> float:
     solution = path.parent / "solution.txt"
     command = [executable, "-import", path.name, "-solve", "-solution", solution.name]
     subprocess.run(command, cwd=path.parent, check=True, capture_output=True, timeout=60)
@@ -62,7 +64,7 @@ def by_cbc(executable: str, path) -> float:
 
 @pytest.mark.parametrize("suffix", [".mps", ".mps.gz", ".lp"])
 @pytest.mark.parametrize("make", [sides, lambda: knapsack().model], ids=["sides", "knapsack"])
-def test_both_readers_find_the_same_optimum(tmp_path, make, suffix):
+def test_both_readers_find_the_same_optimum(tmp_path: Any, make: Any, suffix: Any) -> None:
     model = make()
     optimum = solvers.get("highs").solve(model, SolverOptions()).objective
     path = tmp_path / f"model{suffix}"
@@ -78,7 +80,7 @@ def test_both_readers_find_the_same_optimum(tmp_path, make, suffix):
             assert by_cbc(executable, path) == pytest.approx(optimum)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 13), deadline=None, derandomize=True)
 @given(
     data=st.lists(
         st.tuples(st.integers(-5, 5), st.booleans(), st.integers(-4, 4), st.integers(0, 4)),
@@ -89,7 +91,7 @@ def test_both_readers_find_the_same_optimum(tmp_path, make, suffix):
     suffix=st.sampled_from([".mps", ".lp"]),
     low=st.integers(-9, 0),
 )
-def test_random_models_keep_their_optimum(tmp_path_factory, data, offset, suffix, low):
+def test_random_models_keep_their_optimum(tmp_path_factory: Any, data: Any, offset: Any, suffix: Any, low: Any) -> None:
     c, kinds, lowest, widths = zip(*data, strict=True)
     bounds = [(a, a + w) for a, w in zip(lowest, widths, strict=True)]
     model = small_model("r", c, [(low, (1,) * len(c), 40)], bounds, kinds, offset=offset)
@@ -103,7 +105,7 @@ def test_random_models_keep_their_optimum(tmp_path_factory, data, offset, suffix
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_same_bytes_on_every_run_and_nothing_else_in_the_folder(tmp_path, suffix):
+def test_same_bytes_on_every_run_and_nothing_else_in_the_folder(tmp_path: Any, suffix: Any) -> None:
     contents = []
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -119,7 +121,7 @@ def test_same_bytes_on_every_run_and_nothing_else_in_the_folder(tmp_path, suffix
     assert path.read_bytes() == before
 
 
-def test_names_map_leads_back_to_the_model(tmp_path):
+def test_names_map_leads_back_to_the_model(tmp_path: Any) -> None:
     model = dataclasses.replace(
         sides(),
         variable_names=("assign[1,2]", "assign(1,2)", "e1", "Σ", "free", "x" * 300),
@@ -149,11 +151,11 @@ def test_names_map_leads_back_to_the_model(tmp_path):
     assert model.value(x) == pytest.approx(by_highs(tmp_path / "m.lp"))
 
 
-def test_generated_names_evade_given_ones():
+def test_generated_names_evade_given_ones() -> None:
     assert file_names(["x2", "Ü", "x3", "é!"], "x", set()) == ["x2", "x2_", "x3", "x4"]
 
 
-def test_numbers_are_exact(tmp_path):
+def test_numbers_are_exact(tmp_path: Any) -> None:
     values = (0.1, 1 / 3, 1e-9, 123456789.125, 1e15, 2.5e20)
     rows = [(0.0, values, INF)]
     model = small_model("numbers", values, rows, [(0, 1)] * 6, (False,) * 6)
@@ -164,7 +166,7 @@ def test_numbers_are_exact(tmp_path):
         assert "1.0" not in words
 
 
-def test_what_cannot_be_written_is_an_input_error(tmp_path):
+def test_what_cannot_be_written_is_an_input_error(tmp_path: Any) -> None:
     model = sides()
     with pytest.raises(InputError, match=r"\.mps, \.mps\.gz, \.lp or \.lp\.gz"):
         write_model(model, tmp_path / "model.txt")
@@ -176,7 +178,7 @@ def test_what_cannot_be_written_is_an_input_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_half_a_million_nonzeros_take_seconds(tmp_path):
+def test_half_a_million_nonzeros_take_seconds(tmp_path: Any) -> None:
     columns, rows = 100_000, 50_000
     A = sp.csr_array(sp.random_array((rows, columns), density=1e-4, rng=np.random.default_rng(0)))
     model = LinearModel(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reduction_cases import (
@@ -36,7 +37,7 @@ from kanon_milp.presolve.reductions import (
 
 
 @given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)), st.data())
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss")
@@ -84,7 +85,7 @@ def test_fixing_is_about_the_loss_and_comes_after_dominance() -> None:
 
 
 @given(st.one_of(cases(max_rows=9, sides=False), sensitive_cases(max_rows=8, sides=False)), st.data())
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_multipliers_of_merged_row_types_prove_the_same_of_all(case: Case | SensitiveCase, data: st.DataObject) -> None:
     steps = reduce(prepare(case.problem()), CHAIN)
     merged, before = steps[-1].instance, steps[-1].before

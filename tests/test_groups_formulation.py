@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,8 +11,9 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
-from oracle import optimum
+from oracle import SYMBOL, optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
@@ -24,7 +24,6 @@ from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
-from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import compile_model
 
@@ -50,7 +49,7 @@ def check(expected: Fraction | None, result: km.Result) -> None:
 
 
 @given(cases(max_rows=8))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_k_anonymity_agrees_with_brute_force(case: Case) -> None:
     check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
 
@@ -66,7 +65,7 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
 
 
 @given(sensitive_cases())
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
     check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), formulation="groups"))
 
@@ -121,28 +120,31 @@ def listed(groups: Groups) -> list[tuple[int, tuple[tuple[int, int], ...]]]:
     return [(g, tuple(zip(types, copies, strict=True))) for g, types, copies in groups.each()]
 
 
-def all_groups(instance: Instance) -> dict[int, set[tuple[int, ...]]]:
-    """Per candidate all numbers of rows of its cover that make up a group, each judged as a whole."""
-    problem, counts = instance.problem, instance.types.counts.tolist()
-    codes, values = instance.sensitive_codes(problem.attributes) if problem.attributes else ([], [])
+def all_groups(instance: Instance, case: Case | SensitiveCase) -> dict[int, set[tuple[int, ...]]]:
+    """Per candidate all numbers of rows of its cover that make up a group, each judged by tests/judges.py."""
+    plain, k, holds = (
+        (case, case.k, lambda _: True) if isinstance(case, Case) else (case.case, case.k, case.requirement)
+    )
+    rows_of: dict[int, list[int]] = {i: [] for i in range(instance.types.count)}
+    for row, i in enumerate(instance.types.type_of_rows(case.table().frame.to_native()).tolist()):
+        rows_of[i].append(row)
+    everywhere = np.arange(instance.candidates.count)
+    labels = zip(*instance.candidates.labels(instance.types, instance.levels, everywhere), strict=True)
     found: dict[int, set[tuple[int, ...]]] = {}
-    for g, cover in enumerate(instance.candidates.cover_lists()):
+    for (g, cover), label in zip(enumerate(instance.candidates.cover_lists()), labels, strict=True):
         found[g] = set()
-        for numbers in itertools.product(*(range(counts[i] + 1) for i in cover)):
-            tuples: Counter[tuple[str | None, ...]] = Counter()
-            for i, rows in zip(cover, numbers, strict=True):
-                if rows and problem.attributes:
-                    tuples[values[codes[i]]] += rows
-            group = Group.of(problem.attributes, tuples, instance.whole) if problem.attributes else Group(sum(numbers))
-            if sum(numbers) and all(
-                (instance.exempt[g] and isinstance(r, KAnonymity)) or r.holds(group) for r in problem.requirements
-            ):
+        least = 1 if plain.suppressed_rows == "exempt" and set(label) == {SYMBOL} else k
+        for numbers in itertools.product(*(range(len(rows_of[i]) + 1) for i in cover)):
+            # rows of a type have the same values
+            group = [row for i, rows in zip(cover, numbers, strict=True) for row in rows_of[i][:rows]]
+            if len(group) >= least and holds(group):
                 found[g].add(numbers)
     return found
 
 
-def check_list(instance: Instance) -> None:
+def check_list(case: Case | SensitiveCase) -> None:
     """What is listed is all groups, or those that are no sum of two; in the order of candidates, none twice."""
+    instance = prepare(case.problem())
     groups, covers = enumerate_groups(instance), instance.candidates.cover_lists()
     found = listed(groups)
     assert len(set(found)) == len(found) == groups.count
@@ -152,7 +154,7 @@ def check_list(instance: Instance) -> None:
         assert [i for i, _ in group] == sorted({i for i, _ in group})
         assert all(rows > 0 for _, rows in group)
         by_candidate[g].add(tuple(dict(group).get(i, 0) for i in covers[g]))
-    for g, everything in all_groups(instance).items():
+    for g, everything in all_groups(instance, case).items():
         expected = everything
         if instance.problem.merge_closed:
             sums = {tuple(map(sum, zip(a, b, strict=True))) for a in everything for b in everything}
@@ -164,19 +166,19 @@ def check_list(instance: Instance) -> None:
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=examples(25, 8))
 def test_the_list_for_k_anonymity_is_what_cannot_be_split(case: Case) -> None:
-    check_list(prepare(case.problem()))
+    check_list(case)
 
 
 @given(sensitive_cases(max_rows=5, sides=False))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_the_list_for_other_requirements_is_what_cannot_be_split(case: SensitiveCase) -> None:
-    check_list(prepare(case.problem()))
+    check_list(case)
 
 
 @given(cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=25)
+@settings(relaxed, max_examples=examples(25, 8))
 def test_k_anonymity_by_judging_is_k_anonymity_by_size(case: Case) -> None:
     # 1-sensitivity asks for nothing, but it makes the list go the other way
     secrets = tuple((str(i % 2),) for i in range(len(case.rows)))
@@ -221,7 +223,7 @@ def lp_value(model: pyo.ConcreteModel) -> float | None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_its_linear_relaxation_is_worth_the_strong_one_for_k_anonymity(case: Case) -> None:
     # also with side constraints and other objectives: `linked` is the same row
     instance = prepare(case.problem())
@@ -299,7 +301,7 @@ def test_the_number_of_groups_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 6))
 def test_groups_are_as_many_as_counted(case: SensitiveCase) -> None:
     instance = prepare(case.problem())
     counts = instance.types.counts.tolist()

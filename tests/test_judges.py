@@ -7,6 +7,7 @@ import math
 import random
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import judges
 import numpy as np
@@ -17,14 +18,14 @@ from scipy.optimize import linprog
 F = Fraction
 
 
-def column(*values):
+def column(*values: Any) -> Any:
     return [(value,) for value in values]
 
 
 # ---------------------------------------------------------------------------------------- earth mover's distance
 
 
-def random_metric(draw, size):
+def random_metric(draw: Any, size: Any) -> Any:
     """Distances of random points on a random weighted graph, the largest 1."""
     d = [[0 if i == j else draw.randint(1, 12) for j in range(size)] for i in range(size)]
     d = [[max(d[i][j], d[j][i]) for j in range(size)] for i in range(size)]
@@ -34,7 +35,7 @@ def random_metric(draw, size):
     return tuple(tuple(F(x, largest) for x in row) for row in d)
 
 
-def flows(supply, demand):
+def flows(supply: Any, demand: Any) -> Any:
     """Every whole-numbered transport plan."""
     if not supply:
         if not any(demand):
@@ -47,7 +48,7 @@ def flows(supply, demand):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_emd_is_the_best_of_all_transport_plans(seed):
+def test_emd_is_the_best_of_all_transport_plans(seed: Any) -> None:
     draw = random.Random(seed)
     size = draw.randint(2, 3)
     p = (*(draw.randint(0, 2) for _ in range(size - 1)), 1)
@@ -60,7 +61,7 @@ def test_emd_is_the_best_of_all_transport_plans(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_emd_agrees_with_a_linear_programming_solver(seed):
+def test_emd_agrees_with_a_linear_programming_solver(seed: Any) -> None:
     draw = random.Random(seed)
     size = draw.randint(2, 5)
     p = (*(draw.randint(0, 5) for _ in range(size - 1)), draw.randint(1, 4))
@@ -75,7 +76,7 @@ def test_emd_agrees_with_a_linear_programming_solver(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_emd_agrees_with_the_closed_forms(seed):
+def test_emd_agrees_with_the_closed_forms(seed: Any) -> None:
     draw = random.Random(seed)
     n, values = draw.randint(2, 9), draw.choice([["1", "2", "4"], ["-3", "0", "1.5", "10"], ["7", "9"]])
     secrets = column(*(draw.choice(values) for _ in range(n)), values[0], values[-1])
@@ -103,7 +104,7 @@ TREE = {
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed):
+def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed: Any) -> Any:
     # Li et al. 2010, section 4.2.2: cost(N) = height(N)/H · min(positive extra, negative extra) of the children
     draw = random.Random(seed)
     secrets = column(*TREE, *(draw.choice(list(TREE)) for _ in range(5)))
@@ -111,7 +112,7 @@ def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed):
     q, p = judges.shares(group, secrets, 0), judges.shares(range(9), secrets, 0)
     extra = {value: q[value] - p[value] for value in TREE}
 
-    def cost(height, children):
+    def cost(height: Any, children: Any) -> Any:
         positive = sum((x for x in children if x > 0), F(0))
         negative = sum((-x for x in children if x < 0), F(0))
         return F(height, 2) * min(positive, negative)
@@ -121,7 +122,7 @@ def test_emd_in_a_hierarchy_agrees_with_the_cost_of_its_inner_nodes(seed):
     assert judges.distance_from_table(group, secrets, 0, judges.hierarchical_distance(TREE)) == expected
 
 
-def test_the_salary_example_of_li_et_al():
+def test_the_salary_example_of_li_et_al() -> None:
     # ICDE 2007, section 4: {3k,4k,5k} is 0.375 from {3k,...,11k}, {6k,8k,11k} is 0.167
     secrets = column(*(str(1000 * salary) for salary in range(3, 12)))
     numeric = judges.numeric_distance([row[0] for row in secrets])
@@ -133,7 +134,7 @@ def test_the_salary_example_of_li_et_al():
         assert not judges.t_close([3, 5, 8], secrets, 0, F(1, 6) - F(1, 10**9), distance)
 
 
-def test_distances_between_values():
+def test_distances_between_values() -> None:
     assert judges.equal_distance(None, None) == 0
     assert judges.equal_distance(None, "a") == 1
     assert judges.ordered_distance(["low", None, "high"])(None, "high") == F(1, 2)
@@ -148,7 +149,7 @@ def test_distances_between_values():
 # ------------------------------------------------------------------------------------------------- groups
 
 
-def test_diversity_by_hand():
+def test_diversity_by_hand() -> None:
     secrets = column("flu", "flu", "cold", None, "flu")
     assert judges.p_sensitive([0, 1, 2, 3], secrets, 0, 3)
     assert not judges.p_sensitive([0, 1, 2, 4], secrets, 0, 3)
@@ -160,7 +161,7 @@ def test_diversity_by_hand():
     assert judges.frequency_diverse([0], secrets, 0, 1)
 
 
-def test_alpha_and_beta_by_hand():
+def test_alpha_and_beta_by_hand() -> None:
     secrets = column("flu", "flu", "cold", "cough")
     assert judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 3)
     assert not judges.alpha_k_anonymous([0, 1, 2], secrets, 0, F(2, 3), 4)
@@ -174,7 +175,7 @@ def test_alpha_and_beta_by_hand():
     assert judges.beta_like([2], secrets, 0, 3)
 
 
-def test_blocki_and_williams_by_hand():
+def test_blocki_and_williams_by_hand() -> None:
     # rows that pairwise differ in both columns: 0, 1, 2; row 3 shares a value with each of them
     secrets = [("a", "x"), ("b", "y"), ("c", "z"), ("a", "y"), ("b", "x")]
     assert judges.blocki_williams_diverse([0, 1, 2], secrets, [0, 1], 3)
@@ -187,7 +188,7 @@ def test_blocki_and_williams_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_blocki_and_williams_with_one_column_count_distinct_values(seed):
+def test_blocki_and_williams_with_one_column_count_distinct_values(seed: Any) -> None:
     draw = random.Random(seed)
     secrets = column(*(draw.choice("abc") for _ in range(6)))
     for size, diversity in itertools.product(range(1, 7), (1, 2, 3)):
@@ -197,7 +198,7 @@ def test_blocki_and_williams_with_one_column_count_distinct_values(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_logarithms_agree_with_floating_point_away_from_the_border(seed):
+def test_logarithms_agree_with_floating_point_away_from_the_border(seed: Any) -> None:
     draw = random.Random(seed)
     for _ in range(20):
         ratio, delta = F(draw.randint(1, 30), draw.randint(1, 30)), F(draw.randint(1, 40), draw.randint(1, 20))
@@ -207,7 +208,7 @@ def test_logarithms_agree_with_floating_point_away_from_the_border(seed):
             assert judges.base2_log_below(ratio, delta) == (abs(math.log2(ratio)) < delta)
 
 
-def test_logarithms_at_the_border():
+def test_logarithms_at_the_border() -> None:
     assert not judges.base2_log_below(F(2), F(1))
     assert not judges.base2_log_below(F(1, 8), F(3))
     assert judges.base2_log_below(F(2), F(10**6 + 1, 10**6))
@@ -219,7 +220,7 @@ def test_logarithms_at_the_border():
     assert judges.natural_log_below(F(1), F(1, 10**9))
 
 
-def test_delta_disclosure_by_hand():
+def test_delta_disclosure_by_hand() -> None:
     secrets = column("flu", "flu", "cold", "cough")
     # the group doubles the share of cold, keeps that of flu, and has no cough
     group = [0, 2]
@@ -233,7 +234,7 @@ def test_delta_disclosure_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_requirements_that_are_called_merge_closed_are(seed):
+def test_requirements_that_are_called_merge_closed_are(seed: Any) -> None:
     draw = random.Random(seed)
     secrets = [(draw.choice("abc"), draw.choice("xy")) for _ in range(7)]
     groups = [g for size in range(1, 5) for g in itertools.combinations(range(7), size)]
@@ -251,7 +252,7 @@ def test_requirements_that_are_called_merge_closed_are(seed):
             assert set(a) & set(b) or holds(a + b)
 
 
-def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed():
+def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed() -> None:
     secrets = column(*"aaaabbbbcccc")
     # shares of 1/2 against 1/3 in each group; in their union a is left with 1/8
     first, second = [0, 4], [5, 6, 7, 8, 9, 10]
@@ -264,7 +265,7 @@ def test_delta_disclosure_that_ignores_absent_values_is_not_merge_closed():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed):
+def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed: Any) -> Any:
     draw = random.Random(seed)
     n, m = draw.randint(2, 5), draw.randint(1, 2)
     rows = [tuple(draw.choice(["a", "b", None]) for _ in range(m)) for _ in range(n)]
@@ -279,7 +280,7 @@ def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed)
         **sides,
     )
 
-    def valid(released):
+    def valid(released: Any) -> Any:
         groups = judges.groups_of(released).values()
         return judges.k_anonymous_in(released, range(m), k, exempt) and all(
             judges.p_sensitive(g, secrets, 0, p) for g in groups
@@ -288,7 +289,7 @@ def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed)
     assert judges.best_table(rows, valid, **sides) == expected
 
 
-def test_k_anonymity_on_some_columns_counts_across_groups():
+def test_k_anonymity_on_some_columns_counts_across_groups() -> None:
     released = [("a", "x"), ("a", "*"), ("*", "x"), ("*", "*")]
     assert judges.k_anonymous_in(released, [0], 2)
     assert not judges.k_anonymous_in(released, [0, 1], 2)
@@ -303,13 +304,13 @@ def test_k_anonymity_on_some_columns_counts_across_groups():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_partition_is_the_best_of_all_partitions(seed):
+def test_the_best_partition_is_the_best_of_all_partitions(seed: Any) -> Any:
     draw = random.Random(seed)
     n = draw.randint(1, 6)
     price = {g: draw.randint(0, 20) for size in range(1, n + 1) for g in itertools.combinations(range(n), size)}
     allowed = {g for g in price if draw.random() < 0.7}
 
-    def partitions(rows):
+    def partitions(rows: Any) -> Any:
         if not rows:
             yield []
             return

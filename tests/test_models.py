@@ -13,7 +13,7 @@ from kanon_milp.instances.model_files import SCHEMA
 
 LIBRARY = Path(__file__).parent.parent / "models"
 MODELS = sorted(LIBRARY.glob("*.toml"))
-SLOW = ("cmc_l_diversity", "cmc_t_closeness")  # Adult has the same requirements, and CMC the same mask with others
+SLOW = ("cmc_l_diversity", "cmc_t_closeness", "adult_l_diversity")  # others have these requirements, or these masks
 CASES = [pytest.param(path, marks=[pytest.mark.slow] if path.stem in SLOW else [], id=path.stem) for path in MODELS]
 
 

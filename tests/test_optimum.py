@@ -95,7 +95,7 @@ def restricted_optimum(case: Case, problem: km.Problem, instance: object) -> obj
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=30)
+@settings(relaxed, max_examples=examples(30, 10))
 def test_reductions_leave_at_most_what_was_there(case: Case) -> None:
     before = prepare(case.problem())
     sizes = [before.candidates.count] + [s.instance.candidates.count for s in reduce(before)]

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from oracle import cheapest, optimum
@@ -20,19 +21,19 @@ CHAIN = {
 
 
 def try_everything(
-    rows,
-    k,
+    rows: Any,
+    k: Any,
     *,
-    hierarchies,
-    vectors,
-    weights,
-    level_costs,
-    suppressed_rows,
-    requirement,
-    cost_bound,
-    low,
-    high,
-):
+    hierarchies: Any,
+    vectors: Any,
+    weights: Any,
+    level_costs: Any,
+    suppressed_rows: Any,
+    requirement: Any,
+    cost_bound: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """The optimum of each objective: assign each row each allowed level vector; no pruning, no bookkeeping."""
     values = []
     for choice in itertools.product(vectors, repeat=len(rows)):
@@ -58,7 +59,7 @@ def try_everything(
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_agrees_with_trying_every_level_vector_for_every_row(seed):
+def test_agrees_with_trying_every_level_vector_for_every_row(seed: Any) -> None:
     draw = random.Random(seed)
     n, m = draw.randint(1, 5), draw.randint(1, 3)
     rows = [tuple(draw.choice(["a", "b", "c", None]) for _ in range(m)) for _ in range(n)]
@@ -92,20 +93,20 @@ def test_agrees_with_trying_every_level_vector_for_every_row(seed):
         assert found == expected[objective]
 
 
-def test_blocks_with_the_same_released_row_are_one_group():
+def test_blocks_with_the_same_released_row_are_one_group() -> None:
     # two pairs that agree in nothing can only be released as ** each, and then they are one group of four
     rows = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
     assert cheapest(rows, 2) == {1: 8}
 
 
-def test_full_product_needs_the_fewest_columns_that_reach_k():
+def test_full_product_needs_the_fewest_columns_that_reach_k() -> None:
     rows = list(itertools.product("abc", "de"))
     assert optimum(rows, 2) == 6
     assert optimum(rows, 3) == 6
     assert optimum(rows, 4) == 12
 
 
-def test_nine_rows_with_hierarchies_are_feasible_to_judge():
+def test_nine_rows_with_hierarchies_are_feasible_to_judge() -> None:
     draw = random.Random(1)
     rows = [tuple(draw.choice("abc") for _ in range(3)) for _ in range(9)]
     hierarchies = {0: TREE, 2: CHAIN}

@@ -23,14 +23,21 @@ def check(pool: Pool) -> None:
     assert not pool.lost(failed)  # an error of the task itself
 
 
+def where(pool: Pool) -> set[int]:
+    """The processes that tasks of a pool run in."""
+    return {task.result(timeout=60) for task in [pool.submit(os.getpid) for _ in range(4)]}
+
+
 def test_inline_and_processes_give_the_same_answers() -> None:
     with open_pool(1) as here:
         assert isinstance(here, InlinePool)
         check(here)
+        assert where(here) == {os.getpid()}
     with open_pool(2) as there:
         assert isinstance(there, ProcessPool)
         check(there)
         processes = there.processes()
+        assert where(there) <= set(processes)
     assert len(processes) == 2
     assert not any(Path(f"/proc/{process}").exists() for process in processes)
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -123,7 +124,7 @@ def drawn_rows(draw: st.DrawFn, types: int, most: int = 4) -> list[Row]:
 
 
 @given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=5).filter(lambda counts: sum(counts) <= 7))
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_any_rows_hold_for_every_partition(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
     limits = RankOneCuts.of(given_rows).limits(np.array(counts, dtype=np.int64)).tolist()
@@ -163,7 +164,7 @@ def coefficients(rows: RankOneCuts, types: Sequence[int], copies: Sequence[int])
 
 
 @given(st.data(), st.integers(1, 6))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
     given_rows = data.draw(drawn_rows(types))
     rows = RankOneCuts.of(given_rows)
@@ -177,7 +178,7 @@ def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
 
 
 @given(st.data(), st.integers(1, 6))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None:
     first, second = data.draw(drawn_rows(types)), data.draw(drawn_rows(types))
     rows = RankOneCuts.of(first)
@@ -192,7 +193,7 @@ def test_some_of_the_rows_and_more_rows(data: st.DataObject, types: int) -> None
 
 
 @given(st.data(), st.lists(st.integers(1, 4), min_size=1, max_size=6))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_limits(data: st.DataObject, counts: list[int]) -> None:
     given_rows = data.draw(drawn_rows(len(counts)))
     rows = RankOneCuts.of(given_rows)
@@ -215,7 +216,7 @@ def test_weights_and_denominators_are_positive() -> None:
 
 
 @given(cases(sides=False), st.data())
-@settings(relaxed, max_examples=50)
+@settings(relaxed, max_examples=examples(50, 16))
 def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.DataObject) -> None:
     prepared = prepare_for(case.problem(), Clock(), merge=True)
     merged, before = prepared.instance.types, prepared.before.types
@@ -258,7 +259,7 @@ def least(model: pyo.ConcreteModel, *, whole: bool) -> float | None:
 
 
 @given(cases(max_rows=7, sides=False), st.data())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=examples(40, 13))
 def test_they_keep_the_optimum_and_never_lower_the_bound(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())

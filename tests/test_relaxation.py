@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from sensitive_cases import SensitiveCase, sensitive_cases
 from test_requirements_optimum import check, judge
@@ -13,7 +14,7 @@ from kanon_milp.presolve.instance import prepare
 
 
 @given(sensitive_cases(max_rows=7))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40, 13))
 def test_the_relaxation_never_costs_more(case: SensitiveCase) -> None:
     problem = case.problem()
     with pytest.MonkeyPatch.context() as patch:

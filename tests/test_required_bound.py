@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import itertools
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from census import census
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -75,7 +76,7 @@ def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: np.ndar
 @pytest.mark.parametrize("kind", EXACT)
 def test_groups_are_the_cheapest_that_satisfy_the_requirement(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7, sides=False), st.data(), st.sampled_from([1, 4096]))
-    @settings(relaxed, max_examples=25)
+    @settings(relaxed, max_examples=examples(25, 8))
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         multipliers, charges = drawn(data, instance, denominator)
@@ -112,7 +113,7 @@ def test_views_that_say_everything_are_known() -> None:
 
 
 @given(sensitive_cases(max_rows=6, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
-@settings(relaxed, max_examples=150)
+@settings(relaxed, max_examples=examples(150, 37))
 def test_no_group_is_cheaper_than_its_bound_and_no_table(
     case: SensitiveCase, data: st.DataObject, denominator: int
 ) -> None:
@@ -157,9 +158,9 @@ def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str)
     ],
     ids=str,
 )
-def test_adult(data_folder: Path, requirements: list[km.privacy.Requirement], sensitive: str) -> None:
+def test_a_census(requirements: list[km.privacy.Requirement], sensitive: str) -> None:
     quasi = [name for name in Q8 if name != sensitive][:4]
-    table = km.read_table(data_folder / "adult.csv.gz", quasi, sensitive, rows=60 if sensitive == "age" else 150)
+    table = km.Table.from_frame(census(60 if sensitive == "age" else 150), quasi, sensitive)
     instance = reduced(km.Problem(table, requirements))
     point = required_bound(instance, lagrangian(instance).multipliers, iterations=600)
     if sensitive == "occupation":
@@ -183,7 +184,7 @@ def test_limits_are_kept_and_bad_problems_refused() -> None:
 
 
 @given(sensitive_cases(max_rows=7))
-@settings(relaxed, max_examples=15)
+@settings(relaxed, max_examples=examples(15, 5))
 def test_models_that_start_from_it_have_the_same_optimum(case: SensitiveCase) -> None:
     best = judge(case)
     with pytest.MonkeyPatch.context() as patched:

@@ -49,7 +49,7 @@ def value(result: km.Result) -> Fraction | None:
 
 
 @given(sensitive_cases())
-@settings(relaxed, max_examples=examples(200, 60))
+@settings(relaxed, max_examples=examples(200, 30))
 def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 
@@ -57,7 +57,7 @@ def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7))
-    @settings(relaxed, max_examples=examples(20, 10))
+    @settings(relaxed, max_examples=examples(20, 5))
     def agrees(case: SensitiveCase) -> None:
         check(judge(case), km.solve(case.problem()))
 
@@ -65,26 +65,26 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
 
 
 @given(sensitive_cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=20)
+@settings(relaxed, max_examples=examples(20, 4))
 def test_up_to_nine_rows_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 
 
 @given(sensitive_cases(max_rows=6))
-@settings(relaxed, max_examples=examples(20, 10))
+@settings(relaxed, max_examples=examples(20, 5))
 def test_cbc_agrees_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem(), "cbc"))
 
 
 @given(sensitive_cases(max_rows=6))
-@settings(relaxed, max_examples=examples(20, 10))
+@settings(relaxed, max_examples=examples(20, 5))
 def test_a_model_solved_as_a_users_model_gives_the_same_optimum(case: SensitiveCase) -> None:
     problem = case.problem()
     check(judge(case), km.solve_model(problem, km.build_model(problem)))
 
 
 @given(subset_cases())
-@settings(relaxed, max_examples=examples(60, 20))
+@settings(relaxed, max_examples=examples(60, 10))
 def test_k_anonymity_of_some_columns_agrees_with_trying_every_table(case: SensitiveCase) -> None:
     assert case.subset is not None
     judged, (columns, number), holds = case.case.judged(), case.subset, case.requirement
@@ -162,7 +162,7 @@ def both_ways(case: SensitiveCase, first: Sequence[Any], second: Sequence[Any]) 
 @pytest.mark.parametrize("kind", [kind for kind in CLOSENESS if kind.endswith("short")])
 def test_the_short_rows_and_the_transport_rows_of_t_closeness_agree(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=9))
-    @settings(relaxed, max_examples=examples(12, 6))
+    @settings(relaxed, max_examples=examples(12, 3))
     def agree(case: SensitiveCase) -> None:
         (short,) = case.demands
         transport = replace(short, kind=kind.replace("short", "transport"))
@@ -172,7 +172,7 @@ def test_the_short_rows_and_the_transport_rows_of_t_closeness_agree(kind: str) -
 
 
 @given(cases(max_rows=9), st.data())
-@settings(relaxed, max_examples=examples(20, 8))
+@settings(relaxed, max_examples=examples(20, 4))
 def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataObject) -> None:
     # Liang and Yuan, Lemma 1: equal distance, t = 1 - k/n; what is exempt from k is not exempt from t
     n = len(case.rows)
@@ -187,7 +187,7 @@ def test_k_anonymity_is_t_closeness_of_distinct_values(case: Any, data: st.DataO
 
 
 @given(sensitive_cases(["p"], max_rows=9))
-@settings(relaxed, max_examples=examples(12, 4))
+@settings(relaxed, max_examples=examples(12, 2))
 def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) -> None:
     nothing = [km.KAnonymity(1)]
     for requirement in (
@@ -203,7 +203,7 @@ def test_requirements_that_ask_for_nothing_are_1_anonymity(case: SensitiveCase) 
 
 
 @given(sensitive_cases(["l distinct"], max_rows=9))
-@settings(relaxed, max_examples=examples(20, 8))
+@settings(relaxed, max_examples=examples(20, 4))
 def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
     (demand,) = case.demands
     distinct = [demand.package(), km.KAnonymity(case.case.k)]
@@ -214,7 +214,7 @@ def test_distinct_l_diversity_is_p_sensitivity(case: SensitiveCase) -> None:
 
 
 @given(sensitive_cases(["l frequency"], max_rows=9))
-@settings(relaxed, max_examples=examples(20, 10))
+@settings(relaxed, max_examples=examples(20, 5))
 def test_frequency_l_diversity_is_a_largest_share_of_1_over_l(case: SensitiveCase) -> None:
     (demand,) = case.demands
     both_ways(case, [demand.package()], [replace(demand, kind="alpha", number=1 / Fraction(demand.number)).package()])
@@ -230,7 +230,7 @@ def rising(values: Sequence[Fraction | None]) -> bool:
 
 
 @given(sensitive_cases(["p"], max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(12, 5))
+@settings(relaxed, max_examples=examples(12, 3))
 def test_the_optimum_rises_with_p_and_l_and_falls_with_t(case: SensitiveCase) -> None:
     held = [row[0] for row in case.secrets]
     k, numbers = km.KAnonymity(case.case.k), range(1, len(set(held)) + 1)

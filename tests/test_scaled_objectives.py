@@ -70,7 +70,9 @@ def test_a_coefficient_that_is_no_number_is_refused_by_a_message(
         km.solve_model(problem(), model, solver)
 
 
-def test_no_more_threads_are_used_than_there_are_processors_and_the_result_says_how_many(monkeypatch) -> None:
+def test_no_more_threads_are_used_than_there_are_processors_and_the_result_says_how_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     result = km.solve(problem(), threads=1000)
     assert result.as_dict()["solver"]["threads"] == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from lying import Lie, Lying
 from oracle import optimum
 
 import kanon_milp as km
@@ -22,7 +22,6 @@ from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.second_look import solve_checked
 
-Lie = Callable[[SolverResult, LinearModel], SolverResult]
 # on this table greedy is not optimal: it costs 9
 ROWS = [("3", "2"), ("3", "2"), ("0", "0"), ("1", "2"), ("1", "0"), ("1", "0")]
 OPTIMUM = 6
@@ -31,28 +30,6 @@ OPTIMUM = 6
 def problem(**options: Any) -> km.Problem:
     frame = pl.DataFrame(ROWS, schema={"a": pl.String, "b": pl.String}, orient="row")
     return km.Problem(km.Table.from_frame(frame, ["a", "b"]), [km.KAnonymity(3)], **options)
-
-
-class Lying(SolverAdapter):
-    """A solver of the contract that changes the answer of an honest one."""
-
-    name = "lying"
-    capabilities = frozenset()
-
-    def __init__(self, lie: Lie) -> None:
-        self.lie = lie
-
-    def availability(self) -> Any:
-        return get("highs").availability()
-
-    def version(self) -> str:
-        return "0"
-
-    def location(self) -> str:
-        return ""
-
-    def solve(self, model: LinearModel, options: SolverOptions, *args: Any, **more: Any) -> SolverResult:
-        return replace(self.lie(get("highs").solve(model, options), model), solver=self.name)
 
 
 def worst_point(model: LinearModel) -> SolverResult:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -81,7 +82,7 @@ TRIANGLE = ([1, 1, 1], PAIRS, [0.5, 0.5, 0.5])
 
 
 @given(solutions(), st.integers(1, 30))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> None:
     rows = found_in(solution, most)
     assert len(rows) <= most
@@ -99,7 +100,7 @@ def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> Non
 
 
 @given(solutions())
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution: Solution) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(separation, "TOUCHING", MANY)
@@ -120,7 +121,7 @@ def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution:
 
 
 @given(solutions(most_copies=1))
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=examples(60, 20))
 def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(separation, "TOUCHING", MANY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from kanon_milp.solvers.common import judge
 
 @each_adapter
 @pytest.mark.parametrize("make", birds.CANARIES, ids=lambda make: make.__name__)
-def test_canaries_get_their_known_answers(adapter, make):
+def test_canaries_get_their_known_answers(adapter: Any, make: Any) -> None:
     canary = make()
     if not birds.takes(adapter, canary.model):
         needs(adapter, Capability.CONTINUOUS)
@@ -41,14 +42,16 @@ def test_canaries_get_their_known_answers(adapter, make):
     assert result.version == adapter.version() != ""
 
 
-def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar():
+def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar() -> None:
     diagnoses = {d.name: d for d in birds.diagnose()}
     assert {"highs", "cbc", "pulp:PULP_CBC_CMD"} <= diagnoses.keys()
     assert {d.name: d.problems for d in diagnoses.values() if d.problems} == {}
     assert diagnoses["highs"].location
 
     class Liar(highs_module.HighsAdapter):
-        def solve(self, model, options, start=None, on_progress=None, interrupt=None):
+        def solve(
+            self, model: Any, options: Any, start: Any = None, on_progress: Any = None, interrupt: Any = None
+        ) -> Any:
             result = super().solve(model, options)
             return dataclasses.replace(result, objective=15.0)
 
@@ -56,7 +59,7 @@ def test_doctor_finds_nothing_wrong_here_and_something_with_a_liar():
 
 
 @each_adapter
-def test_linear_programs_have_their_objective_as_bound(adapter):
+def test_linear_programs_have_their_objective_as_bound(adapter: Any) -> None:
     needs(adapter, Capability.CONTINUOUS)
     # min x - 2y + 10 with x + y ≤ 4, x - y ≥ -2, free x: (1, 3)
     rows = [(-INF, (1.0, 1.0), 4.0), (-2.0, (1.0, -1.0), INF)]
@@ -75,7 +78,7 @@ def test_linear_programs_have_their_objective_as_bound(adapter):
 
 @each_adapter
 @pytest.mark.parametrize("integer", [True, False])
-def test_negative_free_fixed_equality_range_and_empty_rows(adapter, integer):
+def test_negative_free_fixed_equality_range_and_empty_rows(adapter: Any, integer: Any) -> None:
     needs(adapter, Capability.CONTINUOUS)
     rows = [
         (1.0, (1, 1, 0, 0, 0, 0), INF),
@@ -115,7 +118,7 @@ def reference(model: LinearModel) -> float | None:
 
 
 @each_adapter
-def test_obvious_models_need_no_solver(adapter):
+def test_obvious_models_need_no_solver(adapter: Any) -> None:
     box = small_model("box", (1, 1), [(0, (1, 1), INF)], [(0, 1), (0, 1)], (True, False))
     crossed = dataclasses.replace(box, lower=np.array([2.0, 0.0]))
     assert adapter.solve(crossed, SolverOptions()).stop_reason is StopReason.INFEASIBLE
@@ -155,7 +158,7 @@ def values_of(model: LinearModel) -> list[float]:
 @each_adapter
 @settings(max_examples=examples(25, 10), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(model=small_programs())
-def test_random_integer_programs_agree_with_enumeration(adapter, model):
+def test_random_integer_programs_agree_with_enumeration(adapter: Any, model: Any) -> None:
     feasible = values_of(model)
     result = adapter.solve(model, SolverOptions(time_limit=20))
     if feasible:
@@ -167,7 +170,7 @@ def test_random_integer_programs_agree_with_enumeration(adapter, model):
 
 
 @each_adapter
-def test_values_go_to_the_columns_they_belong_to_whatever_the_names(adapter):
+def test_values_go_to_the_columns_they_belong_to_whatever_the_names(adapter: Any) -> None:
     names = ("e12", "x 1", "Σ[1,2]", "free", "x0")
     c = (1, 2, 3, 4, 5)
     rows = [(float(j + 1), tuple(float(i == j) for i in range(5)), INF) for j in range(5)]
@@ -187,7 +190,7 @@ def test_values_go_to_the_columns_they_belong_to_whatever_the_names(adapter):
 
 
 @each_adapter
-def test_large_values_keep_all_their_digits(adapter):
+def test_large_values_keep_all_their_digits(adapter: Any) -> None:
     if adapter.name.startswith("pulp:PULP_CBC"):
         pytest.skip("PuLP reads a text file with eight digits")
     rows = [(123456789.0, (1.0, 1.0), INF)]
@@ -198,7 +201,7 @@ def test_large_values_keep_all_their_digits(adapter):
 
 
 @each_adapter
-def test_time_limit_with_incumbent_is_no_proof(adapter):
+def test_time_limit_with_incumbent_is_no_proof(adapter: Any) -> None:
     began = time.perf_counter()
     result = adapter.solve(market_split(), SolverOptions(time_limit=1))
     assert time.perf_counter() - began < 4
@@ -219,7 +222,7 @@ def test_time_limit_with_incumbent_is_no_proof(adapter):
 
 
 @each_adapter
-def test_time_limit_without_incumbent_has_no_point(adapter):
+def test_time_limit_without_incumbent_has_no_point(adapter: Any) -> None:
     result = adapter.solve(market_split(slack=False), SolverOptions(time_limit=0.4))
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.x is None
@@ -227,7 +230,7 @@ def test_time_limit_without_incumbent_has_no_point(adapter):
 
 
 @each_adapter
-def test_a_gap_that_was_asked_for_is_not_called_optimal(adapter):
+def test_a_gap_that_was_asked_for_is_not_called_optimal(adapter: Any) -> None:
     random = np.random.default_rng(1)
     # maximize over a strong correlation of weight and value: good points at once, proofs late
     weights = random.integers(100, 1000, (3, 60)).astype(float)
@@ -241,7 +244,7 @@ def test_a_gap_that_was_asked_for_is_not_called_optimal(adapter):
 @each_adapter
 @settings(max_examples=examples(15, 6), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(model=small_programs(), gap=st.sampled_from([0.1, 0.5, 3.0]), absolute=st.booleans())
-def test_a_bound_is_a_bound_whatever_the_gap(adapter, model, gap, absolute):
+def test_a_bound_is_a_bound_whatever_the_gap(adapter: Any, model: Any, gap: Any, absolute: Any) -> None:
     options = SolverOptions(time_limit=20, absolute_gap=gap) if absolute else SolverOptions(time_limit=20, gap=gap)
     result = adapter.solve(model, options)
     best = min(values_of(model), default=None)
@@ -253,7 +256,7 @@ def test_a_bound_is_a_bound_whatever_the_gap(adapter, model, gap, absolute):
 
 
 @each_adapter
-def test_a_number_of_nodes_is_a_limit(adapter):
+def test_a_number_of_nodes_is_a_limit(adapter: Any) -> None:
     needs(adapter, Capability.NODE_LIMIT)
     result = adapter.solve(market_split(), SolverOptions(node_limit=20, time_limit=30))
     assert result.stop_reason is StopReason.NODE_LIMIT
@@ -262,7 +265,7 @@ def test_a_number_of_nodes_is_a_limit(adapter):
 
 
 @each_adapter
-def test_absolute_gap_below_one_proves_integral_objectives(adapter):
+def test_absolute_gap_below_one_proves_integral_objectives(adapter: Any) -> None:
     canary = birds.knapsack()
     result = adapter.solve(canary.model, SolverOptions(absolute_gap=0.999))
     assert result.stop_reason is StopReason.OPTIMAL
@@ -270,7 +273,7 @@ def test_absolute_gap_below_one_proves_integral_objectives(adapter):
     assert result.objective - result.bound <= 0.999 + 1e-3
 
 
-def test_judge_wants_incumbent_and_bound_to_meet():
+def test_judge_wants_incumbent_and_bound_to_meet() -> None:
     exact, integral = SolverOptions(), SolverOptions(absolute_gap=0.999)
     assert judge(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
     assert judge(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)
@@ -281,7 +284,7 @@ def test_judge_wants_incumbent_and_bound_to_meet():
 
 
 @each_adapter
-def test_numbers_that_are_none_are_refused(adapter):
+def test_numbers_that_are_none_are_refused(adapter: Any) -> None:
     model = birds.knapsack().model
     broken = dataclasses.replace(model, c=np.array([1.0, np.nan, 1.0]))
     with pytest.raises(InputError, match="NaN"):
@@ -297,13 +300,13 @@ def test_numbers_that_are_none_are_refused(adapter):
 
 
 @each_adapter
-def test_unknown_option_is_named(adapter):
+def test_unknown_option_is_named(adapter: Any) -> None:
     with pytest.raises(InputError, match="nosuchoption"):
         adapter.solve(birds.knapsack().model, SolverOptions(extra={"nosuchoption": 3}))
 
 
 @each_adapter
-def test_neither_model_nor_options_nor_start_are_changed(adapter):
+def test_neither_model_nor_options_nor_start_are_changed(adapter: Any) -> None:
     model = market_split()
     arrays = (model.c, model.row_lower, model.row_upper, model.lower, model.upper, model.integer)
     before = [array.copy() for array in (*arrays, model.A.data, model.A.indices, model.A.indptr)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 from solver_cases import among, market_split, random_start
@@ -19,7 +20,7 @@ from kanon_milp.solvers.cbc_log import LogReader, printed_range
 from kanon_milp.solvers.common import Recorder, Watch
 
 
-def test_registry_knows_its_names_and_suggests_the_nearest():
+def test_registry_knows_its_names_and_suggests_the_nearest() -> None:
     assert solvers.names()[:4] == ["highs", "cbc", "scip", "cpsat"]
     assert "pulp:PULP_CBC_CMD" in solvers.names()
     with pytest.raises(InputError, match=r'did you mean "highs"\?.*cbc'):
@@ -30,7 +31,7 @@ def test_registry_knows_its_names_and_suggests_the_nearest():
         solvers.get("highs", executable="/bin/true")
 
 
-def test_cbc_is_found_by_path_then_cbcbox_then_pulp(tmp_path, monkeypatch):
+def test_cbc_is_found_by_path_then_cbcbox_then_pulp(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     elsewhere = solvers.get("cbc").location()
     assert elsewhere in (cbc_module._in_cbcbox(), cbc_module._in_pulp())
@@ -46,7 +47,7 @@ def test_cbc_is_found_by_path_then_cbcbox_then_pulp(tmp_path, monkeypatch):
         solvers.get("cbc").solve(birds.knapsack().model, SolverOptions())
 
 
-def test_old_or_missing_highs_is_refused(monkeypatch):
+def test_old_or_missing_highs_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highs_module, "_OLDEST", (99, 0, 0))
     adapter = solvers.get("highs")
     assert adapter.availability() is Availability.TOO_OLD
@@ -57,7 +58,7 @@ def test_old_or_missing_highs_is_refused(monkeypatch):
     assert (adapter.version(), adapter.location()) == ("", "")
 
 
-def test_unavailable_solver_of_pulp_says_so():
+def test_unavailable_solver_of_pulp_says_so() -> None:
     missing = (solvers.get(name) for name in solvers.names() if name.startswith("pulp:"))
     adapter = next(candidate for candidate in missing if not candidate.availability())
     assert adapter.availability() is Availability.NOT_FOUND
@@ -75,12 +76,12 @@ def test_unavailable_solver_of_pulp_says_so():
         ("0.000", -0.0005),
     ],
 )
-def test_printed_bounds_are_rounded_down(text, low):
+def test_printed_bounds_are_rounded_down(text: Any, low: Any) -> None:
     assert printed_range(text)[0] == pytest.approx(low, abs=1e-9)
     assert sum(printed_range(text)) / 2 == pytest.approx(float(text))
 
 
-def test_log_of_both_generations_of_cbc_is_read():
+def test_log_of_both_generations_of_cbc_is_read() -> None:
     seen = []
     recorder = Recorder(seen.append)
     log = LogReader(100.0, recorder, None)
@@ -109,7 +110,7 @@ def test_a_solver_that_overruns_its_time_limit_is_stopped() -> None:
 
 
 @among("cbc of pulp", "cbc of cbcbox")
-def test_seed_reaches_cbc_and_zero_is_a_seed(adapter, tmp_path):
+def test_seed_reaches_cbc_and_zero_is_a_seed(adapter: Any, tmp_path: Any) -> None:
     for seed in (0, 2**31 - 1):
         log = tmp_path / f"{seed}.log"
         adapter.solve(birds.knapsack().model, SolverOptions(seed=seed, log_file=log))
@@ -117,7 +118,9 @@ def test_seed_reaches_cbc_and_zero_is_a_seed(adapter, tmp_path):
         assert "-randomCbcSeed 1 " in log.read_text(encoding="utf-8")
 
 
-def test_no_executable_of_cbc_is_left_running_or_folder_left_behind(tmp_path, monkeypatch):
+def test_no_executable_of_cbc_is_left_running_or_folder_left_behind(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     event = threading.Event()
     threading.Timer(0.5, event.set).start()
@@ -126,7 +129,9 @@ def test_no_executable_of_cbc_is_left_running_or_folder_left_behind(tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_cbc_that_does_not_react_is_killed_and_the_start_survives(tmp_path, monkeypatch):
+def test_cbc_that_does_not_react_is_killed_and_the_start_survives(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stubborn = tmp_path / "cbc"
     stubborn.write_text("#!/bin/sh\ntrap '' INT\necho 'Version: 9.9'\n[ $1 = -quit ] || exec sleep 60\n")
     stubborn.chmod(0o755)

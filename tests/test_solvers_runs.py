@@ -9,11 +9,12 @@ import sys
 import textwrap
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 from command_line import with_ctrl_c
-from solver_cases import each_adapter, good_start, market_split, needs, random_start
+from solver_cases import each_adapter, each_adapter_with, good_start, market_split, needs, random_start
 
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import Capability, SolverOptions, StopReason
@@ -21,7 +22,7 @@ from kanon_milp.solvers import canaries as birds
 
 
 @each_adapter
-def test_good_start_is_never_lost(adapter):
+def test_good_start_is_never_lost(adapter: Any) -> None:
     needs(adapter, Capability.START)
     start, model = random_start(), market_split()
     first = adapter.solve(model, SolverOptions(time_limit=0), start=start)
@@ -34,7 +35,7 @@ def test_good_start_is_never_lost(adapter):
 
 
 @each_adapter
-def test_start_is_the_first_incumbent(adapter):
+def test_start_is_the_first_incumbent(adapter: Any) -> None:
     needs(adapter, Capability.START)
     needs(adapter, Capability.TRAJECTORY)
     model = market_split()
@@ -44,23 +45,21 @@ def test_start_is_the_first_incumbent(adapter):
     assert incumbents[0] == pytest.approx(model.value(good), abs=1e-3)
 
 
-@each_adapter
-@pytest.mark.parametrize(
-    "bad",
-    [
-        np.ones(3),
-        np.full(62, 0.5),
-        np.full(62, np.nan),
-        {999: 1.0},
-        {0: float("inf")},
-        {0: 0.5},
-        {0: 17.0},
-        {-1: 1.0},
-        {},
-    ],
-    ids=["length", "infeasible", "nan", "column", "infinite", "fractional", "outside", "negative", "empty"],
-)
-def test_bad_start_is_ignored(adapter, bad):
+BAD_STARTS = {
+    "length": np.ones(3),
+    "infeasible": np.full(62, 0.5),
+    "nan": np.full(62, np.nan),
+    "column": {999: 1.0},
+    "infinite": {0: float("inf")},
+    "fractional": {0: 0.5},
+    "outside": {0: 17.0},
+    "negative": {-1: 1.0},
+    "empty": {},
+}
+
+
+@each_adapter_with("bad", BAD_STARTS, share=4)
+def test_bad_start_is_ignored(adapter: Any, bad: Any) -> None:
     result = adapter.solve(market_split(), SolverOptions(time_limit=0.1), start=bad)
     assert result.stop_reason is StopReason.TIME_LIMIT
     small = birds.knapsack()
@@ -69,7 +68,7 @@ def test_bad_start_is_ignored(adapter, bad):
 
 
 @each_adapter
-def test_partial_start_is_completed_within_the_limit(adapter):
+def test_partial_start_is_completed_within_the_limit(adapter: Any) -> None:
     needs(adapter, Capability.PARTIAL_START)
     model = market_split()
     good = good_start()
@@ -81,7 +80,7 @@ def test_partial_start_is_completed_within_the_limit(adapter):
 
 
 @each_adapter
-def test_threads_may_change_between_solves(adapter):
+def test_threads_may_change_between_solves(adapter: Any) -> None:
     needs(adapter, Capability.THREADS)
     canary = birds.knapsack()
     for threads in (1, 2, 1):
@@ -90,7 +89,7 @@ def test_threads_may_change_between_solves(adapter):
 
 
 @each_adapter
-def test_two_solves_at_once_with_different_threads(adapter):
+def test_two_solves_at_once_with_different_threads(adapter: Any) -> None:
     needs(adapter, Capability.THREADS)
     answers = []
 
@@ -106,7 +105,7 @@ def test_two_solves_at_once_with_different_threads(adapter):
 
 
 @each_adapter
-def test_same_seed_same_answer(adapter):
+def test_same_seed_same_answer(adapter: Any) -> None:
     needs(adapter, Capability.SEED)
     # many optimal points: which of them comes out is up to the seed
     model = market_split(rows=2, columns=24)
@@ -116,7 +115,9 @@ def test_same_seed_same_answer(adapter):
 
 
 @each_adapter
-def test_log_goes_to_the_file_and_not_to_the_terminal(adapter, tmp_path, capfd):
+def test_log_goes_to_the_file_and_not_to_the_terminal(
+    adapter: Any, tmp_path: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
     needs(adapter, Capability.LOG_FILE)
     log = tmp_path / "solver.log"
     log.write_text("of an earlier solve\n")
@@ -130,7 +131,7 @@ def test_log_goes_to_the_file_and_not_to_the_terminal(adapter, tmp_path, capfd):
 
 
 @each_adapter
-def test_progress_comes_regularly_and_its_errors_are_raised(adapter):
+def test_progress_comes_regularly_and_its_errors_are_raised(adapter: Any) -> None:
     seen = []
     adapter.solve(market_split(), SolverOptions(time_limit=1.2), on_progress=seen.append)
     assert 3 <= len(seen) <= 12
@@ -139,7 +140,7 @@ def test_progress_comes_regularly_and_its_errors_are_raised(adapter):
         assert seen[-1].incumbent is not None
         assert seen[-1].bound is not None
 
-    def fail(_progress) -> None:
+    def fail(_progress: Any) -> None:
         raise RuntimeError("mine")
 
     began = time.perf_counter()
@@ -149,7 +150,7 @@ def test_progress_comes_regularly_and_its_errors_are_raised(adapter):
 
 
 @each_adapter
-def test_event_stops_the_solver_and_keeps_the_incumbent(adapter):
+def test_event_stops_the_solver_and_keeps_the_incumbent(adapter: Any) -> None:
     needs(adapter, Capability.INTERRUPT)
     event = threading.Event()
     timer = threading.Timer(1, event.set)
@@ -161,10 +162,9 @@ def test_event_stops_the_solver_and_keeps_the_incumbent(adapter):
     assert result.bound == pytest.approx(1000, abs=1e-2)
 
 
-@each_adapter
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize("whole_group", [True, False])
-def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter, whole_group):
+@each_adapter_with("whole_group", {"True": True, "False": False}, share=2)
+def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter: Any, whole_group: Any) -> None:
     needs(adapter, Capability.INTERRUPT)
     code = f"""
         import sys

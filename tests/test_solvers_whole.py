@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
@@ -56,21 +58,21 @@ def check(expected: Fraction | None, result: km.Result) -> None:
 @new_adapters
 @given(cases(max_rows=7))
 @brief
-def test_k_anonymity_agrees_with_brute_force(adapter, case: Case) -> None:
+def test_k_anonymity_agrees_with_brute_force(adapter: Any, case: Case) -> None:
     check(optimum(case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
 
 
 @new_adapters
 @given(sensitive_cases(["p"], max_rows=7))
 @brief
-def test_p_sensitivity_agrees_with_brute_force(adapter, case: SensitiveCase) -> None:
+def test_p_sensitivity_agrees_with_brute_force(adapter: Any, case: SensitiveCase) -> None:
     check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
 
 
 @new_adapters
 @given(sensitive_cases(["l frequency", "alpha", "t equal short", "t ranks short", "t hierarchy short"], max_rows=6))
 @brief
-def test_other_requirements_agree_with_brute_force(adapter, case: SensitiveCase) -> None:
+def test_other_requirements_agree_with_brute_force(adapter: Any, case: SensitiveCase) -> None:
     check(optimum(case.case.rows, case.k, **case.judged()), km.solve(case.problem(), adapter))
 
 
@@ -83,7 +85,7 @@ def by_matrix() -> km.Problem:
 
 
 @with_cpsat
-def test_cpsat_refuses_what_is_not_whole(adapter) -> None:
+def test_cpsat_refuses_what_is_not_whole(adapter: Any) -> None:
     with pytest.raises(SolverError, match="whole numbers only"):
         km.solve(by_matrix(), adapter)
     problem = km.Problem(by_matrix().table, [km.KAnonymity(2)])
@@ -98,7 +100,7 @@ def test_cpsat_refuses_what_is_not_whole(adapter) -> None:
 
 
 @among("scip")
-def test_scip_solves_what_is_not_whole(adapter) -> None:
+def test_scip_solves_what_is_not_whole(adapter: Any) -> None:
     ours, theirs = km.solve(by_matrix(), adapter), km.solve(by_matrix())
     assert ours.is_optimal
     assert theirs.is_optimal
@@ -107,7 +109,7 @@ def test_scip_solves_what_is_not_whole(adapter) -> None:
 
 @new_adapters
 @pytest.mark.parametrize("method", ["milp", "search"])
-def test_both_methods_and_formulations(adapter, method) -> None:
+def test_both_methods_and_formulations(adapter: Any, method: Any) -> None:
     frame = pl.DataFrame({f"q{j}": [str((i * (3 + j) + i // 5) % (3 + j)) for i in range(40)] for j in range(3)})
     problem = km.Problem(km.Table.from_frame(frame, list(frame.columns)), [km.KAnonymity(3)])
     result = km.solve(problem, adapter, method=method, time_limit=30)
@@ -124,7 +126,7 @@ ENTRIES = st.sampled_from([0.0, 1.0, -1.0, 0.2, 0.25, 1 / 3, -1.5])
 
 
 @st.composite
-def fractional_programs(draw: st.DrawFn):
+def fractional_programs(draw: st.DrawFn) -> Any:
     """Two or three variables within -2..2, one to three rows; numbers that are fractions, not all of them doubles."""
     columns, rows = draw(st.integers(2, 3)), draw(st.integers(1, 3))
     written = []
@@ -141,7 +143,7 @@ def exact(value: float) -> Fraction:
     return Fraction(value).limit_denominator(1000)
 
 
-def exact_values(model) -> list[Fraction]:
+def exact_values(model: Any) -> list[Fraction]:
     """Objective values of all feasible points, in fractions."""
     c, rows = [exact(v) for v in model.c], [[exact(v) for v in row] for row in model.A.toarray()]
     sides = list(zip(model.row_lower, model.row_upper, strict=True))
@@ -160,8 +162,8 @@ def exact_values(model) -> list[Fraction]:
 
 @with_cpsat
 @given(fractional_programs())
-@settings(brief, max_examples=15, derandomize=True)
-def test_fractions_are_taken_exactly(adapter, model) -> None:
+@settings(brief, max_examples=examples(15, 5), derandomize=True)
+def test_fractions_are_taken_exactly(adapter: Any, model: Any) -> None:
     values = exact_values(model)
     result = adapter.solve(model, SolverOptions(time_limit=20))
     if not values:
@@ -173,7 +175,7 @@ def test_fractions_are_taken_exactly(adapter, model) -> None:
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 1000), st.floats(-1e6, 1e6))
-def test_a_bound_is_rounded_down_and_comes_back(number, unit, offset) -> None:
+def test_a_bound_is_rounded_down_and_comes_back(number: Any, unit: Any, offset: Any) -> None:
     base = whole_model(birds.knapsack().model, "it")
     assert base is not None
     whole = dataclasses.replace(base, unit=unit, offset=Fraction(offset))
@@ -220,14 +222,14 @@ def test_what_is_not_whole_is_refused() -> None:
 
 
 @new_adapters
-def test_values_that_an_option_does_not_take_are_refused(adapter) -> None:
+def test_values_that_an_option_does_not_take_are_refused(adapter: Any) -> None:
     name = {"scip": "limits/nodes", "cpsat": "num_workers"}[adapter.name]
     with pytest.raises(InputError, match=f"does not take the value 'many' for its option '{name}'"):
         adapter.solve(birds.knapsack().model, SolverOptions(extra={name: "many"}))
 
 
 @new_adapters
-def test_options_reach_the_solver(adapter, tmp_path) -> None:
+def test_options_reach_the_solver(adapter: Any, tmp_path: Any) -> None:
     log = tmp_path / "log"
     extra = {"scip": {"limits/bestsol": 1}, "cpsat": {"stop_after_first_solution": True}}[adapter.name]
     result = adapter.solve(market_split(), SolverOptions(extra=extra, log_file=log, time_limit=30))
@@ -238,7 +240,7 @@ def test_options_reach_the_solver(adapter, tmp_path) -> None:
 
 
 @with_cpsat
-def test_defaults_of_cpsat_give_way_to_options(adapter, tmp_path) -> None:
+def test_defaults_of_cpsat_give_way_to_options(adapter: Any, tmp_path: Any) -> None:
     log = tmp_path / "log"
     for extra, level in (({}, "2"), ({"linearization_level": 1}, "1")):
         adapter.solve(birds.knapsack().model, SolverOptions(extra=extra, log_file=log))
@@ -248,7 +250,7 @@ def test_defaults_of_cpsat_give_way_to_options(adapter, tmp_path) -> None:
 
 
 @with_cpsat
-def test_several_threads_of_cpsat_give_the_same_answer(adapter) -> None:
+def test_several_threads_of_cpsat_give_the_same_answer(adapter: Any) -> None:
     model = market_split(rows=2, columns=24)
     first, second = (adapter.solve(model, SolverOptions(seed=3, threads=2, time_limit=20)) for _ in range(2))
     assert first.stop_reason is second.stop_reason is StopReason.OPTIMAL
@@ -256,7 +258,7 @@ def test_several_threads_of_cpsat_give_the_same_answer(adapter) -> None:
 
 
 @with_cpsat
-def test_a_process_that_fails_or_does_not_stop(adapter, tmp_path, monkeypatch) -> None:
+def test_a_process_that_fails_or_does_not_stop(adapter: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
     monkeypatch.setattr(cpsat_module, "_SCRIPT", script)
     script.write_text("raise ImportError('no ortools today')")
@@ -276,7 +278,7 @@ def test_a_process_that_fails_or_does_not_stop(adapter, tmp_path, monkeypatch) -
     assert time.perf_counter() - began < 8
 
 
-def test_missing_and_old_solvers_say_so(monkeypatch) -> None:
+def test_missing_and_old_solvers_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyscipopt", None)
     monkeypatch.setattr(scip_module, "_version", scip_module._version.__wrapped__)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)

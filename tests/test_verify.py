@@ -7,7 +7,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -50,21 +50,21 @@ TABLE_3 = [
 TABLE_5 = ["9*******"] * 5 + ["9******Bachelor"] * 2 + ["9*******"] * 2 + ["9******Bachelor"]
 
 
-def liang_yuan():
+def liang_yuan() -> Any:
     rows = [line.split() for line in TABLE_1.splitlines()]
     return pl.DataFrame([[*z, *a, e, d] for z, a, e, d in rows], schema=[*QI, "disease"], orient="row")
 
 
-def printed(lines):
+def printed(lines: Any) -> Any:
     cells = [[*line[:7], line[7:]] for line in lines]
     return pl.DataFrame(cells, schema=QI, orient="row").hstack(liang_yuan().select("disease"))
 
 
-def liang_yuan_problem(k=3, **options):
+def liang_yuan_problem(k: Any = 3, **options: Any) -> Any:
     return Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(k)], **options)
 
 
-def test_table_2_is_3_anonymous_and_costs_54():
+def test_table_2_is_3_anonymous_and_costs_54() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2))
     assert report
     assert report.violations == ()
@@ -78,14 +78,14 @@ def test_table_2_is_3_anonymous_and_costs_54():
     assert not verify(liang_yuan_problem(k=4), printed(TABLE_2))
 
 
-def test_table_3_is_2_diverse_and_0_4_close():
+def test_table_3_is_2_diverse_and_0_4_close() -> None:
     report = verify(liang_yuan_problem(k=2), printed(TABLE_3))
     assert report
     facts = report.released.sensitive["disease"]
     assert (facts.p, facts.l, facts.t) == (2, 2, Fraction(2, 5))
 
 
-def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart():
+def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_5), [1, 1, 2, 1, 2, 3, 3, 2, 2, 3])
     assert report
     assert report.groups == 2
@@ -94,21 +94,21 @@ def test_table_5_as_a_partition_and_as_a_released_table_are_judged_apart():
     assert report.partition.sensitive["disease"].t == Fraction(1, 10)
 
 
-def test_groups_of_a_partition_must_each_meet_the_requirements():
+def test_groups_of_a_partition_must_each_meet_the_requirements() -> None:
     # as a released table 3-anonymous, but the partition splits a group of three
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 1, 2, 2, 2, 2, 3, 3, 3])
     assert len(report.violations) == 1
     assert "2 of 4 groups of the partition have fewer than k = 3 rows" in report.violations[0]
 
 
-def test_a_group_of_a_partition_has_one_released_row():
+def test_a_group_of_a_partition_has_one_released_row() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1])
     assert report.violations == ("in 1 group of the partition the released rows differ",)
     with pytest.raises(InputError, match="9 rows"):
         verify(liang_yuan_problem(), printed(TABLE_2), [0] * 9)
 
 
-def put(frame, row, column, value):
+def put(frame: Any, row: Any, column: Any, value: Any) -> Any:
     cells = frame[column].to_list()
     cells[row] = value
     return frame.with_columns(pl.Series(column, cells, dtype=pl.String))
@@ -125,13 +125,13 @@ def put(frame, row, column, value):
         ("disease", None, 'column "disease" is no quasi-identifier and must not change: row 2'),
     ],
 )
-def test_each_changed_cell_is_found(column, value, words):
+def test_each_changed_cell_is_found(column: Any, value: Any, words: Any) -> None:
     report = verify(liang_yuan_problem(), put(printed(TABLE_2), 1, column, value))
     assert not report.ok
     assert any(words in violation for violation in report.violations), report.violations
 
 
-def test_swapped_dropped_and_added_rows_are_found():
+def test_swapped_dropped_and_added_rows_are_found() -> None:
     good = printed(TABLE_2)
     swapped = good[[3, 1, 2, 0, *range(4, 10)]]
     report = verify(liang_yuan_problem(), swapped)
@@ -144,7 +144,7 @@ def test_swapped_dropped_and_added_rows_are_found():
     assert not verify(liang_yuan_problem(), pl.concat([good, good[:1]]))
 
 
-def test_columns_must_be_the_same():
+def test_columns_must_be_the_same() -> None:
     extra = printed(TABLE_2).with_columns(name=pl.lit("x"))
     assert verify(liang_yuan_problem(), extra).violations == ('column "name" is not in the original',)
     table = Table.from_frame(liang_yuan().with_columns(id=pl.int_range(10)), QI, "disease")
@@ -159,7 +159,7 @@ def test_columns_must_be_the_same():
         verify(liang_yuan_problem(), "a path")
 
 
-def test_side_constraints_are_checked():
+def test_side_constraints_are_checked() -> None:
     good = printed(TABLE_2)
     assert verify(liang_yuan_problem(cost_bound=54, min_groups=3, max_groups=3), good)
     for options, words in [
@@ -172,20 +172,20 @@ def test_side_constraints_are_checked():
         assert words in report.violations[0]
 
 
-def small(recoding, rows, released, k=2, symbol="*", **options):
+def small(recoding: Any, rows: Any, released: Any, k: Any = 2, symbol: Any = "*", **options: Any) -> Any:
     columns = [f"c{i}" for i in range(len(rows[0]))]
     table = Table.from_frame(pl.DataFrame(rows, schema=columns, orient="row"), columns, symbol=symbol)
     problem = Problem(table, [KAnonymity(k)], recoding, **options)
     return verify(problem, pl.DataFrame(released, schema=columns, orient="row"))
 
 
-def test_weights_count_and_stay_exact():
+def test_weights_count_and_stay_exact() -> None:
     report = small(Suppression({"c0": "1/3", "c1": 0.1}), [("a", "x"), ("b", "x")], [("*", "*")] * 2)
     assert report.cost == 2 * (Fraction(1, 3) + Fraction(1, 10))
     assert report.suppressed_cells == 4
 
 
-def test_rows_must_match_the_mask():
+def test_rows_must_match_the_mask() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "y")]
     mask = PatternMask([{"c1": "*", "c0": "keep"}, ("*", "*")])
     assert small(mask, rows, [("*", "*")] * 3)
@@ -207,7 +207,7 @@ TREE = Hierarchy.from_rows(
 )
 
 
-def test_labels_must_lie_on_the_path_of_the_value():
+def test_labels_must_lie_on_the_path_of_the_value() -> None:
     recoding = Hierarchies({"c0": TREE}, weights={"c0": 3})
     report = small(recoding, [("a",), ("b",), ("c",), (None,)], [("ab",), ("ab",), ("all",), ("all",)])
     assert report
@@ -219,13 +219,13 @@ def test_labels_must_lie_on_the_path_of_the_value():
         small(recoding, [("a",), ("z",)], [("*",)] * 2)
 
 
-def test_the_top_label_stands_for_the_symbol_of_the_table():
+def test_the_top_label_stands_for_the_symbol_of_the_table() -> None:
     recoding = Hierarchies({"c0": TREE})
     assert small(recoding, [("a",), ("c",)], [("#",)] * 2, symbol="#").suppressed_cells == 2
     assert not small(recoding, [("a",), ("c",)], [("*",)] * 2, symbol="#")
 
 
-def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows():
+def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows() -> None:
     # "c" is its own label at level 1
     assert small(Hierarchies({"c0": TREE}), [("c",)], [("c",)], k=1).cost == 0
     mask = PatternMask([("1",), ("*",)])
@@ -238,7 +238,7 @@ def test_a_label_at_two_levels_is_read_at_the_cheaper_one_that_the_mask_allows()
         small(Hierarchies({"c0": TREE}, level_costs={"c0": [0, 1]}), [("c",)], [("c",)], k=1)
 
 
-def test_missing_is_a_value_of_its_own():
+def test_missing_is_a_value_of_its_own() -> None:
     rows = [(None, "x"), (None, "x"), ("", "x")]
     report = small(Suppression(), rows, rows, k=1)
     assert report
@@ -248,7 +248,7 @@ def test_missing_is_a_value_of_its_own():
     assert small(Suppression(), rows, [("*", "x")] * 3, k=3).suppressed_cells == 3
 
 
-def test_both_readings_of_fully_suppressed_rows():
+def test_both_readings_of_fully_suppressed_rows() -> None:
     rows = [("a",), ("a",), ("b",)]
     released = [("a",), ("a",), ("*",)]
     strict = small(Suppression(), rows, released)
@@ -262,7 +262,7 @@ def test_both_readings_of_fully_suppressed_rows():
     assert not small(Suppression(), rows, rows, suppressed_rows="exempt")
 
 
-def test_messages_never_name_cells():
+def test_messages_never_name_cells() -> None:
     report = small(Suppression(), [("secret1",), ("secret2",)], [("secret2",), ("secret9",)])
     assert len(report.violations) == 2
     assert "secret" not in report.summary() + json.dumps(report.as_dict())
@@ -275,26 +275,26 @@ class EveryDisease(Requirement):
     among: tuple[str, ...]
     name: ClassVar[str] = "every_disease"
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError("the verifier needs no model")
 
-    def holds(self, group: Group):
+    def holds(self, group: Group) -> Any:
         assert sum(group.sensitive["disease"].values()) == group.size
         assert group.names == ("disease",)
         assert group.whole.sensitive == {"disease": {"Viral": 3, "Heart": 3, "Cancer": 4}}
         return set(group.sensitive["disease"]) >= set(self.among)
 
-    def describe(self):
+    def describe(self) -> Any:
         return {"diseases": len(self.among)}
 
 
-def test_other_requirements_are_asked_group_by_group():
+def test_other_requirements_are_asked_group_by_group() -> None:
     table = Table.from_frame(liang_yuan(), QI, "disease")
     two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
     assert len(two.violations) == 1
@@ -303,7 +303,7 @@ def test_other_requirements_are_asked_group_by_group():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_numbers_agree_with_counting_by_hand(seed):
+def test_numbers_agree_with_counting_by_hand(seed: Any) -> None:
     draw = random.Random(seed)
     n = draw.randint(1, 9)
     rows = [(draw.choice(["a", "b", "c", None]), draw.choice("xyz")) for _ in range(n)]
@@ -345,7 +345,7 @@ def test_numbers_agree_with_counting_by_hand(seed):
         assert wrong.violations == (f"a released row matches no pattern of the mask: row {bad + 1}",)
 
 
-def test_nothing_given_is_changed():
+def test_nothing_given_is_changed() -> None:
     frame, released = liang_yuan(), printed(TABLE_2)
     table = Table.from_frame(frame, QI, "disease")
     verify(Problem(table, [KAnonymity(3)]), released)
@@ -354,14 +354,14 @@ def test_nothing_given_is_changed():
 
 
 @pytest.mark.parametrize("partition", [[0.1, 0.9, 1.2, 1.7], [[1]] * 4, [True] * 4, np.array([0.0, 0.0, 1.0, 1.0])])
-def test_a_partition_of_anything_but_integers_is_refused(partition):
+def test_a_partition_of_anything_but_integers_is_refused(partition: Any) -> None:
     frame = pl.DataFrame({"a": list("xxyy")})
     problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
     with pytest.raises(InputError, match="an integer for each row"):
         verify(problem, frame, partition)
 
 
-def test_a_partition_may_have_integers_of_any_size():
+def test_a_partition_may_have_integers_of_any_size() -> None:
     frame = pl.DataFrame({"a": list("xxyy")})
     problem = Problem(Table.from_frame(frame, "a"), KAnonymity(2))
     assert verify(problem, frame, [2**70, 2**70, -1, -1]).partition.groups == 2

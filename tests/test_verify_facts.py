@@ -8,11 +8,13 @@ import math
 from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import judges
 import numpy as np
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +32,7 @@ from kanon_milp.verify.ratios import Ratios
 NUMBERS = ["1", "2.5", "7", "-3"]
 
 
-def report_of(groups, columns, privacy=None, **options):
+def report_of(groups: Any, columns: Any, privacy: Any = None, **options: Any) -> Any:
     """A table that is released as it is: rows with the same group label are a group."""
     frame = pl.DataFrame({"g": [str(g) for g in groups], **columns}, schema_overrides=dict.fromkeys(columns, pl.String))
     table = Table.from_frame(frame, ["g"], list(columns))
@@ -38,7 +40,7 @@ def report_of(groups, columns, privacy=None, **options):
 
 
 @st.composite
-def tables(draw, max_rows=10):
+def tables(draw: st.DrawFn, max_rows: Any = 10) -> Any:
     n = draw(st.integers(1, max_rows))
     groups = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
     number = draw(st.lists(st.sampled_from(NUMBERS), min_size=n, max_size=n))
@@ -46,16 +48,16 @@ def tables(draw, max_rows=10):
     return groups, number, letter
 
 
-def members(groups):
+def members(groups: Any) -> Any:
     found = defaultdict(list)
     for i, g in enumerate(groups):
         found[g].append(i)
     return list(found.values())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80, 20), deadline=None)
 @given(tables())
-def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
+def test_each_fact_is_the_strongest_that_holds_in_every_group(case: Any) -> None:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     secrets = list(zip(number, letter, strict=True))
@@ -83,14 +85,14 @@ def test_each_fact_is_the_strongest_that_holds_in_every_group(case):
             assert facts.l_entropy.holds(asked) == powers
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40, 13), deadline=None)
 @given(tables(max_rows=8))
-def test_closeness_for_each_ground_distance(case):
+def test_closeness_for_each_ground_distance(case: Any) -> Any:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     secrets = list(zip(number, letter, strict=True))
 
-    def largest(column, distance):
+    def largest(column: Any, distance: Any) -> Any:
         return max(judges.distance_from_table(part, secrets, column, distance) for part in members(groups))
 
     closeness = report.released.sensitive["number"].closeness
@@ -101,9 +103,9 @@ def test_closeness_for_each_ground_distance(case):
     assert report.released.sensitive["letter"].closeness == {"equal": largest(1, judges.equal_distance)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(tables(max_rows=8), st.booleans())
-def test_rows_that_pairwise_differ(case, three):
+def test_rows_that_pairwise_differ(case: Any, three: Any) -> Any:
     groups, number, letter = case
     columns = {"number": number, "letter": letter}
     if three:
@@ -111,7 +113,7 @@ def test_rows_that_pairwise_differ(case, three):
     secrets = list(zip(*columns.values(), strict=True))
     found = report_of(groups, columns).released.l_pairwise
 
-    def diverse(number):
+    def diverse(number: Any) -> Any:
         width = range(len(columns))
         return all(judges.blocki_williams_diverse(part, secrets, width, number) for part in members(groups))
 
@@ -119,10 +121,10 @@ def test_rows_that_pairwise_differ(case, three):
     assert not diverse(found + 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(st.lists(st.tuples(*[st.sampled_from("0123")] * 3), min_size=1, max_size=8))
 @example(["003", "011", "014", "101", "200", "231", "240", "444"])  # the rarest values are not those to take
-def test_rows_that_pairwise_differ_in_three_attributes(secrets):
+def test_rows_that_pairwise_differ_in_three_attributes(secrets: Any) -> None:
     columns = dict(zip("def", map(list, zip(*secrets, strict=True)), strict=True))
     found = report_of([0] * len(secrets), columns).released.l_pairwise
     group = range(len(secrets))
@@ -130,7 +132,7 @@ def test_rows_that_pairwise_differ_in_three_attributes(secrets):
     assert not judges.blocki_williams_diverse(group, secrets, range(3), found + 1)
 
 
-def test_rows_that_pairwise_differ_need_two_attributes():
+def test_rows_that_pairwise_differ_need_two_attributes() -> None:
     assert report_of("aab", {"d": list("xyx")}).released.l_pairwise is None
     # three values of each, but the first row's values come with only one other pair
     three = {"d": list("xxyz"), "e": list("uvuu")}
@@ -141,7 +143,7 @@ def test_rows_that_pairwise_differ_need_two_attributes():
     assert report_of([0] * 16, latin).released.l_pairwise == 3
 
 
-def test_entropy_of_a_group_is_exact():
+def test_entropy_of_a_group_is_exact() -> None:
     found = EntropyDiversity((3, 2))
     assert found.text == "(3125/108)^(1/5)"
     assert (found.whole, found.holds(2), found.holds(Fraction(19, 10))) == (1, False, True)
@@ -160,7 +162,7 @@ def test_entropy_of_a_group_is_exact():
     assert not long.holds(Fraction(math.nextafter(long.value, 2)))
 
 
-def test_the_least_entropy_is_found_where_floats_cannot_tell():
+def test_the_least_entropy_is_found_where_floats_cannot_tell() -> None:
     m = 10**8
     even, odd, odder = (EntropyDiversity((m + i, m - i)) for i in range(3))
     assert even.value == pytest.approx(odder.value, rel=1e-15)
@@ -179,7 +181,7 @@ def test_the_least_entropy_is_found_where_floats_cannot_tell():
     assert report.released.sensitive["d"].l_entropy.counts == (25001, 24999)
 
 
-def test_logarithms_are_rounded_up():
+def test_logarithms_are_rounded_up() -> None:
     for ratio in (Fraction(3, 2), Fraction(10**9 + 1, 10**9), Fraction(30162, 7), Fraction(3)):
         found = LogRatio(ratio)
         assert judges.natural_log_below(ratio, Fraction(found.natural))
@@ -190,7 +192,7 @@ def test_logarithms_are_rounded_up():
     assert (LogRatio(Fraction(1)).natural, LogRatio(Fraction(1)).base2, LogRatio(Fraction(8)).base2) == (0, 0, 3)
 
 
-def test_ratios_that_floats_cannot_tell_apart():
+def test_ratios_that_floats_cannot_tell_apart() -> None:
     m = 3 * 10**9
     above, below = np.array([m, m - 1, m + 1, 5]), np.array([m + 1, m, m + 2, 6])
     ratios = Ratios(above, below)
@@ -215,7 +217,7 @@ MATRIX = MatrixDistance(["x", "y", "z"], [[0, "1/2", 1], ["1/2", 0, "3/4"], [1, 
         (MATRIX, judges.matrix_distance(MATRIX.values, MATRIX.matrix)),
     ],
 )
-def test_further_ground_distances(distance, judge):
+def test_further_ground_distances(distance: Any, judge: Any) -> None:
     groups, values = "aaabbbbc", list("xyzxxyzy")
     secrets = [(v,) for v in values]
     expected = max(judges.distance_from_table(part, secrets, 0, judge) for part in members(groups))
@@ -228,20 +230,20 @@ def test_further_ground_distances(distance, judge):
     assert report.as_dict()["sensitive"]["d"][f"t_{distance.name}_exact"] == str(expected)
 
 
-def test_two_ground_distances_of_one_kind_are_told_apart():
+def test_two_ground_distances_of_one_kind_are_told_apart() -> None:
     orders = [OrderedDistance(["x", "y", "z"]), OrderedDistance(["y", "x", "z"])]
     report = report_of("aabb", {"d": list("xzyy")}, [TCloseness(1, order) for order in orders])
     assert list(report.released.sensitive["d"].closeness) == ["equal", "ordered", "ordered 2"]
 
 
-def test_a_ground_distance_that_does_not_fit_is_an_input_error():
+def test_a_ground_distance_that_does_not_fit_is_an_input_error() -> None:
     with pytest.raises(InputError, match='"e" is not a sensitive attribute'):
         report_of("ab", {"d": ["x", "y"]}, distances={"e": MATRIX})
     with pytest.raises(InputError, match='column "d": value number 1'):
         report_of("ab", {"d": ["x", "secret"]}, distances={"d": OrderedDistance(["x", "y"])})
 
 
-def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path):
+def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path: Any) -> None:
     (tmp_path / "in.csv").write_text("zip,d\n1,x\n1,y\n2,y\n2,z\n")
     (tmp_path / "d.csv").write_text("level0,level1,level2\nx,xy,*\ny,xy,*\nz,z,*\n")
     report = verify_files(tmp_path / "in.csv", tmp_path / "in.csv", ["zip"], "d", hierarchies=tmp_path)
@@ -255,7 +257,7 @@ def test_a_hierarchy_of_a_sensitive_attribute_is_its_ground_distance(tmp_path):
     assert "hierarchical" in again.released.sensitive["d"].closeness
 
 
-def test_the_frame_of_groups():
+def test_the_frame_of_groups() -> None:
     groups, values = list("abacbba"), ["1", "2", "1", None, "3", "2", "5"]
     report = report_of(groups, {"d": values, "e": ["u"] * 6 + ["v"]})
     frame = report.group_frame()
@@ -283,15 +285,15 @@ def test_the_frame_of_groups():
     assert report_of("ab", {}).group_frame().columns == ["group", "first_row", "rows", "suppressed"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40, 13), deadline=None)
 @given(tables())
-def test_the_frame_of_groups_has_the_facts_as_its_extremes(case):
+def test_the_frame_of_groups_has_the_facts_as_its_extremes(case: Any) -> Any:
     groups, number, letter = case
     report = report_of(groups, {"number": number, "letter": letter})
     frame = report.group_frame()
     for name, facts in report.released.sensitive.items():
 
-        def exact(column, name=name):
+        def exact(column: Any, name: Any = name) -> Any:
             return [Fraction(text) for text in frame[f"{name}.{column}_exact"].drop_nulls()]
 
         assert frame[f"{name}.p"].min() == facts.p
@@ -306,7 +308,7 @@ def test_the_frame_of_groups_has_the_facts_as_its_extremes(case):
             assert max(exact("c_2")) == facts.recursive[2]
 
 
-def test_the_report_with_all_facts_is_plain_data():
+def test_the_report_with_all_facts_is_plain_data() -> None:
     report = report_of("aaabbb", {"d": list("123112"), "e": list("xyyxxy")})
     data = json.loads(json.dumps(report.as_dict()))
     found = data["sensitive"]["d"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -17,7 +18,7 @@ from kanon_milp.problem.table import Table
 from kanon_milp.verify import verify
 
 
-def test_data_frames_of_other_kinds_and_numbers():
+def test_data_frames_of_other_kinds_and_numbers() -> None:
     frame = pd.DataFrame({"age": [30, 30, 41], "x": [1.5, None, 2.0], "d": ["u", "v", None]}, index=[7, 7, 9])
     problem = Problem(Table.from_frame(frame, ["age"], "d"), [KAnonymity(1)])
     mixed = frame.assign(age=pd.Series([30, 30, "*"], dtype=object, index=frame.index))
@@ -34,7 +35,7 @@ def test_data_frames_of_other_kinds_and_numbers():
     assert not verify(problem, mixed.assign(x=[1.5, 0.0, 2.0]))
 
 
-def test_a_missing_number_is_missing_however_it_is_written():
+def test_a_missing_number_is_missing_however_it_is_written() -> None:
     frame = pl.DataFrame({"age": [30.0, float("nan")], "x": [float("nan"), 1.0]})
     problem = Problem(Table.from_frame(frame, ["age"]), [KAnonymity(1)])
     for released in (frame, frame.fill_nan(None), frame.fill_nan(None).cast(pl.String)):
@@ -42,12 +43,12 @@ def test_a_missing_number_is_missing_however_it_is_written():
     assert not verify(problem, frame.fill_nan(0.0))
 
 
-def write(path, text):
+def write(path: Any, text: Any) -> Any:
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def test_files_made_by_other_tools(tmp_path):
+def test_files_made_by_other_tools(tmp_path: Any) -> None:
     original = write(tmp_path / "people.csv", "zip,age,d\n007,30,u\n007,31,v\n008,31,v\n")
     anonymized = write(tmp_path / "out.csv", "zip,age,d\n007,?,u\n007,?,v\n?,?,v\n")
     report = verify_files(original, anonymized, ["zip", "age"], "d", symbol="?")
@@ -63,7 +64,7 @@ def test_files_made_by_other_tools(tmp_path):
     assert not verify_files(original, anonymized, ["zip", "age"], mask=mask, symbol="?")
 
 
-def test_files_with_hierarchies_and_another_delimiter(tmp_path):
+def test_files_with_hierarchies_and_another_delimiter(tmp_path: Any) -> None:
     original = write(tmp_path / "people.csv", "zip;age\n1;30\n1;31\n")
     anonymized = write(tmp_path / "out.csv", "zip;age\n1;3x\n1;3x\n")
     write(tmp_path / "age.csv", "level0;level1;level2\n30;3x;*\n31;3x;*\n")
@@ -78,14 +79,14 @@ def test_files_with_hierarchies_and_another_delimiter(tmp_path):
     assert not verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, mask=mask, **options)
 
 
-def test_numbers_of_a_parquet_original_compare_with_a_text_file(tmp_path):
+def test_numbers_of_a_parquet_original_compare_with_a_text_file(tmp_path: Any) -> None:
     frame = pl.DataFrame({"age": [30, 31], "income": [1.5, None], "day": ["a", ""]})
     frame.write_parquet(tmp_path / "people.parquet")
     frame.with_columns(age=pl.lit("*")).write_csv(tmp_path / "out.csv")
     assert verify_files(tmp_path / "people.parquet", tmp_path / "out.csv", ["age"])
 
 
-def test_unusable_files_are_input_errors(tmp_path):
+def test_unusable_files_are_input_errors(tmp_path: Any) -> None:
     original = write(tmp_path / "people.csv", "zip,age\n1,30\n")
     with pytest.raises(InputError, match="no such file"):
         verify_files(original, tmp_path / "none.csv", ["zip"])
@@ -96,7 +97,7 @@ def test_unusable_files_are_input_errors(tmp_path):
         verify_files(original, original, ["zip"], privacy=[KAnonymity(2)])
 
 
-def test_an_anonymized_file_with_another_delimiter_is_named(tmp_path):
+def test_an_anonymized_file_with_another_delimiter_is_named(tmp_path: Any) -> None:
     original = write(tmp_path / "people.csv", "zip,age\n1,30\n")
     other = write(tmp_path / "t6.csv", "zip;age\n1;30\n")
     with pytest.raises(InputError) as caught:
@@ -107,7 +108,7 @@ def test_an_anonymized_file_with_another_delimiter_is_named(tmp_path):
     assert str(caught.value).endswith("name it with --delimiter")
 
 
-def test_the_report_is_plain_data():
+def test_the_report_is_plain_data() -> None:
     report = verify(liang_yuan_problem(), printed(TABLE_2), [0] * 3 + [1] * 4 + [2] * 3)
     data = json.loads(json.dumps(report.as_dict()))
     assert data["ok"] is True

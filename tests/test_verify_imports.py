@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from kanon_milp.problem import records
 
 PACKAGE = Path(kanon_milp.__file__).parent
 # the package of the records has nothing of its own
-ALLOWED = {"kanon_milp.errors", "kanon_milp.problem", "kanon_milp.problem.records"}
+ALLOWED = {"kanon_milp.errors", "kanon_milp.problem.problem", "kanon_milp.problem.records"}
 
 
 def file_of(module: str) -> Path | None:
@@ -60,24 +61,24 @@ def reached(start: str) -> set[str]:
     return found
 
 
-def test_the_verifier_reaches_errors_and_records_only():
+def test_the_verifier_reaches_errors_and_records_only() -> None:
     outside = {name for name in reached("kanon_milp.verify") if not name.startswith("kanon_milp.verify")}
     assert outside == ALLOWED
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "verify").glob("*.py")), ids=lambda path: path.stem)
-def test_so_does_each_of_its_modules(path):
+def test_so_does_each_of_its_modules(path: Any) -> None:
     module = "kanon_milp.verify" if path.stem == "__init__" else f"kanon_milp.verify.{path.stem}"
     outside = {name for name in reached(module) if not name.startswith("kanon_milp.verify")}
     assert outside <= ALLOWED
 
 
-def test_the_walk_sees_what_it_should():
+def test_the_walk_sees_what_it_should() -> None:
     assert "kanon_milp.problem.privacy" in reached("kanon_milp.problem.problem")
     assert "kanon_milp.problem.table" in reached("kanon_milp.methods.verification")  # which reads the files
 
 
-def test_it_runs_without_the_rest_of_the_package():
+def test_it_runs_without_the_rest_of_the_package() -> None:
     """With an empty package around it, so that what the package itself imports cannot hide anything."""
     code = f"""
 import sys, types
@@ -105,7 +106,7 @@ assert not {{"pyomo", "numba", "highspy"}} & set(sys.modules)
     assert set(done.stdout.split()) == ALLOWED
 
 
-def test_records_are_plain_data():
+def test_records_are_plain_data() -> None:
     package = ast.parse((PACKAGE / "problem" / "__init__.py").read_text(encoding="utf-8"))
     assert len(package.body) == 1
     assert ast.get_docstring(package)

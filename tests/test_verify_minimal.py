@@ -7,7 +7,7 @@ import itertools
 import zlib
 from collections import Counter
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import judges
 import polars as pl
@@ -38,14 +38,14 @@ KEEP = {value: (value, "*") for value in "abcd"}
 TREE = Hierarchy.from_rows(list(PATHS.values()))
 
 
-def small(rows, released, privacy, recoding=None, **options):
+def small(rows: Any, released: Any, privacy: Any, recoding: Any = None, **options: Any) -> Any:
     names = [f"c{j}" for j in range(len(rows[0]))]
     table = Table.from_frame(pl.DataFrame(rows, schema=names, orient="row"), names)
     problem = Problem(table, privacy, recoding or Suppression(), **options)
     return verify(problem, pl.DataFrame(released, schema=names, orient="row"))
 
 
-def test_a_table_of_least_cost_is_minimal():
+def test_a_table_of_least_cost_is_minimal() -> None:
     report = small([("a", "x"), ("b", "x"), ("c", "y")], [("*", "x"), ("*", "x"), ("c", "y")], [KAnonymity(1)])
     assert report
     assert report.minimal is False
@@ -58,7 +58,7 @@ def test_a_table_of_least_cost_is_minimal():
     assert "nothing about how far the cost is from the least possible" in last
 
 
-def test_what_could_be_more_specific_is_named():
+def test_what_could_be_more_specific_is_named() -> None:
     rows = [("a", "x"), ("b", "x"), ("a", "x"), ("c", "y")]
     # the first column of the group of a, a and b cannot be released, but one of the cells of a can where k = 1
     report = small(rows, [("*", "x"), ("*", "x"), ("*", "x"), ("c", "*")], [KAnonymity(1)])
@@ -75,8 +75,8 @@ def test_what_could_be_more_specific_is_named():
     assert joins.not_minimal == '1 cell could be more specific, the first in column "c0", row 3'
 
 
-def test_the_published_tables():
-    def minimal(lines, privacy):
+def test_the_published_tables() -> None:
+    def minimal(lines: Any, privacy: Any) -> Any:
         return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines)).minimal
 
     assert minimal(TABLE_2, [KAnonymity(3)])
@@ -86,7 +86,7 @@ def test_the_published_tables():
     assert minimal(TABLE_5, [TCloseness("1/15")])
 
 
-def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal():
+def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal() -> None:
     recoding = Hierarchies({"c0": TREE}, level_costs={"c0": [0, 0, 1, 2]})
     report = small([("a",), ("a",)], [("ab",), ("ab",)], [KAnonymity(2)], recoding)
     assert report
@@ -96,7 +96,7 @@ def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal():
     assert small([("c",), ("c",)], [("c",), ("c",)], [KAnonymity(2)], recoding).minimal
 
 
-def test_a_mask_and_bounds_on_groups_are_kept():
+def test_a_mask_and_bounds_on_groups_are_kept() -> None:
     rows = [("a", "x"), ("a", "x")]
     mask = PatternMask([("keep", "keep"), ("*", "*")])
     assert small(rows, [("*", "*")] * 2, [KAnonymity(1)], mask).minimal
@@ -108,7 +108,7 @@ def test_a_mask_and_bounds_on_groups_are_kept():
     assert not small(*apart, [KAnonymity(1)]).minimal
 
 
-def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough():
+def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough() -> None:
     rows, released = [("a",), ("a",), ("b",)], [("a",), ("a",), ("*",)]
     assert small(rows, released, [KAnonymity(2)], suppressed_rows="exempt").minimal
     assert not small([("a",)] * 3, released, [KAnonymity(2)], suppressed_rows="exempt").minimal
@@ -118,13 +118,13 @@ def test_exempt_rows_leave_their_group_only_for_one_that_is_large_enough():
     assert left.not_minimal == '1 cell could be more specific, the first in column "c0", row 4'
 
 
-def secret(cells, released, values, privacy):
+def secret(cells: Any, released: Any, values: Any, privacy: Any) -> Any:
     frame = pl.DataFrame({"q": cells, "d": values})
     table = Table.from_frame(frame, "q", "d")
     return verify(Problem(table, privacy), frame.with_columns(q=pl.Series(released)))
 
 
-def test_a_row_must_leave_enough_behind():
+def test_a_row_must_leave_enough_behind() -> None:
     # the third row could join the first two, but the last one would be alone
     assert secret(list("aaab"), list("aa**"), list("xyxy"), [PSensitivity(2)]).minimal
     # of rows that are released alike, one has the only y
@@ -132,7 +132,7 @@ def test_a_row_must_leave_enough_behind():
     assert report.not_minimal == '1 cell could be more specific, the first in column "q", row 4'
 
 
-def test_groups_join_only_where_the_requirement_allows_it():
+def test_groups_join_only_where_the_requirement_allows_it() -> None:
     # y is in neither too rare nor absent; in the union it would be a fifth as frequent as in the table
     cells = ["a"] * 11 + ["b"] * 9
     released = ["a"] * 9 + ["*"] * 2 + ["b"] * 9
@@ -143,7 +143,7 @@ def test_groups_join_only_where_the_requirement_allows_it():
     assert secret(cells, released, values, [KAnonymity(2), strict]).minimal
 
 
-def test_there_must_be_something_to_check_it_against(tmp_path):
+def test_there_must_be_something_to_check_it_against(tmp_path: Any) -> None:
     problem = Problem(Table.from_frame(liang_yuan(), QI, "disease"), [KAnonymity(3)])
     good = printed(TABLE_2)
     assert verify(problem, good[:9]).minimal is None
@@ -155,18 +155,18 @@ def test_there_must_be_something_to_check_it_against(tmp_path):
     assert verify_files(tmp_path / "in.csv", tmp_path / "in.csv", ["a"], privacy=[KAnonymity(2)]).minimal is True
 
 
-def replacements(rows, released, paths, vectors):
+def replacements(rows: Any, released: Any, paths: Any, vectors: Any) -> Any:
     """Every legal table with one more specific cell, or one more specific column of a whole group of several rows."""
 
-    def legal(original, new):
+    def legal(original: Any, new: Any) -> Any:
         return any(all(paths[j][v][at] == out for j, (v, at, out) in enumerate(zip(original, vector, new, strict=True)))
                    for vector in vectors)  # fmt: skip
 
-    def below(i, j):
+    def below(i: Any, j: Any) -> Any:
         path = paths[j][rows[i][j]]
         return dict.fromkeys(path[: path.index(released[i][j])])
 
-    def replaced(group, j, label):
+    def replaced(group: Any, j: Any, label: Any) -> Any:
         table = [(*row[:j], label, *row[j + 1 :]) if i in group else row for i, row in enumerate(released)]
         return table if all(legal(rows[i], table[i]) for i in group) else None
 
@@ -187,28 +187,28 @@ class Arbitrary(Requirement):
     seed: int
     name: ClassVar[str] = "arbitrary"
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError("the verifier needs no model")
 
-    def describe(self):
+    def describe(self) -> Any:
         return {}
 
-    def holds(self, group):
+    def holds(self, group: Any) -> Any:
         return self.accepts(group.tuples)
 
-    def accepts(self, counts):
+    def accepts(self, counts: Any) -> Any:
         key = tuple(sorted(counts.items()))
         return key in self.present or zlib.crc32(repr((self.seed, key)).encode()) % 3 > 0
 
 
 @st.composite
-def legal_tables(draw):
+def legal_tables(draw: st.DrawFn) -> Any:
     m = draw(st.integers(1, 2))
     secret = st.sampled_from([("1", "x"), ("2", "y"), ("5", "x")])
     n = draw(st.integers(3, 6))
@@ -229,7 +229,7 @@ def legal_tables(draw):
 
 @settings(max_examples=examples(200, 60), deadline=None)
 @given(legal_tables(), st.lists(demands(), max_size=1), st.integers(1, 2), st.data())
-def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data):
+def test_minimality_is_what_trying_every_replacement_finds(case: Any, asked: Any, k: Any, data: st.DataObject) -> Any:
     rows, released, secrets, heights, vectors, everything = case
     m = len(heights)
     exempt = data.draw(st.booleans())
@@ -241,7 +241,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data)
         chance = Arbitrary(present, data.draw(st.integers(0, 99)))
         asked = [(chance, lambda group, secrets: chance.accepts(Counter(secrets[i] for i in group)))]
 
-    def holds(table):
+    def holds(table: Any) -> Any:
         groups = judges.groups_of(table)
         sides = bounds.get("min_groups", 0) <= len(groups) <= bounds.get("max_groups", 9)
         sizes = judges.k_anonymous_in(table, range(m), k, exempt) and all(
@@ -293,7 +293,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case, asked, k, data)
 
 
 @pytest.mark.parametrize("requirement", [LDiversity(2), PSensitivity(2), TCloseness(Fraction(1, 4))])
-def test_requirements_beside_k_decide(requirement):
+def test_requirements_beside_k_decide(requirement: Any) -> None:
     frame = pl.DataFrame({"q": list("abab"), "d": list("xxyy")})
     table = Table.from_frame(frame, "q", "d")
     apart = verify(Problem(table, [requirement]), frame)

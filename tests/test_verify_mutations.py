@@ -224,7 +224,7 @@ def outcomes(case: OfSize | OfValues) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_no_bug_ends_as_verified_with_a_wrong_table(name):
+def test_no_bug_ends_as_verified_with_a_wrong_table(name: Any) -> None:
     case = CASES[name]
     assert {outcome(case, formulation_of(case, bug)) for bug in ("declare", "holds")} == {RIGHT}
     found = outcomes(case)
@@ -277,7 +277,7 @@ RECODING: dict[str, tuple[bool, Patch]] = {
 
 
 @pytest.mark.parametrize("name", RECODING)
-def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name):
+def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name: Any) -> None:
     hierarchy, patch = RECODING[name]
     assert km.solve(small(hierarchy)).is_optimal
     with broken(patch):
@@ -287,7 +287,7 @@ def test_neither_does_a_bug_in_masks_hierarchies_and_reading(name):
     assert result.table is None
 
 
-def test_a_loss_that_is_counted_wrongly_is_no_optimum():
+def test_a_loss_that_is_counted_wrongly_is_no_optimum() -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "b": ["u", "u"]})
     problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), km.Suppression({"a": 3}))
     assert km.solve(problem).objective == 6
@@ -298,7 +298,7 @@ def test_a_loss_that_is_counted_wrongly_is_no_optimum():
     assert not (result.is_optimal and result.objective != 6)
 
 
-def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier():
+def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier() -> None:
     from kanon_milp.verify import ground, rules
 
     assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(rules.BUILT_IN)

@@ -43,7 +43,7 @@ BAD_PATHS = {
 
 
 @pytest.mark.parametrize("words", BAD_PATHS)
-def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words):
+def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words: Any) -> None:
     frame = pl.DataFrame({"age": ["20", "21"] * 2})
     problem = km.Problem(
         km.Table.from_frame(frame, "age"), KAnonymity(2), km.Hierarchies({"age": hierarchy_of(BAD_PATHS[words])})
@@ -54,7 +54,7 @@ def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words):
         assert "21" not in str(caught.value)
 
 
-def test_sixty_people_are_not_all_released_as_aged_20():
+def test_sixty_people_are_not_all_released_as_aged_20() -> None:
     ages = [str(age) for age in range(20, 80)]
     frame = pl.DataFrame({"age": ages})
     paths = {age: (age, "20", "*") for age in ages}
@@ -141,7 +141,7 @@ def six() -> km.Table:
     return km.Table.from_frame(pl.DataFrame({"q": list("aaabbb")}), "q")
 
 
-def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_and_the_report_says_so():
+def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_and_the_report_says_so() -> None:
     problem = km.Problem(six(), [KAnonymity(2), AtMost(3)])
     result = km.solve(problem)
     assert result.is_optimal
@@ -163,12 +163,12 @@ def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_an
     ("kind", "found"),
     [(Unbound, "found Unbound"), (BoundToNothing, "found an empty one"), (BoundToText, "found text of 7 characters")],
 )
-def test_bind_must_return_requirements(kind: type[AtMost], found: str):
+def test_bind_must_return_requirements(kind: type[AtMost], found: str) -> None:
     with pytest.raises(km.InputError, match=rf"{kind.__name__}\.bind must return a tuple of .* \(self,\), {found}"):
         km.Problem(six(), kind(3))
 
 
-def test_holds_must_return_a_truth_value():
+def test_holds_must_return_a_truth_value() -> None:
     problem = km.Problem(six(), [KAnonymity(2), Vague(3)])
     words = r"Vague\.holds must return True or False, found missing"
     with pytest.raises(km.InputError, match=words):
@@ -202,7 +202,7 @@ class Pairs(Requirement):
         return {"rows": 2}
 
 
-def test_a_requirement_that_says_nothing_of_unions_is_not_taken_for_merge_closed():
+def test_a_requirement_that_says_nothing_of_unions_is_not_taken_for_merge_closed() -> None:
     frame = pl.DataFrame({"q": list("aabb")})
     result = km.solve(km.Problem(km.Table.from_frame(frame, "q"), [KAnonymity(2), Pairs()]))
     # not even the whole table has it, which says nothing of its parts
@@ -210,7 +210,7 @@ def test_a_requirement_that_says_nothing_of_unions_is_not_taken_for_merge_closed
     assert result.objective == 0
 
 
-def test_a_subclass_of_the_users_is_the_users():
+def test_a_subclass_of_the_users_is_the_users() -> None:
     report = verify(km.Problem(six(), AnyK(5)), pl.DataFrame({"q": list("aaabbb")}))
     assert report
     assert report.own == ("k_anonymity (k = 5)",)
@@ -226,7 +226,7 @@ class Squares(distances.GroundDistance):
         return distances.Space(tuple(values), 4, lambda i, j: (i - j) ** 2)
 
 
-def test_a_ground_distance_of_the_users_is_taken_as_it_computes():
+def test_a_ground_distance_of_the_users_is_taken_as_it_computes() -> None:
     frame = pl.DataFrame({"q": list("aab"), "s": ["1", "2", "3"]})
     table = km.Table.from_frame(frame, "q", "s")
     report = verify(km.Problem(table, TCloseness(1, Squares())), frame)
@@ -239,7 +239,7 @@ def test_a_ground_distance_of_the_users_is_taken_as_it_computes():
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_agrees_with_the_judges(first, data):
+def test_least_work_agrees_with_the_judges(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):
@@ -251,12 +251,12 @@ def test_least_work_agrees_with_the_judges(first, data):
     assert Fraction(least_work([x * b for x in first], [y * a for y in second], cost), a * b) == exact
 
 
-def test_least_work_with_numbers_beyond_64_bits():
+def test_least_work_with_numbers_beyond_64_bits() -> None:
     large = 10**30
     assert least_work([large, 1], [1, large], [[3, 5], [0, 7]]) == 5 * large
 
 
-def test_an_infeasible_extended_model_blames_nothing_that_is_not_known():
+def test_an_infeasible_extended_model_blames_nothing_that_is_not_known() -> None:
     problem = km.Problem(six(), KAnonymity(2), km.PatternMask([("keep",), ("*",)]))
     model = km.build_model(problem)
     model.mine = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) >= 5)
@@ -275,7 +275,7 @@ def test_an_infeasible_extended_model_blames_nothing_that_is_not_known():
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.data())
-def test_least_work_is_between_its_bounds(first, data):
+def test_least_work_is_between_its_bounds(first: Any, data: st.DataObject) -> None:
     size = len(first)
     second = data.draw(st.lists(st.integers(0, 6), min_size=size, max_size=size))
     if not any(first) or not any(second):
@@ -287,7 +287,7 @@ def test_least_work_is_between_its_bounds(first, data):
     assert low <= least_work(supply, demand, cost) <= high
 
 
-def test_least_work_of_hundreds_of_values_is_quick():
+def test_least_work_of_hundreds_of_values_is_quick() -> None:
     draw = random.Random(1)
     cost = [[draw.randrange(5_000, 10_000) for _ in range(300)] for _ in range(300)]
     began = time.process_time()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import random
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import judges
 import polars as pl
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
@@ -35,11 +36,11 @@ from kanon_milp.verify import pairwise, verify
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
 
 
-def hospital(privacy, lines, **options):
+def hospital(privacy: Any, lines: Any, **options: Any) -> Any:
     return verify(Problem(Table.from_frame(liang_yuan(), QI, "disease"), privacy), printed(lines), **options)
 
 
-def test_table_3_is_2_diverse_and_no_more():
+def test_table_3_is_2_diverse_and_no_more() -> None:
     assert hospital([LDiversity(2)], TABLE_3)
     report = hospital([LDiversity("5/2")], TABLE_3)
     assert report.violations == (
@@ -48,7 +49,7 @@ def test_table_3_is_2_diverse_and_no_more():
     assert report.privacy == ({"l": 2.5, "l_exact": "5/2", "form": "frequency", "sensitive": "disease"},)
 
 
-def test_table_5_is_closer_as_a_released_table_than_as_a_partition():
+def test_table_5_is_closer_as_a_released_table_than_as_a_partition() -> None:
     partition = [1, 1, 2, 1, 2, 3, 3, 2, 2, 3]
     assert hospital([TCloseness("1/10")], TABLE_5, partition=partition)
     assert hospital([TCloseness("1/15")], TABLE_5)
@@ -58,7 +59,7 @@ def test_table_5_is_closer_as_a_released_table_than_as_a_partition():
     assert not hospital([TCloseness("1/16")], TABLE_5)
 
 
-def test_a_partition_that_is_the_groups_themselves_says_nothing_twice():
+def test_a_partition_that_is_the_groups_themselves_says_nothing_twice() -> None:
     whole = hospital([PSensitivity(2)], TABLE_2, partition=[0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
     assert whole.violations == ('1 of 3 groups violate p_sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
     assert whole.partition == whole.released
@@ -72,24 +73,24 @@ class Counting(Requirement):
     name: ClassVar[str] = "counting"
     attributes: ClassVar[tuple[str, ...]] = ("d",)
 
-    def bind(self, table):
+    def bind(self, table: Any) -> Any:
         return (self,)
 
-    def smallest_group(self, whole):
+    def smallest_group(self, whole: Any) -> Any:
         return 1
 
-    def declare(self, block, model, instance):
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
         raise AssertionError
 
-    def describe(self):
+    def describe(self) -> Any:
         return {}
 
-    def holds(self, group):
+    def holds(self, group: Any) -> Any:
         self.asked.append((group.sensitive, group.whole.sensitive))
         return True
 
 
-def test_groups_with_the_same_counts_are_asked_about_once():
+def test_groups_with_the_same_counts_are_asked_about_once() -> None:
     frame = pl.DataFrame({"q": list("aabbccd"), "d": list("xyyxxxx"), "e": list("1234567")})
     one = Counting()
     verify(Problem(Table.from_frame(frame, "q", ["d", "e"]), [one]), frame)
@@ -108,7 +109,7 @@ KINDS = ("p", "l", "distinct", "bw", "t", "ordered", "numeric", "alpha", "beta",
 
 
 @st.composite
-def demands(draw):
+def demands(draw: st.DrawFn) -> Any:
     """A requirement, and its judge: groups, sensitive values → whether all groups have it."""
     kind = draw(st.sampled_from(KINDS))
     name, column = draw(st.sampled_from([("u", 0), ("v", 1)]))
@@ -150,9 +151,9 @@ def demands(draw):
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120, 30), deadline=None)
 @given(demands(), st.lists(st.tuples(st.sampled_from("ab*"), st.sampled_from(SECRETS)), min_size=3, max_size=10))
-def test_each_requirement_means_its_definition(asked, rows):
+def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
     requirement, judge = asked
     secrets = [secret for _, secret in rows]
     # at least three rows, two values and three joint values, so that no requirement is refused
@@ -170,14 +171,14 @@ def test_each_requirement_means_its_definition(asked, rows):
         assert report.violations[0].startswith(f"{len(failing)} of {report.groups} groups violate {requirement.name} (")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60, 20), deadline=None)
 @given(
     st.lists(st.tuples(*[st.sampled_from("ab*")] * 3), min_size=2, max_size=9),
     st.sets(st.sampled_from([0, 1, 2]), min_size=1),
     st.integers(1, 3),
     st.sampled_from(["strict", "exempt"]),
 )
-def test_k_anonymity_of_a_set_of_quasi_identifiers(cells, subset, k, reading):
+def test_k_anonymity_of_a_set_of_quasi_identifiers(cells: Any, subset: Any, k: Any, reading: Any) -> None:
     k = min(k, len(cells))
     original = [[f"{j}{i}" if c == "*" else c for j, c in enumerate(row)] for i, row in enumerate(cells)]
     names = ["x", "y", "z"]
@@ -188,7 +189,7 @@ def test_k_anonymity_of_a_set_of_quasi_identifiers(cells, subset, k, reading):
     assert report.ok == judges.k_anonymous_in(cells, sorted(subset), k, reading == "exempt"), report.violations
 
 
-def test_the_message_of_a_set_of_quasi_identifiers():
+def test_the_message_of_a_set_of_quasi_identifiers() -> None:
     frame = pl.DataFrame({"x": list("aab"), "y": list("ccc"), "z": list("dee")})
     problem = Problem(Table.from_frame(frame, ["x", "y", "z"]), [KAnonymity(2, ["y"]), KAnonymity(2, ["y", "x"])])
     report = verify(problem, frame)
@@ -211,7 +212,7 @@ def test_the_message_of_a_set_of_quasi_identifiers():
         [PSensitivity(2)],
     ],
 )
-def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privacy):
+def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privacy: Any) -> None:
     frame = pl.DataFrame({"q": list("aabb"), "d": ["1", "2", "2", "1"]})
     problem = Problem(Table.from_frame(frame, "q", "d"), privacy)
     assert verify(problem, frame) or isinstance(privacy[0], DeltaDisclosure)
@@ -231,7 +232,7 @@ def three_secrets(n: int, values: int) -> pl.DataFrame:
     return pl.DataFrame({"q": ["x"] * n, **{s: [str(draw.randrange(values)) for _ in range(n)] for s in "uvw"}})
 
 
-def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search():
+def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search() -> None:
     table = Table.from_frame(three_secrets(120, 15), "q", ["u", "v", "w"])
     problem = Problem(table, LDiversity(14, "blocki-williams"))
     (requirement,) = problem.requirements
@@ -242,7 +243,7 @@ def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search():
     assert greedy(prepare(problem)) is None
 
 
-def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch):
+def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = three_secrets(60, 9)
     problem = Problem(Table.from_frame(frame, "q", ["u", "v", "w"]), LDiversity(8, "blocki-williams"))
     monkeypatch.setattr(pairwise, "STEPS", 20)

@@ -1,0 +1,33 @@
+"""A solver that lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, get
+
+Lie = Callable[[SolverResult, LinearModel], SolverResult]
+
+
+class Lying(SolverAdapter):
+    """A solver of the contract that changes the answer of an honest one."""
+
+    name = "lying"
+    capabilities = frozenset()
+
+    def __init__(self, lie: Lie) -> None:
+        self.lie = lie
+
+    def availability(self) -> Any:
+        return get("highs").availability()
+
+    def version(self) -> str:
+        return "0"
+
+    def location(self) -> str:
+        return ""
+
+    def solve(self, model: LinearModel, options: SolverOptions, *args: Any, **more: Any) -> SolverResult:
+        return replace(self.lie(get("highs").solve(model, options), model), solver=self.name)
