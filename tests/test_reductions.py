@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from effort import examples
 from hypothesis import assume, given, settings
@@ -223,3 +224,19 @@ def test_adult_under_a_mask_has_its_measured_sizes(data_folder: Path, k: int, ro
     after = steps[-1].describe()
     assert (steps[0].before.types.count, after["row_types"], after["pairs"]) == (18755, row_types, pairs)
     assert after["candidates"] == steps[-1].before.candidates.count
+
+
+def test_dominance_leaves_the_candidate_of_exempt_rows() -> None:
+    # (x, *) covers what (*, *) does and costs less, but a single row may lie in (*, *) alone
+    table = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 4, "b": list("uuuv")}), ["a", "b"])
+    exempt = km.solve(km.Problem(table, [km.KAnonymity(3)], suppressed_rows="exempt"))
+    assert (exempt.objective, exempt.proof) == (2, "optimal")
+    assert km.solve(km.Problem(table, [km.KAnonymity(3)])).objective == 4
+
+
+@pytest.mark.parametrize("asked", [{"objective": "max_groups"}, {"objective": "min_groups", "min_groups": 2}])
+def test_dominance_is_off_where_many_groups_are_wanted(asked: dict[str, Any]) -> None:
+    # (x, u) dominates all others, and alone it is one group
+    table = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 4, "b": ["u"] * 4}), ["a", "b"])
+    result = km.solve(km.Problem(table, [km.KAnonymity(2)], **asked))
+    assert (result.objective, result.proof) == (2, "optimal")
