@@ -19,7 +19,7 @@ from kanon_milp.problem.table import default_delimiter, scan_frame
 from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path, write_model
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.files import check_target, refuse_overwriting
 
 
@@ -36,7 +36,7 @@ def export(
     for _, path in written:
         check_target(path)
     chosen = formulation or read.solver.get("formulation", "strong")
-    linear = compile_model(build_model(read.problem, chosen), names=True).linear
+    linear = to_arrays(build_model(read.problem, chosen), names=True).linear
     write_model(linear, to)
     if not quiet:
         display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")

@@ -28,7 +28,7 @@ from kanon_milp.problem.arguments import file_path, instance_of, one_of, real_nu
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
-from kanon_milp.solvers.proof import WHOLE_GAP
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -148,7 +148,7 @@ def _solve(session: Session, on_progress: OnProgress | None = None, *, explain: 
     formulation, instance = session.formulation, prepared.instance
     tuned = formulation.tune(instance).get(session.adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
-    session = replace(session, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
+    session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
         return _refuse(session, prepared.obstacle)
     if prepared.shortage is not None:

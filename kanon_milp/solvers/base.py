@@ -26,36 +26,37 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """A mixed-integer linear program: minimize offset + c·x, row_lower ≤ A·x ≤ row_upper, lower ≤ x ≤ upper.
+    """A mixed-integer linear program: minimize offset + c·x, constraint_lower ≤ A·x ≤ constraint_upper,
+    lower ≤ x ≤ upper.
 
-    Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column
-    a variable; `integer` is a boolean array over the columns. Names are in column/row order and may hold
-    anything. whole: if there is an optimum, there is one where the other columns are whole numbers as well, so that a
-    solver that knows nothing else finds the same value.
+    Always a minimization; infinite bounds are ±numpy.inf. A: CSR, one row of the matrix for each constraint, one column
+    for each variable; integer: bool (variables,). Names are in the order of variables and constraints and may hold
+    anything. integral: if there is an optimum, there is one where the continuous variables have integer values too, so
+    that a solver for integer programs finds the same value.
     """
 
     name: str
     c: Floats
     offset: float
     A: sp.csr_array
-    row_lower: Floats
-    row_upper: Floats
+    constraint_lower: Floats
+    constraint_upper: Floats
     lower: Floats
     upper: Floats
     integer: NDArray[np.bool_]
     variable_names: tuple[str, ...]
     constraint_names: tuple[str, ...]
-    whole: bool = False
+    integral: bool = False
 
     @property
     def variables(self) -> int:
-        """Number of columns."""
+        """Number of variables."""
         return len(self.c)
 
     @property
     def constraints(self) -> int:
-        """Number of rows."""
-        return len(self.row_lower)
+        """Number of constraints."""
+        return len(self.constraint_lower)
 
     @property
     def largest_cost(self) -> float:
@@ -63,10 +64,10 @@ class LinearModel:
         return max(abs(self.offset), float(np.abs(self.c).max(initial=0.0)))
 
     def violation(self, x: Floats) -> float:
-        """Largest violation of a bound, a row or an integrality by the point x (absolute)."""
-        rows = self.A @ x
+        """Largest violation of a bound, a constraint or an integrality by the point x (absolute)."""
+        values = self.A @ x
         worst = 0.0
-        for low, value, high in ((self.lower, x, self.upper), (self.row_lower, rows, self.row_upper)):
+        for low, value, high in ((self.lower, x, self.upper), (self.constraint_lower, values, self.constraint_upper)):
             if len(value):
                 worst = max(worst, float(np.max(low - value)), float(np.max(value - high)))
         if self.integer.any():
@@ -103,7 +104,7 @@ class Capability(enum.Enum):
     LOG_FILE = "writes its log to a file"
     NODE_LIMIT = "stops after a number of nodes"
     INTERRUPT = "keeps the incumbent when it is interrupted"
-    EXACT = "computes in whole numbers, without rounding"
+    EXACT = "computes in integers, without rounding"
     CONTINUOUS = "takes fractional and unbounded variables"
 
 

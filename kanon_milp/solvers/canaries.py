@@ -46,7 +46,7 @@ def small_model(
     integer: Sequence[bool],
     *,
     offset: float = 0.0,
-    whole: bool = False,
+    integral: bool = False,
 ) -> LinearModel:
     """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
     matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
@@ -55,14 +55,14 @@ def small_model(
         c=np.array(c, dtype=np.float64),
         offset=offset,
         A=sp.csr_array(matrix),
-        row_lower=np.array([low for low, _, _ in rows], dtype=np.float64),
-        row_upper=np.array([high for _, _, high in rows], dtype=np.float64),
+        constraint_lower=np.array([low for low, _, _ in rows], dtype=np.float64),
+        constraint_upper=np.array([high for _, _, high in rows], dtype=np.float64),
         lower=np.array([low for low, _ in bounds], dtype=np.float64),
         upper=np.array([high for _, high in bounds], dtype=np.float64),
         integer=np.array(integer, dtype=np.bool_),
         variable_names=tuple(f"x{j}" for j in range(len(c))),
         constraint_names=tuple(f"r{i}" for i in range(len(rows))),
-        whole=whole,
+        integral=integral,
     )
 
 
@@ -76,7 +76,7 @@ def mixed_rounding() -> Canary:
 def equality_clique() -> Canary:
     """HiGHS 1.15.1 answers 2, marked optimal, unless presolve or its aggregator is off.
 
-    The model is what is left of a small t-closeness problem. Its continuous variables are whole by themselves, and
+    The model is what is left of a small t-closeness problem. Its continuous variables are integral by themselves, and
     bounds that presolve derives for them are not (https://github.com/ERGO-Code/HiGHS/issues/3274).
     """
     sparse: list[tuple[float, dict[int, float], float]] = [
@@ -95,7 +95,7 @@ def equality_clique() -> Canary:
     rows = [(low, [row.get(j, 0.0) for j in range(12)], high) for low, row, high in sparse]
     bounds = [(0.0, 1.0)] * 8 + [(0.0, 2.0), (0.0, 5.0), (0.0, _INF), (0.0, _INF)]
     costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
-    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, whole=True)
+    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 0.0)
 
 
@@ -123,7 +123,7 @@ def weak_dual_reductions() -> Canary:
     rows = [(low, [row.get(j, 0.0) for j in range(13)], high) for low, row, high in sparse]
     bounds = [(0.0, most) for most in (2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0)]
     costs = [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
-    model = small_model("weak dual reductions", costs, rows, bounds, [False] * 9 + [True] * 4, whole=True)
+    model = small_model("weak dual reductions", costs, rows, bounds, [False] * 9 + [True] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 6.0)
 
 
@@ -165,8 +165,8 @@ CANARIES: tuple[Callable[[], Canary], ...] = (
 
 
 def takes(adapter: SolverAdapter, model: LinearModel) -> bool:
-    """Whether a solver is made for such models: some know whole numbers only."""
-    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.whole
+    """Whether a solver is made for such models: some solve integer programs only."""
+    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.integral
 
 
 def check(adapter: SolverAdapter) -> list[str]:

@@ -32,7 +32,7 @@ from kanon_milp.solvers.base import (
 from kanon_milp.solvers.cbc_log import LogReader
 from kanon_milp.solvers.common import (
     MAX_SEED,
-    Outcome,
+    Answer,
     Recorder,
     Watch,
     any_point,
@@ -128,7 +128,7 @@ def _run(
     start: Mapping[int, float],
     recorder: Recorder,
     watch: Watch,
-) -> Outcome:
+) -> Answer:
     with tempfile.TemporaryDirectory(prefix="kanon_milp_cbc_", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with (folder / "m.mps").open("w", encoding="ascii") as file:
@@ -254,35 +254,35 @@ def _channel() -> tuple[int, int]:
 
 def _read(
     folder: Path, model: LinearModel, options: SolverOptions, *, log: LogReader, ended: bool, watch: Watch
-) -> Outcome:
+) -> Answer:
     """What CBC says: the first line of its solution file, then its log."""
     if log.refused:
         raise InputError(f"CBC does not take the option {log.refused!r}")
     stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
     solution = folder / "m.sol"
     if not ended:
-        return Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
+        return Answer(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
     if not solution.exists():
         if watch.asked():
-            return Outcome(stopped, None, log.bound)
+            return Answer(stopped, None, log.bound)
         raise SolverError(f"CBC wrote no solution; the end of its log: {log.tail()}")
     with solution.open(encoding="utf-8", errors="replace") as file:
         status = file.readline(_LONGEST_LINE).strip()
 
     limited = watch.asked() or (options.time_limit is not None and log.seconds >= 0.95 * options.time_limit)
     if status.startswith("Unbounded"):
-        return Outcome(StopReason.UNBOUNDED, None, None)
+        return Answer(StopReason.UNBOUNDED, None, None)
     infeasible = status.startswith(("Infeasible", "Integer infeasible"))
     if infeasible or (status.startswith("Status unknown") and log.says_infeasible):
         # out of time within the first LP, CBC may call the model infeasible
         if limited and not log.says_infeasible:
-            return Outcome(stopped, None, log.bound)
-        return Outcome(StopReason.INFEASIBLE, None, None)
+            return Answer(stopped, None, log.bound)
+        return Answer(StopReason.INFEASIBLE, None, None)
 
     x = None if "no integer solution" in status else _point(folder, model)
     if status.startswith("Optimal") and x is not None:
         if not model.integer.any():
-            return Outcome(StopReason.OPTIMAL, x, model.value(x))
+            return Answer(StopReason.OPTIMAL, x, model.value(x))
         objective = model.value(x)
         # the search has been completed up to the gaps that were asked for, unless the printed bound says
         # otherwise
@@ -291,13 +291,13 @@ def _read(
         if log.final_range is not None:
             low, high = log.final_range
             bound = max(low, bound) if bound <= high else low
-        return Outcome(StopReason.OPTIMAL, x, bound)
+        return Answer(StopReason.OPTIMAL, x, bound)
     if status.startswith("Stopped"):
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
         if reason is StopReason.ERROR and options.node_limit is not None:
             reason = StopReason.NODE_LIMIT
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
-        return Outcome(reason, x, log.bound, message)
+        return Answer(reason, x, log.bound, message)
     said = status.split(" - objective")[0][:_SHOWN]
     raise SolverError(f"CBC ended with {said!r}, from which nothing can be concluded")
 

@@ -23,7 +23,7 @@ from kanon_milp.solvers.base import (
 )
 
 MAX_SEED = 2**31 - 1
-FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
+FEASIBILITY = 1e-6  # by how much a start may violate a constraint, a bound or an integrality
 VIOLATION = 1e-5  # relative to the largest value (text files have about eight digits); a point beyond is none
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
@@ -31,7 +31,7 @@ _POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Answer:
     """How one run of a solver ended. `reason` is None where it cannot tell infeasible from unbounded."""
 
     reason: StopReason | None
@@ -42,7 +42,7 @@ class Outcome:
 
 def check_numbers(model: LinearModel) -> None:
     """Raise InputError for numbers that no solver should see; HiGHS calls a model with a NaN cost solved."""
-    arrays = (model.c, model.A.data, model.lower, model.upper, model.row_lower, model.row_upper)
+    arrays = (model.c, model.A.data, model.lower, model.upper, model.constraint_lower, model.constraint_upper)
     if any(np.isnan(array).any() for array in arrays) or math.isnan(model.offset):
         raise InputError(f"model {model.name!r} holds a number that is not one (NaN)")
     if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all() and math.isfinite(model.offset)):
@@ -71,30 +71,32 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
             raise InputError(f"cannot write the log file {options.log_file}: {error.strerror or error}") from error
 
 
-def obvious_answer(model: LinearModel) -> Outcome | None:
-    """Answer models that solvers disagree about or crash on: contradicting bounds, empty rows."""
+def obvious_answer(model: LinearModel) -> Answer | None:
+    """Answer models that solvers disagree about or crash on: contradicting bounds, empty constraints."""
     contradictions = (
         (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
-        (model.row_lower > model.row_upper) | (model.row_lower == np.inf) | (model.row_upper == -np.inf),
+        (model.constraint_lower > model.constraint_upper)
+        | (model.constraint_lower == np.inf)
+        | (model.constraint_upper == -np.inf),
     )
     if any(bad.any() for bad in contradictions):
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return Answer(StopReason.INFEASIBLE, None, None)
     empty = np.diff(model.A.indptr) == 0
-    if ((model.row_lower[empty] > 0) | (model.row_upper[empty] < 0)).any():
-        return Outcome(StopReason.INFEASIBLE, None, None)
-    return _without_rows(model) if empty.all() else None
+    if ((model.constraint_lower[empty] > 0) | (model.constraint_upper[empty] < 0)).any():
+        return Answer(StopReason.INFEASIBLE, None, None)
+    return _without_constraints(model) if empty.all() else None
 
 
-def _without_rows(model: LinearModel) -> Outcome:
+def _without_constraints(model: LinearModel) -> Answer:
     """Every variable at its better bound."""
     low = np.where(model.integer, np.ceil(model.lower), model.lower)
     high = np.where(model.integer, np.floor(model.upper), model.upper)
     if (low > high).any():
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return Answer(StopReason.INFEASIBLE, None, None)
     x = np.where(model.c > 0, low, np.where(model.c < 0, high, np.clip(0.0, low, high)))
     if not np.isfinite(x).all():
-        return Outcome(StopReason.UNBOUNDED, None, None)
-    return Outcome(StopReason.OPTIMAL, x, model.value(x))
+        return Answer(StopReason.UNBOUNDED, None, None)
+    return Answer(StopReason.OPTIMAL, x, model.value(x))
 
 
 def usable_start(model: LinearModel, start: Mapping[int, float] | Floats | None) -> dict[int, float]:
@@ -128,13 +130,13 @@ def complete_point(model: LinearModel, given: Mapping[int, float]) -> Floats | N
     return clipped
 
 
-def keep_start(outcome: Outcome, point: Floats | None) -> Outcome:
+def keep_start(outcome: Answer, point: Floats | None) -> Answer:
     """With the feasible start as the point where the solver stopped before it took that up."""
     if point is None or outcome.x is not None or outcome.reason is StopReason.UNBOUNDED:
         return outcome
     if outcome.reason is StopReason.INFEASIBLE:
         message = "the solver says infeasible, although it was given a solution to start from; it is not believed"
-        return Outcome(StopReason.ERROR, point, None, message)
+        return Answer(StopReason.ERROR, point, None, message)
     return replace(outcome, x=point)
 
 
@@ -149,12 +151,12 @@ def complaint(model: LinearModel, x: Floats) -> str:
     return ""
 
 
-def any_point(model: LinearModel, run: Callable[[LinearModel], Outcome]) -> Outcome:
+def any_point(model: LinearModel, run: Callable[[LinearModel], Answer]) -> Answer:
     """Solve without the objective, as an unbounded relaxation leaves open whether there is any point: the point itself
     is of no use."""
     outcome = run(replace(model, c=np.zeros(model.variables), offset=0.0))
     reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
-    return Outcome(reason, None, None, outcome.message)
+    return Answer(reason, None, None, outcome.message)
 
 
 def judge(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
@@ -167,7 +169,7 @@ def judge(objective: float, bound: float | None, options: SolverOptions) -> tupl
 
 
 def conclude(
-    adapter: SolverAdapter, model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder
+    adapter: SolverAdapter, model: LinearModel, options: SolverOptions, outcome: Answer, recorder: Recorder
 ) -> SolverResult:
     """The result of a solve, with the last point of its trajectory.
 

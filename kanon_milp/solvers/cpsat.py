@@ -1,4 +1,4 @@
-"""CP-SAT of OR-tools: a solver for whole numbers."""
+"""CP-SAT of OR-tools: a solver for integer programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     FEASIBILITY,
-    Outcome,
+    Answer,
     Recorder,
     Watch,
     check_input,
@@ -45,7 +45,7 @@ from kanon_milp.solvers.common import (
     obvious_answer,
     usable_start,
 )
-from kanon_milp.solvers.whole import WholeModel, whole_model
+from kanon_milp.solvers.integer_model import IntegerModel, integer_model
 
 _OLDEST = (9, 15)  # of OR-tools
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
@@ -57,7 +57,7 @@ _PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lowe
 class CpsatAdapter(SolverAdapter):
     """CP-SAT in a process of its own (`cpsat_process` says why), while the caller's thread waits.
 
-    It gets the model in whole numbers, exactly (see `whole_model`), or refuses it: it knows neither fractional
+    It gets the model in integers, exactly (see `integer_model`), or refuses it: it knows neither fractional
     variables nor infinite bounds nor nodes. Its linear relaxation is on by default, without which it hardly finds a
     bound for these models. Several threads take turns that the clock has no part in, so that they give the same answer
     each time.
@@ -98,7 +98,7 @@ class CpsatAdapter(SolverAdapter):
         on_progress: OnProgress | None = None,
         interrupt: threading.Event | None = None,
     ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`. Raises SolverError for one that is not in whole numbers."""
+        """Solve the model; see `SolverAdapter.solve`. Raises SolverError for one that cannot be stated in integers."""
         if not (found := self.availability()):
             oldest = ".".join(map(str, _OLDEST))
             raise SolverError(f"CP-SAT cannot be used: {found.value}; install ortools {oldest} or newer")
@@ -116,23 +116,23 @@ class CpsatAdapter(SolverAdapter):
                 recorder.note(model.value(point), None)
             elif len(given) == model.variables:
                 given = {}
-            whole = whole_model(model, "CP-SAT")
-            if whole is None:
-                outcome = Outcome(StopReason.INFEASIBLE, None, None)
+            integers = integer_model(model, "CP-SAT")
+            if integers is None:
+                outcome = Answer(StopReason.INFEASIBLE, None, None)
             else:
-                outcome = _run(whole, options, given, recorder, watch)
+                outcome = _run(integers, options, given, recorder, watch)
             outcome = keep_start(outcome, point)
         return conclude(self, model, options, outcome, recorder)
 
 
 def _run(
-    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
-) -> Outcome:
+    integers: IntegerModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
+) -> Answer:
     """One run of CP-SAT in its own process."""
     left = recorder.left(options)
-    recorder.note(None, whole.below(whole.least))
-    child = _Child(whole, recorder)
-    ended = child.run(_task(whole, options, given, left), watch, left)
+    recorder.note(None, integers.below(integers.least))
+    child = _Child(integers, recorder)
+    ended = child.run(_task(integers, options, given, left), watch, left)
     if child.refused is not None:
         name, value = child.refused
         problem = "has no option" if value is None else f"does not take the value {value} for its option"
@@ -144,22 +144,22 @@ def _run(
         # without a time limit it was a limit that only `extra` can set
         over = options.time_limit is not None and recorder.seconds() >= 0.9 * options.time_limit
         stopped = StopReason.TIME_LIMIT if over else StopReason.ERROR
-    bound = whole.below(child.bound)
+    bound = integers.below(child.bound)
     if not ended:
         asked = "its time limit" if watch.late else "the interruption"
         message = f"CP-SAT did not react to {asked}; its last reported point is taken"
-        return Outcome(stopped, child.point, bound, message)
+        return Answer(stopped, child.point, bound, message)
     if child.status == "INFEASIBLE":
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return Answer(StopReason.INFEASIBLE, None, None)
     if child.status == "OPTIMAL":
-        return Outcome(StopReason.OPTIMAL, child.point, bound)
+        return Answer(StopReason.OPTIMAL, child.point, bound)
     if child.status not in ("FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
-    return Outcome(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
+    return Answer(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
 
 
 def _task(
-    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], left: float | None
+    integers: IntegerModel, options: SolverOptions, given: Mapping[int, float], left: float | None
 ) -> dict[str, object]:
     """What the process is told."""
     own: dict[str, object] = {
@@ -173,8 +173,8 @@ def _task(
         "log_to_stdout": False,
     }
     return {
-        **{name: getattr(whole, name) for name in _PARTS},
-        "offset": float(whole.offset),
+        **{name: getattr(integers, name) for name in _PARTS},
+        "offset": float(integers.offset),
         "hint": {j: round(value) for j, value in given.items() if abs(value - round(value)) <= FEASIBILITY},
         "options": {**own, **options.extra},
         "deadline": None if left is None else time.time() + left,
@@ -185,11 +185,11 @@ def _task(
 class _Child:
     """The running process and what it has said: best point and bound (of c·x), how it ended."""
 
-    def __init__(self, whole: WholeModel, recorder: Recorder) -> None:
-        self._whole = whole
+    def __init__(self, integers: IntegerModel, recorder: Recorder) -> None:
+        self._integers = integers
         self._recorder = recorder
         self._done = threading.Event()
-        self.bound = whole.least
+        self.bound = integers.least
         self.point: Floats | None = None
         self.status: str | None = None
         self.refused: tuple[str, str | None] | None = None
@@ -240,19 +240,19 @@ class _Child:
             self._done.set()
 
     def _take(self, said: Mapping[str, Any]) -> None:
-        whole = self._whole
+        integers = self._integers
         if said.get("point"):
             self.point = np.array(said["point"], dtype=np.float64)
-            cost = sum(c * value for c, value in zip(whole.c, said["point"], strict=True))
-            self._recorder.note(whole.below(cost), None)
+            cost = sum(c * value for c, value in zip(integers.c, said["point"], strict=True))
+            self._recorder.note(integers.below(cost), None)
         if "bound" in said and math.isfinite(said["bound"]):
-            self.bound = max(self.bound, whole.whole(said["bound"]))
-            self._recorder.note(None, whole.below(self.bound))
+            self.bound = max(self.bound, integers.read_objective(said["bound"]))
+            self._recorder.note(None, integers.below(self.bound))
         if "status" in said:
             self.status = said["status"]
             # without a point, or without an objective, the bound of its answer is a 0 that means nothing
-            if said["point"] and any(whole.c):
-                self.bound = max(self.bound, said["whole_bound"])
+            if said["point"] and any(integers.c):
+                self.bound = max(self.bound, said["integer_bound"])
         if "refused" in said:
             name, value = said["refused"]
             self.refused = name, value

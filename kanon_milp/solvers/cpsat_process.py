@@ -103,7 +103,7 @@ def solve(cp: Any, solver: Any, model: Any, log_file: str | None, say: Callable[
             solver.add_log_callback(write)
         answer = solver.solve(model)
     solver.clear_solution_callback(follower)
-    say(status=answer.status.name, point=list(answer.solution), whole_bound=answer.inner_objective_lower_bound)
+    say(status=answer.status.name, point=list(answer.solution), integer_bound=answer.inner_objective_lower_bound)
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     FEASIBILITY,
-    Outcome,
+    Answer,
     Recorder,
     Watch,
     any_point,
@@ -111,7 +111,7 @@ class HighsAdapter(SolverAdapter):
         if outcome is None:
             point = self._start_point(model, options, start, recorder, watch)
             if watch.asked():
-                outcome = Outcome(StopReason.INTERRUPTED, point, None)
+                outcome = Answer(StopReason.INTERRUPTED, point, None)
             else:
                 outcome = _run(model, options, point, recorder, watch)
             if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
@@ -157,7 +157,7 @@ def _run(
     watch: Watch,
     *,
     record: bool = True,
-) -> Outcome:
+) -> Answer:
     """One run of HiGHS in its own thread; `record=False` keeps it out of the trajectory."""
     highspy = importlib.import_module("highspy")
     highs = highspy.Highs()
@@ -211,7 +211,7 @@ def _run(
         asked = "its time limit" if watch.late else "the interruption"
         message = f"HiGHS did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
-        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
+        outcome = Answer(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
     else:
         outcome = _read(highs, highspy, model, options)
     if watch.late and outcome.reason is StopReason.INTERRUPTED:
@@ -226,7 +226,7 @@ def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
         silence()
 
 
-def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Outcome:
+def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Answer:
     """What HiGHS says after a run."""
     status, kinds = highs.getModelStatus(), highspy.HighsModelStatus
     reasons = {
@@ -247,7 +247,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
         raise SolverError(f"HiGHS ended with {text!r}, from which nothing can be concluded")
     reason = reasons[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return Outcome(reason, None, None)
+        return Answer(reason, None, None)
     info = highs.getInfo()
     x = None
     if info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible):
@@ -257,7 +257,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
         bound = float(info.mip_dual_bound)
     elif reason is StopReason.OPTIMAL and x is not None:
         bound = model.value(x)
-    return Outcome(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
+    return Answer(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
 
 
 def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left: float | None) -> None:
@@ -297,7 +297,7 @@ def _as_highs_lp(highspy: Any, model: LinearModel) -> Any:
     lp.offset_ = float(model.offset)
     lp.col_cost_ = model.c
     lp.col_lower_, lp.col_upper_ = model.lower, model.upper
-    lp.row_lower_, lp.row_upper_ = model.row_lower, model.row_upper
+    lp.row_lower_, lp.row_upper_ = model.constraint_lower, model.constraint_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
     if model.integer.any():

@@ -35,8 +35,8 @@ _TERMS_PER_LINE = 8  # a CPLEX LP line may have 510 characters, and names up to 
 def write_model(model: LinearModel, path: Path | str) -> Path:
     """Write the model to `path` (.mps, .mps.gz, .lp, .lp.gz) and its names to `<path>.names.csv`, returned.
 
-    Both files appear whole or not at all, and a repeated call writes the same bytes. Rows without a finite
-    side say nothing and are left out. The names map has the columns kind (`variable` or `constraint`),
+    Both files appear complete or not at all, and a repeated call writes the same bytes. Constraints
+    without a finite side say nothing and are left out. The names map has the columns kind (`variable` or `constraint`),
     name_in_file and name_in_model.
 
     Raises InputError for another suffix, a folder that cannot be written, or bounds that no file format can
@@ -105,7 +105,7 @@ def refuse_contradictions(model: LinearModel) -> None:
     """Raise InputError for a lower bound above its upper bound, which MPS ranges cannot state."""
     for kind, low, high in (
         ("variable", model.lower, model.upper),
-        ("constraint", model.row_lower, model.row_upper),
+        ("constraint", model.constraint_lower, model.constraint_upper),
     ):
         bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
         if len(bad):
@@ -117,7 +117,7 @@ def refuse_contradictions(model: LinearModel) -> None:
 
 def mps_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str], offset: bool = True) -> Iterator[str]:
     """Pieces of a free-format MPS file; `offset=False` leaves out the constant of the objective."""
-    low, high = model.row_lower, model.row_upper
+    low, high = model.constraint_lower, model.constraint_upper
     kinds = _row_kinds(low, high)
     # without FREE, CBC guesses the format and misreads bounds of columns with short names
     yield f"NAME {_title(model.name)} FREE\nROWS\n N obj\n"
@@ -198,7 +198,7 @@ def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) 
     yield "Subject To\n"
     values = _texts(A.data)
     indptr, indices = A.indptr.tolist(), A.indices.tolist()
-    low, high = model.row_lower, model.row_upper
+    low, high = model.constraint_lower, model.constraint_upper
     for i, (row, kind) in enumerate(zip(rows, _row_kinds(low, high), strict=True)):
         if not kind:
             continue
@@ -289,6 +289,6 @@ def _names_map(model: LinearModel, variables: Sequence[str], rows: Sequence[str]
     table = csv.writer(out, lineterminator="\n")
     table.writerow(("kind", "name_in_file", "name_in_model"))
     table.writerows(("variable", *pair) for pair in zip(variables, model.variable_names, strict=True))
-    kept = zip(rows, model.constraint_names, _row_kinds(model.row_lower, model.row_upper), strict=True)
+    kept = zip(rows, model.constraint_names, _row_kinds(model.constraint_lower, model.constraint_upper), strict=True)
     table.writerows(("constraint", row, name) for row, name, kind in kept if kind)
     return out.getvalue().encode("utf-8")

@@ -30,7 +30,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import (
     MAX_SEED,
-    Outcome,
+    Answer,
     Recorder,
     Watch,
     any_point,
@@ -148,7 +148,7 @@ class PulpAdapter(SolverAdapter):
         point: Floats | None,
         recorder: Recorder,
         watch: Watch,
-    ) -> Outcome:
+    ) -> Answer:
         problem, variables = _build(model, point)
         left = recorder.left(options)
         done = threading.Event()
@@ -171,13 +171,13 @@ class PulpAdapter(SolverAdapter):
             threading.Thread(target=work, name=self.name, daemon=True).start()
             if not watch.wait(done, _PATIENCE):
                 message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
-                return Outcome(StopReason.INTERRUPTED, None, None, message)
+                return Answer(StopReason.INTERRUPTED, None, None, message)
             took = time.perf_counter() - began
         stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
         out_of_time = watch.asked() or (left is not None and took >= 0.95 * left)
         if failures:
             if out_of_time:
-                return Outcome(stopped, None, None, f"{self.solver} ended without a point")
+                return Answer(stopped, None, None, f"{self.solver} ended without a point")
             raise SolverError(f"{self.solver} failed: {failures[0]}") from failures[0]
         return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
 
@@ -264,7 +264,8 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
         A = model.A.copy()
         A.sum_duplicates()
         indptr, indices, data = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
-        for i, (low, high) in enumerate(zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)):
+        sides_of = zip(model.constraint_lower.tolist(), model.constraint_upper.tolist(), strict=True)
+        for i, (low, high) in enumerate(sides_of):
             span = range(indptr[i], indptr[i + 1])
             if not span:
                 continue
@@ -279,7 +280,7 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> Outcome:
+def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> Answer:
     """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
     pulp = _pulp()
     reasons = {
@@ -292,7 +293,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
         reason = StopReason.INFEASIBLE  # of CBC's "Integer infeasible", PuLP understands half
     if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         # out of time, some solvers call the model infeasible
-        return Outcome(stopped or reason, None, None)
+        return Answer(stopped or reason, None, None)
     x = np.array(
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
@@ -301,7 +302,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
     if reason is StopReason.OPTIMAL:
         if not satisfied:  # a text file with eight digits was between
             message = f"{solver} says optimal, but its point does not satisfy the model"
-            return Outcome(StopReason.ERROR, None, None, message)
-        return Outcome(reason, x, None)
+            return Answer(StopReason.ERROR, None, None, message)
+        return Answer(reason, x, None)
     message = "" if stopped else f"{solver} ended early: {pulp.LpStatus[problem.status]}"
-    return Outcome(stopped or StopReason.ERROR, x if satisfied else None, None, message)
+    return Answer(stopped or StopReason.ERROR, x if satisfied else None, None, message)

@@ -26,7 +26,7 @@ from kanon_milp.solvers.base import (
     StopReason,
 )
 from kanon_milp.solvers.common import (
-    Outcome,
+    Answer,
     Recorder,
     Watch,
     any_point,
@@ -74,7 +74,7 @@ class ScipAdapter(SolverAdapter):
 
     One thread only: SCIP's concurrent solve of several threads holds Python's lock, so that nobody could interrupt it.
     SCIP looks for interruptions between its steps, not within an LP; there it is left behind after a few seconds, and
-    the best point it has reported is returned. Its own handler of Ctrl-C counts for the whole process and is off.
+    the best point it has reported is returned. Its own handler of Ctrl-C counts for all of the process and is off.
     """
 
     name = "scip"
@@ -148,7 +148,7 @@ def _run(
     watch: Watch,
     *,
     record: bool = True,
-) -> Outcome:
+) -> Answer:
     """One run of SCIP in its own thread; `record=False` keeps it out of the trajectory."""
     pyscipopt = importlib.import_module("pyscipopt")
     scip = pyscipopt.Model()
@@ -184,7 +184,7 @@ def _run(
         asked = "its time limit" if watch.late else "the interruption"
         message = f"SCIP did not react to {asked}; its last reported point is taken"
         bound = recorder.bound if record else None
-        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
+        outcome = Answer(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
     else:
         try:
             if failures:
@@ -212,7 +212,7 @@ def _fill(scip: Any, model: LinearModel) -> list[Any]:
     terms = [module.Term(column) for column in columns]
     A = model.A
     indptr, indices, values = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
-    for r, (low, high) in enumerate(zip(model.row_lower, model.row_upper, strict=True)):
+    for r, (low, high) in enumerate(zip(model.constraint_lower, model.constraint_upper, strict=True)):
         row: dict[Any, float] = {}
         for at in range(indptr[r], indptr[r + 1]):
             term = terms[indices[at]]
@@ -289,16 +289,16 @@ def _set_options(scip: Any, options: SolverOptions) -> None:
             raise InputError(f"SCIP does not take the value {value!r} for its option {name!r}") from None
 
 
-def _read(scip: Any, columns: list[Any]) -> Outcome:
+def _read(scip: Any, columns: list[Any]) -> Answer:
     """What SCIP says after a run."""
     status = scip.getStatus()
     if status not in _REASONS:
         raise SolverError(f"SCIP ended with {status!r}, from which nothing can be concluded")
     reason = _REASONS[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return Outcome(reason, None, None)
+        return Answer(reason, None, None)
     x = None
     if scip.getNSols() > 0:
         point = scip.getBestSol()
         x = np.array([scip.getSolVal(point, column) for column in columns])
-    return Outcome(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")
+    return Answer(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")
