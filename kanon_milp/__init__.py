@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
+    from kanon_milp.methods.exchange import export_model, import_solution
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.solve import build_model, solve, solve_model
     from kanon_milp.presolve.row_types import RowTypes, compress
@@ -64,6 +65,8 @@ __all__ = [
     "compress",
     "datasets",
     "distances",
+    "export_model",
+    "import_solution",
     "read_model",
     "read_table",
     "solve",
@@ -90,6 +93,7 @@ _HOMES = {
     "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
+    "methods.exchange": ("export_model", "import_solution"),
     "methods.result": ("Result",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),

@@ -14,7 +14,7 @@ import numpy as np
 from kanon_milp.bounds import round_dual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.grouping import tighten_groups
-from kanon_milp.methods.direct import assignment_of, start_of, integral_assignment
+from kanon_milp.methods.direct import assignment_of, integral_assignment, start_of
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance

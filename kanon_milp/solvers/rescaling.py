@@ -19,7 +19,7 @@ _SPREAD = 1e6  # a coefficient this much smaller than the largest one is not tak
 
 
 def rescaled(linear: LinearModel) -> tuple[LinearModel, Fraction, bool]:
-    """The model in another unit of its objective, that unit, and whether its values at integral points are then integers.
+    """The model in another unit of its objective, that unit, and whether its values at integral points are integers.
 
     They are where the variables are integer and the coefficients are fractions, or fractions of the smallest one. Where
     they are not, the smallest coefficient becomes 1: what is 10⁻⁸ times as large looks solved to a solver from the
