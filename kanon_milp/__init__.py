@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Result",
     "RoleWarning",
     "RowTypes",
+    "SolverAdapter",
     "SolverError",
     "Suppression",
     "TCloseness",
@@ -69,6 +71,7 @@ __all__ = [
     "import_solution",
     "read_model",
     "read_table",
+    "register_solver",
     "solve",
     "solve_model",
     "verify",
@@ -97,6 +100,7 @@ _HOMES = {
     "methods.result": ("Result",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),
 }

@@ -19,7 +19,7 @@ from kanon_milp.solvers import Capability, LinearModel, SolverOptions, StopReaso
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import highs as highs_module
 from kanon_milp.solvers.canaries import small_model
-from kanon_milp.solvers.common import judge
+from kanon_milp.solvers.common import proven
 
 
 @each_adapter
@@ -273,12 +273,12 @@ def test_absolute_gap_below_one_proves_integral_objectives(adapter):
 
 def test_judge_wants_incumbent_and_bound_to_meet():
     exact, integral = SolverOptions(), SolverOptions(absolute_gap=0.999)
-    assert judge(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
-    assert judge(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)
-    assert judge(100.0, 99.01, integral)[0] is StopReason.OPTIMAL
-    assert judge(100.0, 98.9, integral)[0] is StopReason.GAP_LIMIT
-    assert judge(100.0, None, exact) == (StopReason.GAP_LIMIT, None)
-    assert judge(100.0, -INF, exact) == (StopReason.GAP_LIMIT, None)
+    assert proven(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
+    assert proven(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)
+    assert proven(100.0, 99.01, integral)[0] is StopReason.OPTIMAL
+    assert proven(100.0, 98.9, integral)[0] is StopReason.GAP_LIMIT
+    assert proven(100.0, None, exact) == (StopReason.GAP_LIMIT, None)
+    assert proven(100.0, -INF, exact) == (StopReason.GAP_LIMIT, None)
 
 
 @each_adapter

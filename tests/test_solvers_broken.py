@@ -97,9 +97,9 @@ def test_a_point_that_is_none_is_one_clear_error(
     module = {"highs": highs, "scip": scip, "cpsat": cpsat}[adapter.name]
     honest = module._run
 
-    def broken(*args: Any, **more: Any) -> common.Answer:
+    def broken(*args: Any, **more: Any) -> common.RawResult:
         outcome = honest(*args, **more)
-        return common.Answer(outcome.reason, change(outcome.x), outcome.bound)
+        return common.RawResult(outcome.reason, change(outcome.x), outcome.bound)
 
     monkeypatch.setattr(module, "_run", broken)
     with pytest.raises(SolverError, match="something useless: "):
@@ -108,7 +108,7 @@ def test_a_point_that_is_none_is_one_clear_error(
 
 def test_a_start_refutes_infeasible() -> None:
     point = np.array([1.0, 0.0])
-    kept = common.keep_start(common.Answer(StopReason.INFEASIBLE, None, None), point)
+    kept = common.keep_start(common.RawResult(StopReason.INFEASIBLE, None, None), point)
     assert kept.reason is StopReason.ERROR
     assert kept.x is point
     assert "not believed" in kept.message

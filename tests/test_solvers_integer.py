@@ -243,7 +243,7 @@ def test_defaults_of_cpsat_give_way_to_options(adapter, tmp_path) -> None:
     for extra, level in (({}, "2"), ({"linearization_level": 1}, "1")):
         adapter.solve(birds.knapsack().model, SolverOptions(extra=extra, log_file=log))
         assert f"linearization_level: {level}" in log.read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no nodes"):
+    with pytest.raises(InputError, match="CP-SAT takes no node limit"):
         adapter.solve(birds.knapsack().model, SolverOptions(node_limit=5))
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
-from kanon_milp.solvers.base import LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
 from kanon_milp.system.jit import compiled
 
 

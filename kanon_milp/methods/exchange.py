@@ -21,7 +21,7 @@ from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size, prepare_for
 from kanon_milp.presolve.resources import too_large
-from kanon_milp.problem.arguments import file_path
+from kanon_milp.problem.arguments import file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import SolverOptions
@@ -74,8 +74,9 @@ def export_model(
     """
     expect_problem(problem, "export_model")
     path = file_path(path, "path of a model to write")
+    instance_of(reduced, bool, "reduced", "True or False")
     stated = _stated(problem, formulation, reduced, Clock())
-    if not (known is None or known == "infeasible"):
+    if known is not None and not (isinstance(known, str) and known == "infeasible"):
         known = exact_number(known, "the known optimum")
     write_model(stated.arrays.linear, path, _notes(stated, known))
     return stated
@@ -101,6 +102,11 @@ def import_solution(
     meets it. Raises InputError for a file that cannot be read or is not a solution of this problem's model.
     """
     expect_problem(problem, "import_solution")
+    if formulation is not None:
+        get_formulation(formulation)
+    bound_seconds = real_number(bound_seconds, "bound_seconds", "a number of seconds")
+    if reduced is not None:
+        instance_of(reduced, bool, "reduced", "True, False or None")
     path, clock = file_path(path, "path of a solution"), Clock()
     about, named = _about(problem, path, None if names is None else file_path(names, "path of a map of names"))
     formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)

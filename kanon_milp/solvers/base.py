@@ -1,19 +1,11 @@
-"""The contract between this package and a MILP solver: arrays in, arrays out.
-
-A solver adapter is one file with one class. It declares what it can do as class data, and every adapter runs
-the same conformance suite (`tests/test_solvers.py`).
-"""
+"""What goes to a MILP solver and comes back from it: arrays in, arrays out."""
 
 from __future__ import annotations
 
 import enum
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -174,42 +166,15 @@ class SolverResult:
     backed_by: tuple[Backing, ...] = ("solver",)
 
 
-class SolverAdapter(ABC):
-    """One solver. Stateless: every `solve` is independent of those before it.
+@dataclass(frozen=True, eq=False)
+class RawResult:
+    """What a solver says at the end of one run, before it is checked.
 
-    `name` and `capabilities` are class data, except where one adapter stands for many solvers (PuLP). counted: options
-    that end a small model after the same work on every machine, of a solver without a node limit.
+    reason: None where it cannot tell infeasible from unbounded. x: float64 (variables,), or None. bound: the lower
+    bound that it claims, None for none.
     """
 
-    name: str
-    capabilities: frozenset[Capability]
-    counted: ClassVar[Mapping[str, object]] = MappingProxyType({})
-
-    @abstractmethod
-    def availability(self) -> Availability:
-        """Say whether it can be used here; never raises."""
-
-    @abstractmethod
-    def version(self) -> str:
-        """Version of the solver itself, or an empty text if it is not available."""
-
-    @abstractmethod
-    def location(self) -> str:
-        """Where it was found (module or executable), or an empty text."""
-
-    @abstractmethod
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model.
-
-        `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is
-        ignored, never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops
-        the solver and gives the incumbent with StopReason.INTERRUPTED. Raises InputError for an option that
-        the solver does not take, SolverError where the solver is not available or fails.
-        """
+    reason: StopReason | None
+    x: Floats | None
+    bound: float | None
+    message: str = ""

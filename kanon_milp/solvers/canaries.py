@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import KanonError
-from kanon_milp.solvers import get, names
-from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverOptions, StopReason
 from kanon_milp.solvers.pulp_any import solver_names
+from kanon_milp.solvers.registry import get, own_names
+from kanon_milp.solvers.suggestions import PULP
 
 _SECONDS = 20.0
 _TOLERANCE = 1e-6
@@ -194,13 +196,17 @@ def check(adapter: SolverAdapter) -> list[str]:
 
 
 def diagnose() -> list[Diagnosis]:
-    """Look at every solver of this package, and at those of PuLP that are available here."""
-    own = [name for name in names() if not name.startswith("pulp:")]
-    return [_diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))]
+    """Look at every solver of this package, at those that were registered or come by entry points, and at those of PuLP
+    that are available here."""
+    return [_diagnose(name) for name in (*own_names(), *(PULP + name for name in solver_names(only_available=True)))]
 
 
 def _diagnose(name: str) -> Diagnosis:
-    adapter = get(name)
-    availability = adapter.availability()
-    problems = check(adapter) if availability else []
-    return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))
+    try:
+        adapter = get(name)
+        availability = adapter.availability()
+        problems = check(adapter) if availability else []
+        return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))
+    except Exception as error:  # of somebody else's adapter
+        said = str(error) if isinstance(error, KanonError) else f"it raises {type(error).__name__}: {error}"
+        return Diagnosis(name, Availability.BROKEN, "", "", (said,))

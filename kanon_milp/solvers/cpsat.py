@@ -16,35 +16,16 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
-    OnProgress,
-    SolverAdapter,
-    SolverOptions,
-    SolverResult,
-    StopReason,
-)
-from kanon_milp.solvers.common import (
-    FEASIBILITY,
-    Answer,
-    Recorder,
-    Watch,
-    check_input,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
-)
+from kanon_milp.solvers.adapter import SolverAdapter, SolverCall
+from kanon_milp.solvers.base import Availability, Capability, Floats, LinearModel, RawResult, StopReason
+from kanon_milp.solvers.common import FEASIBILITY, Watch
 from kanon_milp.solvers.integer_model import IntegerModel, integer_model
 
 _OLDEST = (9, 15)  # of OR-tools
@@ -63,7 +44,8 @@ class CpsatAdapter(SolverAdapter):
     each time.
     """
 
-    name = "cpsat"
+    name, title = "cpsat", "CP-SAT"
+    needs = f"install ortools {'.'.join(map(str, _OLDEST))} or newer"
     capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
     counted: ClassVar[Mapping[str, object]] = {"max_deterministic_time": 1.0}
 
@@ -90,49 +72,17 @@ class CpsatAdapter(SolverAdapter):
             return ""
         return "" if found is None or found.origin is None else str(Path(found.origin).parent)
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`. Raises SolverError for one that cannot be stated in integers."""
-        if not (found := self.availability()):
-            oldest = ".".join(map(str, _OLDEST))
-            raise SolverError(f"CP-SAT cannot be used: {found.value}; install ortools {oldest} or newer")
-        check_input(model, options)
-        if options.node_limit is not None:
-            raise InputError("CP-SAT has no nodes that could be limited; take another solver or another limit")
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
-
-        outcome = obvious_answer(model)
-        if outcome is None:
-            given = usable_start(model, start)
-            point = complete_point(model, given)
-            if point is not None:
-                recorder.note(model.value(point), None)
-            elif len(given) == model.variables:
-                given = {}
-            integers = integer_model(model, "CP-SAT")
-            if integers is None:
-                outcome = Answer(StopReason.INFEASIBLE, None, None)
-            else:
-                outcome = _run(integers, options, given, recorder, watch)
-            outcome = keep_start(outcome, point)
-        return conclude(self, model, options, outcome, recorder)
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """CP-SAT in its own process; see `SolverAdapter.run`. Raises SolverError for what is no integer program."""
+        integers = integer_model(model, "CP-SAT")
+        return RawResult(StopReason.INFEASIBLE, None, None) if integers is None else _run(integers, call)
 
 
-def _run(
-    integers: IntegerModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
-) -> Answer:
-    """One run of CP-SAT in its own process."""
-    left = recorder.left(options)
-    recorder.note(None, integers.below(integers.least))
-    child = _Child(integers, recorder)
-    ended = child.run(_task(integers, options, given, left), watch, left)
+def _run(integers: IntegerModel, call: SolverCall) -> RawResult:
+    options, watch = call.options, call.watch
+    call.note(None, integers.below(integers.least))
+    child = _Child(integers, call)
+    ended = child.run(_task(integers, call), watch, call.seconds_left)
     if child.refused is not None:
         name, value = child.refused
         problem = "has no option" if value is None else f"does not take the value {value} for its option"
@@ -142,26 +92,23 @@ def _run(
     stopped = StopReason.INTERRUPTED
     if not watch.asked() or watch.late:
         # without a time limit it was a limit that only `extra` can set
-        over = options.time_limit is not None and recorder.seconds() >= 0.9 * options.time_limit
+        over = options.time_limit is not None and call.recorder.seconds() >= 0.9 * options.time_limit
         stopped = StopReason.TIME_LIMIT if over else StopReason.ERROR
     bound = integers.below(child.bound)
     if not ended:
-        asked = "its time limit" if watch.late else "the interruption"
-        message = f"CP-SAT did not react to {asked}; its last reported point is taken"
-        return Answer(stopped, child.point, bound, message)
+        return replace(call.left_behind("CP-SAT", child.point), reason=stopped, bound=bound)
     if child.status == "INFEASIBLE":
-        return Answer(StopReason.INFEASIBLE, None, None)
+        return RawResult(StopReason.INFEASIBLE, None, None)
     if child.status == "OPTIMAL":
-        return Answer(StopReason.OPTIMAL, child.point, bound)
+        return RawResult(StopReason.OPTIMAL, child.point, bound)
     if child.status not in ("FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
-    return Answer(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
+    return RawResult(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
 
 
-def _task(
-    integers: IntegerModel, options: SolverOptions, given: Mapping[int, float], left: float | None
-) -> dict[str, object]:
+def _task(integers: IntegerModel, call: SolverCall) -> dict[str, object]:
     """What the process is told."""
+    options, left = call.options, call.seconds_left
     own: dict[str, object] = {
         "num_workers": options.threads,
         "interleave_search": options.threads > 1,
@@ -175,7 +122,7 @@ def _task(
     return {
         **{name: getattr(integers, name) for name in _PARTS},
         "offset": float(integers.offset),
-        "hint": {j: round(value) for j, value in given.items() if abs(value - round(value)) <= FEASIBILITY},
+        "hint": {j: round(value) for j, value in call.given.items() if abs(value - round(value)) <= FEASIBILITY},
         "options": {**own, **options.extra},
         "deadline": None if left is None else time.time() + left,
         "log_file": None if options.log_file is None else str(options.log_file.absolute()),
@@ -185,9 +132,9 @@ def _task(
 class _Child:
     """The running process and what it has said: best point and bound (of c·x), how it ended."""
 
-    def __init__(self, integers: IntegerModel, recorder: Recorder) -> None:
+    def __init__(self, integers: IntegerModel, call: SolverCall) -> None:
         self._integers = integers
-        self._recorder = recorder
+        self._call = call
         self._done = threading.Event()
         self.bound = integers.least
         self.point: Floats | None = None
@@ -244,10 +191,10 @@ class _Child:
         if said.get("point"):
             self.point = np.array(said["point"], dtype=np.float64)
             cost = sum(c * value for c, value in zip(integers.c, said["point"], strict=True))
-            self._recorder.note(integers.below(cost), None)
+            self._call.note(integers.below(cost), None)
         if "bound" in said and math.isfinite(said["bound"]):
             self.bound = max(self.bound, integers.read_objective(said["bound"]))
-            self._recorder.note(None, integers.below(self.bound))
+            self._call.note(None, integers.below(self.bound))
         if "status" in said:
             self.status = said["status"]
             # without a point, or without an objective, the bound of its answer is a 0 that means nothing

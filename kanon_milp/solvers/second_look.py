@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from kanon_milp.errors import KanonError
 from kanon_milp.solvers import get
+from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.base import (
     Capability,
     Floats,
     LinearModel,
     OnProgress,
-    SolverAdapter,
     SolverOptions,
     SolverResult,
     StopReason,
