@@ -78,7 +78,7 @@ class SolverCall:
     def left_behind(self, solver: str, point: Floats | None) -> RawResult:
         """The result where the solver did not stop when it had to: its last reported point."""
         asked = "its time limit" if self.watch.late else "the interruption"
-        message = f"{solver} did not react to {asked}; its last reported point is taken"
+        message = f"{solver} did not stop at {asked}; its last reported point is used"
         return RawResult(StopReason.INTERRUPTED, point, self.bound, message)
 
 
@@ -138,7 +138,7 @@ class SolverAdapter(ABC):
         The point is checked and the claim is judged by the caller. Raises InputError for an option (`options.extra`)
         that the solver does not take, SolverError where it fails.
         """
-        raise SolverError(f"the adapter {self.name!r} has neither a method run nor a method solve of its own")
+        raise SolverError(f"the adapter {self.name!r} must define a method run")
 
     def complete(self, model: LinearModel, call: SolverCall) -> Floats | None:
         """A complete feasible point from the partial start `call.given`; None where the solver does that itself."""
@@ -209,7 +209,7 @@ class SolverAdapter(ABC):
     def _concluded(self, model: LinearModel, raw: RawResult, call: SolverCall) -> SolverResult:
         """The result, with the last point of its trajectory. Raises SolverError where the point is none."""
         if raw.x is not None and (wrong := complaint(model, raw.x)):
-            raise SolverError(f"{self.name} has returned something useless: {wrong}")
+            raise SolverError(f"{self.name} returned an unusable point: {wrong}")
         reason, bound = raw.reason or StopReason.ERROR, raw.bound
         objective = None if raw.x is None else model.value(raw.x)
         if reason is StopReason.OPTIMAL and objective is not None:

@@ -43,35 +43,35 @@ class Diagnosis:
 def small_model(
     name: str,
     c: Sequence[float],
-    rows: Sequence[tuple[float, Sequence[float], float]],
+    constraints: Sequence[tuple[float, Sequence[float], float]],
     bounds: Sequence[tuple[float, float]],
     integer: Sequence[bool],
     *,
     offset: float = 0.0,
     integral: bool = False,
 ) -> LinearModel:
-    """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
-    matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
+    """A model written out: `constraints` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
+    matrix = np.array([each for _, each, _ in constraints], dtype=np.float64).reshape(len(constraints), len(c))
     return LinearModel(
         name=name,
         c=np.array(c, dtype=np.float64),
         offset=offset,
         A=sp.csr_array(matrix),
-        constraint_lower=np.array([low for low, _, _ in rows], dtype=np.float64),
-        constraint_upper=np.array([high for _, _, high in rows], dtype=np.float64),
+        constraint_lower=np.array([low for low, _, _ in constraints], dtype=np.float64),
+        constraint_upper=np.array([high for _, _, high in constraints], dtype=np.float64),
         lower=np.array([low for low, _ in bounds], dtype=np.float64),
         upper=np.array([high for _, high in bounds], dtype=np.float64),
         integer=np.array(integer, dtype=np.bool_),
         variable_names=tuple(f"x{j}" for j in range(len(c))),
-        constraint_names=tuple(f"r{i}" for i in range(len(rows))),
+        constraint_names=tuple(f"r{i}" for i in range(len(constraints))),
         integral=integral,
     )
 
 
 def mixed_rounding() -> Canary:
     """HiGHS 1.14.0 answers 15, marked optimal: minimize 2x + 3z, x + z ≥ 4.5, 0 ≤ x, z ≤ 10, z integer."""
-    rows = [(4.5, (1.0, 1.0), _INF)]
-    model = small_model("mixed rounding", (2, 3), rows, [(0, 10), (0, 10)], (False, True))
+    constraints = [(4.5, (1.0, 1.0), _INF)]
+    model = small_model("mixed rounding", (2, 3), constraints, [(0, 10), (0, 10)], (False, True))
     return Canary(model, StopReason.OPTIMAL, 9.0)
 
 
@@ -94,10 +94,10 @@ def equality_clique() -> Canary:
         (-_INF, {1: 3, 9: -1}, 0),
         (-_INF, {8: -3, 10: 2, 11: 2}, 0),
     ]
-    rows = [(low, [row.get(j, 0.0) for j in range(12)], high) for low, row, high in sparse]
+    constraints = [(low, [each.get(j, 0.0) for j in range(12)], high) for low, each, high in sparse]
     bounds = [(0.0, 1.0)] * 8 + [(0.0, 2.0), (0.0, 5.0), (0.0, _INF), (0.0, _INF)]
     costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
-    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, integral=True)
+    model = small_model("equality clique", costs, constraints, bounds, [True] * 8 + [False] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 0.0)
 
 
@@ -122,17 +122,17 @@ def weak_dual_reductions() -> Canary:
         (0, {4: 1, 5: 1, 11: -3}, _INF),
         (0, {6: 1, 7: 1, 8: 1, 12: -3}, _INF),
     ]
-    rows = [(low, [row.get(j, 0.0) for j in range(13)], high) for low, row, high in sparse]
+    constraints = [(low, [each.get(j, 0.0) for j in range(13)], high) for low, each, high in sparse]
     bounds = [(0.0, most) for most in (2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0)]
     costs = [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
-    model = small_model("weak dual reductions", costs, rows, bounds, [False] * 9 + [True] * 4, integral=True)
+    model = small_model("weak dual reductions", costs, constraints, bounds, [False] * 9 + [True] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 6.0)
 
 
 def knapsack() -> Canary:
     """Feasible with a fractional relaxation: maximize 5a + 4b + 3c under three capacities, and a constant."""
-    rows = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
-    model = small_model("knapsack", (-5, -4, -3), rows, [(0, 5)] * 3, (True,) * 3, offset=100.0)
+    constraints = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
+    model = small_model("knapsack", (-5, -4, -3), constraints, [(0, 5)] * 3, (True,) * 3, offset=100.0)
     # (1, 1, 0) = 9, (2, 0, 0) = 10, (1, 0, 2) = 11
     return Canary(model, StopReason.OPTIMAL, 89.0)
 

@@ -248,7 +248,7 @@ def _read(
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
         return RawResult(reason, x, log.bound, message)
     said = status.split(" - objective")[0][:_SHOWN]
-    raise SolverError(f"CBC ended with {said!r}, from which nothing can be concluded")
+    raise SolverError(f"CBC ended with {said!r}, a status that proves nothing")
 
 
 def _point(folder: Path, model: LinearModel) -> Floats | None:
@@ -258,17 +258,17 @@ def _point(folder: Path, model: LinearModel) -> Floats | None:
     """
     try:
         content = (folder / "m.bin").read_bytes()
-        rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
-        if columns != model.variables or rows < 0:
+        constraints, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
+        if columns != model.variables or constraints < 0:
             raise SolverError(f"CBC returned {columns} values for {model.variables} variables")
-        # two counts, the objective, activities and duals of the rows, then the columns
-        x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * rows, count=columns).copy()
+        # two counts, the objective, activities and duals of the constraints, then the columns
+        x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * constraints, count=columns).copy()
     except OSError as error:
         raise SolverError(f"CBC wrote no file with its point ({error.strerror or error})") from None
     except ValueError:  # numpy's word for a file that is too short
-        raise SolverError(f"CBC wrote a file of {len(content)} bytes, which hold no point; is the disk full?") from None
+        raise SolverError(f"CBC wrote a file of {len(content)} bytes, too few for a point; is the disk full?") from None
     if not np.isfinite(x).all():
-        raise SolverError(f"CBC returned a point with {int((~np.isfinite(x)).sum())} values that are no finite numbers")
+        raise SolverError(f"CBC returned a point with {int((~np.isfinite(x)).sum())} values that are not finite")
     return None if complaint(model, x) else x
 
 

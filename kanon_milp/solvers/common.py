@@ -33,9 +33,9 @@ def check_numbers(model: LinearModel) -> None:
     """Raise InputError for numbers that no solver should see; HiGHS calls a model with a NaN cost solved."""
     arrays = (model.c, model.A.data, model.lower, model.upper, model.constraint_lower, model.constraint_upper)
     if any(np.isnan(array).any() for array in arrays) or math.isnan(model.offset):
-        raise InputError(f"model {model.name!r} holds a number that is not one (NaN)")
+        raise InputError(f"model {model.name!r} contains a NaN")
     if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all() and math.isfinite(model.offset)):
-        raise InputError(f"model {model.name!r} holds an infinite coefficient")
+        raise InputError(f"model {model.name!r} contains an infinite coefficient")
 
 
 def check_input(model: LinearModel, options: SolverOptions) -> None:
@@ -124,7 +124,7 @@ def keep_start(raw: RawResult, point: Floats | None) -> RawResult:
     if point is None or raw.x is not None or raw.reason is StopReason.UNBOUNDED:
         return raw
     if raw.reason is StopReason.INFEASIBLE:
-        message = "the solver says infeasible, although it was given a solution to start from; it is not believed"
+        message = "the solver says infeasible although it was given a feasible start; its claim is discarded"
         return RawResult(StopReason.ERROR, point, None, message)
     return replace(raw, x=point)
 
@@ -134,7 +134,7 @@ def complaint(model: LinearModel, x: Floats) -> str:
     if x.shape != (model.variables,):
         return f"its point has {x.size} values for {model.variables} variables"
     if not np.isfinite(x).all():
-        return f"{int((~np.isfinite(x)).sum())} values of its point are no finite numbers"
+        return f"{int((~np.isfinite(x)).sum())} values of its point are not finite"
     if model.violation(x) > VIOLATION * max(1.0, float(np.abs(x).max(initial=0.0))):
         return "its point does not satisfy the model"
     return ""

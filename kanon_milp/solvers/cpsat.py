@@ -102,7 +102,7 @@ def _run(integers: IntegerModel, call: SolverCall) -> RawResult:
     if child.status == "OPTIMAL":
         return RawResult(StopReason.OPTIMAL, child.point, bound)
     if child.status not in ("FEASIBLE", "UNKNOWN"):
-        raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
+        raise SolverError(f"CP-SAT ended with {child.status!r}, a status that proves nothing")
     return RawResult(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
 
 
@@ -147,7 +147,7 @@ class _Child:
         try:
             message = pickle.dumps(task)
         except Exception as error:
-            raise InputError("options of CP-SAT are numbers, texts and lists of these") from error
+            raise InputError("an option of CP-SAT must be a number, a text or a list of these") from error
         with tempfile.TemporaryFile() as errors:
             # a session of its own, so that a Ctrl-C of the terminal does not reach it
             process = subprocess.Popen(
@@ -172,7 +172,7 @@ class _Child:
             if ended and self.status is None and self.refused is None and self.invalid is None:
                 errors.seek(0)
                 lines = errors.read().decode("utf-8", errors="replace").strip().splitlines()
-                raise SolverError(f"CP-SAT failed: {lines[-1] if lines else 'it ended without a word'}")
+                raise SolverError(f"CP-SAT failed: {lines[-1] if lines else 'it exited without a message'}")
         return ended
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:

@@ -109,7 +109,7 @@ def _run(model: LinearModel, call: SolverCall) -> RawResult:
     highs = highspy.Highs()
     _set_options(highs, highspy, call.options, call.seconds_left)
     if highs.passModel(_as_highs_lp(highspy, model)) == highspy.HighsStatus.kError:
-        raise SolverError(f"HiGHS refuses the model {model.name!r}")
+        raise SolverError(f"HiGHS rejects the model {model.name!r}")
     if call.point is not None and model.integer.any():
         solution = highspy.HighsSolution()
         solution.col_value = call.point.tolist()
@@ -184,7 +184,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
     }
     text = highs.modelStatusToString(status)
     if status not in reasons:
-        raise SolverError(f"HiGHS ended with {text!r}, from which nothing can be concluded")
+        raise SolverError(f"HiGHS ended with {text!r}, a status that proves nothing")
     reason = reasons[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         return RawResult(reason, None, None)

@@ -24,7 +24,7 @@ _ROUNDS = 10  # of deriving bounds from constraints
 class IntegerModel:
     """Minimize offset + (c·x)/unit subject to low ≤ A·x ≤ high and lower ≤ x ≤ upper, all data and variables integer.
 
-    None as a side of a row is no side. least: c·x is at least that within the bounds.
+    None as a side of a constraint is no side. least: c·x is at least that within the bounds.
     """
 
     c: list[int]
@@ -73,8 +73,8 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     high = [math.floor(_read(v) * u) if math.isfinite(v) else None for v, u in _pairs(model.constraint_upper, units)]
     lower = [math.ceil(_read(v)) if math.isfinite(v) else None for v in model.lower.tolist()]
     upper = [math.floor(_read(v)) if math.isfinite(v) else None for v in model.upper.tolist()]
-    rows = A.indptr.tolist(), A.indices.tolist(), coefficients
-    _tighten(rows, low, high, lower, upper)
+    matrix = A.indptr.tolist(), A.indices.tolist(), coefficients
+    _tighten(matrix, low, high, lower, upper)
     if None in lower or None in upper:
         raise SolverError(
             f"{solver} needs bounds for all variables, and neither the bounds nor the constraints of this model limit "
@@ -89,7 +89,7 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     if sum(max(abs(a), abs(b)) for a, b in ends) + abs(model.offset * unit) >= _OBJECTIVE:
         raise SolverError(f"the objective has values that are too large for {solver}; take another solver")
     least = sum(min(a, b) for a, b in ends)
-    return IntegerModel(c, unit, Fraction(model.offset), *rows, low, high, least_values, most_values, least)
+    return IntegerModel(c, unit, Fraction(model.offset), *matrix, low, high, least_values, most_values, least)
 
 
 def _pairs(values: Floats, units: NDArray[np.int64]) -> Iterable[tuple[float, int]]:
@@ -126,21 +126,21 @@ def _units(A: sp.csr_array, solver: str) -> NDArray[np.int64]:
     """By what each constraint has to be multiplied."""
     units = np.ones(A.shape[0], dtype=np.int64)
     plain = (A.data == np.rint(A.data)) & (np.abs(A.data) < _EXACT)
-    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    for r in np.unique(row[~plain]).tolist():
+    constraint = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    for r in np.unique(constraint[~plain]).tolist():
         units[r] = _unit(A.data[A.indptr[r] : A.indptr[r + 1]].tolist(), solver, f"constraint {r}")
     return units
 
 
 def _tighten(
-    rows: tuple[list[int], list[int], list[int]],
+    matrix: tuple[list[int], list[int], list[int]],
     low: list[int | None],
     high: list[int | None],
     lower: list[int | None],
     upper: list[int | None],
 ) -> None:
     """Bound what is unbounded by the constraints: a_j·x_j ≤ high - (the least that the other terms can be)."""
-    indptr, indices, coefficients = rows
+    indptr, indices, coefficients = matrix
     for _ in range(_ROUNDS):
         if None not in lower and None not in upper:
             return

@@ -28,7 +28,7 @@ class PyomoArrays:
     sign: int
 
     def columns_of(self, variables: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Column of each of these Pyomo variables, -1 for one that occurs in no row and not in the objective."""
+        """Column of each of these Pyomo variables, -1 for one that occurs in no constraint and not in the objective."""
         at = {id(variable): j for j, variable in enumerate(self.variables)}
         return np.array([at.get(id(v), -1) for v in variables], dtype=np.int64)
 
@@ -40,7 +40,7 @@ class PyomoArrays:
 
 
 def to_arrays(model: pyo.ConcreteModel, *, names: bool = False) -> PyomoArrays:
-    """Compile a linear Pyomo model; `names` carries its own names through (slower), else columns are x0, x1, ...
+    """Convert a linear Pyomo model; `names` carries its own names through (slower), else columns are x0, x1, ...
 
     Raises InputError if the model has no single active objective or is not linear.
     """
@@ -55,11 +55,11 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
-    except ValueError as error:  # Pyomo's errors about non-linear or constant rows name components, no data
-        raise InputError(f"the model cannot be compiled: {error}") from None
+    except ValueError as error:  # Pyomo's errors about non-linear or constant constraints name components, no data
+        raise InputError(f"the model cannot be converted to a linear model: {error}") from None
     columns = form.columns
     lower, upper = _bounds(columns)
-    matrix, constraint_lower, constraint_upper = _rows(form)
+    matrix, constraint_lower, constraint_upper = _constraints(form)
     if names:
         variable_names = tuple(v.name for v in columns)
         constraint_names = tuple(c.name for c, _ in form.rows)
@@ -89,8 +89,8 @@ def _bounds(columns: list[Any]) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def _rows(form: Any) -> tuple[sp.csr_array, Floats, Floats]:
-    """Rows of the compiler are ≤ (1), ≥ (-1) or = (0) their right-hand side."""
+def _constraints(form: Any) -> tuple[sp.csr_array, Floats, Floats]:
+    """Constraints of Pyomo's standard form are ≤ (1), ≥ (-1) or = (0) their right-hand side."""
     kind = np.array([entry.bound_type for entry in form.rows], dtype=np.int8)
     rhs = np.asarray(form.rhs, dtype=float)
     constraint_lower = np.where(kind <= 0, rhs, -np.inf)

@@ -222,7 +222,7 @@ def _read(scip: Any, columns: list[Any]) -> RawResult:
     """What SCIP says after a run."""
     status = scip.getStatus()
     if status not in _REASONS:
-        raise SolverError(f"SCIP ended with {status!r}, from which nothing can be concluded")
+        raise SolverError(f"SCIP ended with {status!r}, a status that proves nothing")
     reason = _REASONS[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         return RawResult(reason, None, None)

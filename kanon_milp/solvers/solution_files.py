@@ -90,7 +90,7 @@ class _Point:
         try:
             value = float(text)
         except ValueError:
-            raise self.error("a number is expected, and this is none") from None
+            raise self.error("a number is expected here") from None
         if not math.isfinite(value):
             raise self.error("the number is not finite")
         return value
@@ -101,9 +101,9 @@ class _Point:
         if column is None:
             if or_constraint and name in self._constraints:
                 return
-            raise self.error("the name is not one of a variable of this model; is the solution of another model?")
+            raise self.error("unknown variable name; was the solution written for another model?")
         if name in self._given:
-            raise self.error("a second value for a variable that has one")
+            raise self.error("the variable already has a value")
         self._given.add(name)
         value = self.number(text)
         if column >= 0:
@@ -148,7 +148,7 @@ def _highs_raw(_first: str, lines: Iterator[str], point: _Point) -> None:
         words = line.split()
         if line.startswith("# Primal solution values"):
             if next(lines, "").strip() in ("None", ""):
-                raise point.error(f"there is no solution in it: HiGHS says {_word(status)}")
+                raise point.error(f"the file contains no solution: HiGHS says {_word(status)}")
         elif words[:1] == ["Objective"] and len(words) == 2:
             point.objective = point.number(words[1])
         elif words[:2] == ["#", "Columns"] and len(words) == 3:
@@ -169,7 +169,7 @@ def _highs_pretty(_first: str, lines: Iterator[str], point: _Point) -> None:
     head = next(lines, "")
     begin, end = head.find("Upper") + len("Upper"), head.find("Primal") + len("Primal")
     if not 0 < begin < end or not head.split()[-1:] == ["Name"]:
-        raise point.error("the heads of the table of columns are expected, and these are none")
+        raise point.error("the headings of the table of columns are expected here")
     for line in lines:
         words = line.split()
         if words[:1] == ["Rows"]:
@@ -191,7 +191,7 @@ def _highs_pretty(_first: str, lines: Iterator[str], point: _Point) -> None:
 def _cbc(first: str, lines: Iterator[str], point: _Point) -> None:
     status, _, said = first.strip().rpartition("objective value")
     if status.lower().startswith(_NOTHING) or "no integer solution" in status:
-        raise point.error(f"there is no solution in it: CBC says {_word(status.split(' - ')[0])}")
+        raise point.error(f"the file contains no solution: CBC says {_word(status.split(' - ')[0])}")
     point.objective = point.number(said)
     for line in lines:
         words = line.replace("**", "", 1).split()
@@ -214,15 +214,15 @@ def _named_values(first: str, lines: Iterator[str], point: _Point) -> None:
             point.objective = point.number(about[1])
         elif text.startswith("solution status:"):
             if words[2:3] and words[2] in ("infeasible", "unbounded", "inforunbd"):
-                raise point.error(f"there is no solution in it: SCIP says {words[2]}")
+                raise point.error(f"the file contains no solution: SCIP says {words[2]}")
         elif text.startswith("no solution available"):
-            raise point.error("there is no solution in it")
+            raise point.error("the file contains no solution")
         elif not text.startswith(("#", "=infeas=", "=unkn=")):
             if len(words) < 2 or (len(words) > 2 and not words[2].startswith("(obj:")):
                 raise point.error("a line is not a name and a value")
             point.take(words[0], words[1])
         elif text.startswith("="):
-            raise point.error("there is no solution in it")
+            raise point.error("the file contains no solution")
 
 
 def _cplex(first: str, lines: Iterator[str], point: _Point) -> None:
@@ -251,7 +251,7 @@ def _cplex(first: str, lines: Iterator[str], point: _Point) -> None:
 
     def refuse(*_: object) -> None:
         point.line = parser.CurrentLineNumber
-        raise point.error("a document type of its own, which no solution file has")
+        raise point.error("a document type declaration, which solution files do not have")
 
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = refuse
