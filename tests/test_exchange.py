@@ -12,6 +12,7 @@ from pathlib import Path
 
 import highspy
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 from command_line import run
 
@@ -358,6 +359,34 @@ def test_fractional_assignments_become_rows_as_in_solve(tmp_path: Path) -> None:
     done = run("import", tmp_path / "r.sol", "--model", other)
     assert done.returncode == 2
     assert "fractional" in done.stderr
+
+
+def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:
+    """At most two groups; without that constraint, the table of least loss has three."""
+    problem = km.read_model(LIBRARY / "hospital.toml").problem
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
+    km.export_model(problem, tmp_path / "m.lp", model=model)
+    assert "extended by its user" in (tmp_path / "m.lp").read_text()
+    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
+    result = km.import_solution(problem, solution, model=model)
+    assert result.verified
+    assert result.report is not None
+    assert result.report.groups <= 2
+    assert result.objective == km.solve_model(problem, model).require_optimal().objective
+    assert result.objective > km.solve(problem).require_optimal().objective
+    assert result.proof != "optimal"
+    with pytest.raises(km.InputError, match="the map is of another model"):
+        km.import_solution(problem, solution)
+    with pytest.raises(km.InputError, match="not reduced"):
+        km.export_model(problem, tmp_path / "n.lp", model=model, reduced=True)
+    # another objective: the most groups
+    model.loss.deactivate()
+    model.most = pyo.Objective(expr=sum(model.open[g] for g in model.CANDIDATES), sense=pyo.maximize)
+    km.export_model(problem, tmp_path / "m.lp", model=model)
+    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
+    result = km.import_solution(problem, solution, model=model)
+    assert (result.objective, result.verified, result.proof) == (2, True, "none")
 
 
 def test_export_takes_a_table_as_solve_does(tmp_path: Path) -> None:

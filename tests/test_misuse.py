@@ -147,7 +147,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "export_model": (
         km.export_model,
         {"problem": PROBLEM, "path": "nowhere/model.mps"},
-        {"problem": "", "path": "", "formulation": "", "reduced": "truth", "known": "none whole float"},
+        {
+            "problem": "",
+            "path": "",
+            "formulation": "",
+            "reduced": "truth",
+            "known": "none whole float",
+            "model": "none",
+        },
     ),
     "import_solution": (
         km.import_solution,
@@ -159,6 +166,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "formulation": "none",
             "reduced": "none truth",
             "bound_seconds": "whole float",
+            "model": "none",
         },
     ),
     "read_model": (km.read_model, {"path": "nowhere"}, {"path": ""}),

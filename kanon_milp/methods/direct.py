@@ -52,7 +52,7 @@ def solve_direct(
     try:
         with clock.step("handover"):
             compiled = session.limit.call(to_arrays, model)
-            compiled = integral_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+            compiled = integral_assignment(instance, compiled, model) if own else integer_assignment(compiled, model)
     except Over:
         return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     check_numbers(compiled.linear)
@@ -140,7 +140,7 @@ def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.Co
     return replace(compiled, linear=replace(compiled.linear, integral=integral))
 
 
-def _integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
+def integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
     """Take `assign` as integer: a user's rows may have broken the network behind it."""
     columns = compiled.columns_of(list(model.assign.values()))
     integer = compiled.linear.integer.copy()

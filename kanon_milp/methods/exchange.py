@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import get_formulation
-from kanon_milp.methods.direct import assignment_of
+from kanon_milp.methods.direct import assignment_of, integer_assignment
 from kanon_milp.methods.result import Proof, Result, SolverRun
+from kanon_milp.methods.solve import check_model
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
@@ -30,7 +31,7 @@ from kanon_milp.solvers.proof import Backing
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
 from kanon_milp.system.clock import Clock
-from kanon_milp.verify import verify
+from kanon_milp.verify import Report, verify
 from kanon_milp.verify.distinct import table_hash
 
 BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported table against
@@ -42,19 +43,29 @@ _WRITTEN_BY = "kanon_milp"
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """A problem's model as it is exported. reduced: after all reductions, as `solve` hands it over."""
+    """A problem's model as it is exported.
+
+    reduced: after all reductions, as `solve` hands it over. own: it is as the package declares it, not extended.
+    """
 
     prepared: Prepared
     model: pyo.ConcreteModel
     arrays: PyomoArrays
     formulation: str
     reduced: bool
+    own: bool = True
 
     @property
     def unit(self) -> Fraction:
         """What one unit of the file's objective is worth: loss, or a number of groups (negative where maximized)."""
-        loss = self.prepared.problem.objective == "loss"
-        return self.arrays.sign * (self.prepared.instance.levels.unit if loss else Fraction(1))
+        return self.arrays.sign * (self.prepared.instance.levels.unit if self.goal == "loss" else Fraction(1))
+
+    @property
+    def goal(self) -> str:
+        """What the objective is about."""
+        if self.own:
+            return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
+        return "loss" if self.model.loss.active else "objective"
 
 
 def export_model(
@@ -64,18 +75,21 @@ def export_model(
     formulation: str = "strong",
     reduced: bool = False,
     known: Number | Literal["infeasible"] | None = None,
+    model: pyo.ConcreteModel | None = None,
 ) -> Stated:
     """Write a problem's model for any solver, with a map of its names beside it (`<path>.names.csv`).
 
     path: .mps, .mps.gz, .lp or .lp.gz. reduced: the model that `solve` solves, after all reductions; else that of
     `build_model`. known: the known optimum, or "infeasible", to be stated in both files. The map says what maps a
     solution back (`import_solution`), what a unit of the objective is worth, and labels variables by numbers of table
-    rows and by levels, never by cells. Raises InputError for a model or a file that cannot be written.
+    rows and by levels, never by cells. model: one of `build_model(problem, formulation)` that was extended, instead of
+    the package's own; `assign` is integer then, as in `solve_model`. Raises InputError for a model or a file that
+    cannot be written.
     """
     expect_problem(problem, "export_model")
     path = file_path(path, "path of a model to write")
     instance_of(reduced, bool, "reduced", "True or False")
-    stated = _stated(problem, formulation, reduced, Clock())
+    stated = _stated(problem, formulation, reduced, Clock(), model)
     if known is not None and not (isinstance(known, str) and known == "infeasible"):
         known = exact_number(known, "the known optimum")
     write_model(stated.arrays.linear, path, _notes(stated, known))
@@ -90,12 +104,14 @@ def import_solution(
     formulation: str | None = None,
     reduced: bool | None = None,
     bound_seconds: float = BOUND_SECONDS,
+    model: pyo.ConcreteModel | None = None,
 ) -> Result:
     """Make the released table from a solver's solution of an exported model, and verify it.
 
     path: a solution file of HiGHS, CBC, SCIP, Gurobi, CPLEX or in MIPLIB's format, also compressed by gzip. names: the
     map of names of the export; without one it is looked for beside the solution. formulation, reduced: of the export,
-    where there is no map; default strong, not reduced. `assign` may be fractional where the rest is a network.
+    where there is no map; default strong, not reduced. `assign` may be fractional where the rest is a network. model:
+    the extended model that was exported, if it was one; the verifier knows nothing of what was added to it.
 
     Nothing is proven by a solution that somebody brings: the result has a bound only where this package computes one
     itself (of the loss, in at most `bound_seconds` and the time to prove it), and is optimal only where the table
@@ -112,7 +128,7 @@ def import_solution(
     formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)
     written = None if reduced is None else "yes" if reduced else "no"
     after = _agreed("reduced", written, about.get("reduced"), "no", named) == "yes"
-    stated = _stated(problem, formulation, after, clock)
+    stated = _stated(problem, formulation, after, clock, model)
     linear = stated.arrays.linear
     if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
         raise InputError(
@@ -132,8 +148,8 @@ def import_solution(
         table = problem.table.released(release.columns)
     with clock.step("verify"):
         report = verify(problem, table, partition=release.group.tolist())
-    objective = report.cost if problem.objective == "loss" else Fraction(report.groups)
-    bound = _own_bound(stated.prepared.instance, clock, bound_seconds) if report.ok else None
+    objective = _objective(stated, found, report)
+    bound = _own_bound(stated, clock, bound_seconds) if report.ok else None
     message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
     if bound is not None and objective is not None and bound > objective:
         bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
@@ -169,19 +185,28 @@ def import_solution(
 _ENDS = ("", "_lo", "_up")  # of a constraint with two sides in an LP file
 
 
-def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock) -> Stated:
+def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock, model: pyo.ConcreteModel | None) -> Stated:
     """The model of an export, the same one each time."""
-    chosen = get_formulation(formulation)
+    chosen, own = get_formulation(formulation), model is None
+    if model is not None:
+        instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
+        if reduced:
+            raise InputError("a model of build_model is not reduced; export it without reduced=True")
     prepared = prepare_for(problem, clock, reduced=chosen.reduced, merge=reduced)
     if prepared.shortage is not None:
         raise InputError(prepared.shortage.message)
     if message := too_large(prepared.instance):
         raise InputError(message)
-    with clock.step("build"):
-        model = chosen.build(prepared.instance)
+    if model is None:
+        with clock.step("build"):
+            model = chosen.build(prepared.instance)
+    else:
+        check_model(model, prepared, formulation)
     with clock.step("handover"):
         arrays = to_arrays(model, names=True)
-    return Stated(prepared, model, arrays, formulation, reduced)
+        if not own:  # what was added may have broken the network behind `assign`
+            arrays = integer_assignment(arrays, model)
+    return Stated(prepared, model, arrays, formulation, reduced, own)
 
 
 def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[str, str], Path | None]:
@@ -239,16 +264,28 @@ def _assignment(path: Path, found: SolutionFile, stated: Stated) -> Assignment:
     try:
         if not fractional:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
-        if not instance.problem.network:
-            raise InputError(f"{path}: values of assign are fractional, and must be integers under these requirements")
+        if not (instance.problem.network and stated.own):
+            raise InputError(f"{path}: values of assign are fractional, and must be integers in this model")
         return assignment_of(instance, model, arrays, found.x, own=True)
     except SolverError as error:
         raise InputError(f"{path}: no table can be made of it: {error}") from None
 
 
-def _own_bound(instance: Instance, clock: Clock, seconds: float) -> Fraction | None:
+def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction | None:
+    """The objective of the table, recomputed by the verifier; that of the solution where the user has another one."""
+    if stated.goal == "loss":
+        return report.cost
+    if stated.own:
+        return Fraction(report.groups)
+    linear = stated.arrays.linear
+    value = linear.value(np.where(linear.integer, np.round(found.x), found.x))
+    return stated.unit * Fraction(value).limit_denominator(10**9)
+
+
+def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
     """A lower bound on the loss, from multipliers that a certificate could state."""
-    if instance.problem.objective != "loss" or seconds <= 0:
+    instance = stated.prepared.instance
+    if stated.goal != "loss" or instance.problem.objective != "loss" or seconds <= 0:
         return None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code, only when it is needed
 
@@ -261,13 +298,12 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
     from kanon_milp import __version__
 
     problem, linear, unit = stated.prepared.problem, stated.arrays.linear, stated.unit
-    goal = "loss" if problem.objective == "loss" else "number of groups"
     about = {
         "written_by": f"{_WRITTEN_BY} {__version__}",
         "problem": problem.name,
         "formulation": stated.formulation,
         "reduced": "yes" if stated.reduced else "no",
-        "objective": problem.objective,
+        "objective": problem.objective if stated.own else stated.goal,
         "objective_unit": str(unit),
         "objective_constant": f"{linear.offset:.17g}",
         "table_sha256": table_hash(problem.table),
@@ -275,15 +311,17 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
     }
     comments = [
         f"{problem.name}: written by {_WRITTEN_BY} {__version__}, formulation {stated.formulation}"
-        f"{', after all reductions' if stated.reduced else ''}",
-        f"{goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
+        f"{', after all reductions' if stated.reduced else ''}{'' if stated.own else ', extended by its user'}",
+        f"{stated.goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
     ]
     if isinstance(known, str):
         about["known_optimum"] = known
         comments.append(f"known to be {known}")
     elif isinstance(known, Fraction):
         about |= {"known_optimum": str(known), "known_optimum_in_file": str(known / unit)}
-        comments.append(f"known optimum: {goal} {in_words(known)}, objective of this file {in_words(known / unit)}")
+        comments.append(
+            f"known optimum: {stated.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
+        )
     names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
     docs = [[_doc(stated.model, name) for name in every] for every in names]
     for components, labels in zip((stated.model.assign, stated.model.open), _labels(stated), strict=True):

@@ -257,6 +257,17 @@ def solve_model(
     clock = Clock(on_stage)
     chosen = get_formulation(formulation)
     prepared = _prepared_all(problem, chosen, clock)
+    check_model(model, prepared, formulation)
+    _begin_log(options)
+    # what was added may be to blame, so neither mask nor requirements are
+    why = prepared.obstacle or EXTENDED_INFEASIBLE
+    with ctrl_c_sets(interrupt) as stop:
+        session = Session(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
+        return solve_direct(session, model, on_progress, own=False, explain=lambda: why)
+
+
+def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
+    """Raise InputError for a model without the components that `build_model` gives it by this formulation."""
     candidates = prepared.instance.candidates
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
@@ -264,14 +275,8 @@ def solve_model(
             others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
             raise InputError(
                 f'the model was not built for this problem by the formulation "{formulation}": it has no component '
-                f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
+                f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
             )
-    _begin_log(options)
-    # what was added may be to blame, so neither mask nor requirements are
-    why = prepared.obstacle or EXTENDED_INFEASIBLE
-    with ctrl_c_sets(interrupt) as stop:
-        session = Session(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
-        return solve_direct(session, model, on_progress, own=False, explain=lambda: why)
 
 
 def _prepared(
