@@ -82,6 +82,37 @@ def test_a_script_registers_an_adapter_and_solves(tmp_path: Path) -> None:
     assert (name, versioned, proof) == ("scipy", True, "infeasible")
 
 
+JOURNEY = """
+import json
+import subprocess
+import sys
+
+import pyomo.environ as pyo
+
+import kanon_milp as km
+
+km.register_solver(SciPy)
+table = km.Table.from_frame({frame}, ["zip", "age"])
+problem = km.Problem(table, km.KAnonymity(2))
+model = km.build_model(problem)
+model.one = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) == 1)
+solved = km.solve_model(problem, model, "scipy").require_optimal()
+km.export_model(problem, "model.lp", model=model)
+cbc = [sys.argv[1], "-import", "model.lp", "-solve", "-solution", "model.sol"]
+subprocess.run(cbc, check=True, capture_output=True)
+back = km.import_solution(problem, "model.sol", model=model)
+print(json.dumps([solved.objective, back.objective, back.verified, back.report.groups, back.solver.name]))
+"""
+
+
+def test_a_constraint_added_in_a_script_is_solved_exported_and_brought_back(tmp_path: Path) -> None:
+    """By an adapter of the script's own, and by the executable of another solver."""
+    (tmp_path / "script.py").write_text(ADAPTER + JOURNEY.replace("{frame}", FRAME))
+    done = python(["script.py", solvers.get("cbc").location()], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [10, 10, True, 1, "import:CBC"]  # all rows in one group: all ten cells
+
+
 def install(folder: Path, points: dict[str, str]) -> None:
     """A package as pip would have left it: a module, and metadata with its entry points."""
     (folder / "scipy_solver.py").write_text(ADAPTER)

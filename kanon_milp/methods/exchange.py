@@ -135,7 +135,7 @@ def import_solution(
             f"{named}: the map is of another model of this table: other requirements or options, or another version of "
             f"{_WRITTEN_BY}; export again"
         )
-    with clock.step("solve"):
+    with clock.step("handover"):
         variables, constraints = names_in_file(linear)
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
         if linear.offset == 0:
