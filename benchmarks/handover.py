@@ -23,7 +23,7 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers.highs import _as_highs_lp
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 
 def plain_pyomo(instance: Instance) -> object:
@@ -52,7 +52,7 @@ def ours(instance: Instance) -> dict[str, float]:
     start = time.perf_counter()
     model = get_formulation("strong").build(instance)
     built = time.perf_counter()
-    linear = compile_model(model).linear
+    linear = to_arrays(model).linear
     compiled = time.perf_counter()
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)

@@ -57,7 +57,7 @@ from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.exact import plain
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverOptions, get
 from kanon_milp.solvers.common import complete_point
-from kanon_milp.solvers.proof import WHOLE_GAP
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock, OnStage
 
 STARTED = ("highs", "cbc", "scip", "cpsat")
@@ -114,7 +114,7 @@ def options_of(method: str, instance: Instance, args: argparse.Namespace) -> Sol
     """Options of a solver for the whole model: what the package takes for it as well."""
     threads = args.threads if Capability.THREADS in get(method).capabilities else 1
     tuned = get_formulation("strong").tune(instance).get(method, {})
-    return SolverOptions(args.time_limit, threads, args.seed, absolute_gap=WHOLE_GAP, extra=tuned)
+    return SolverOptions(args.time_limit, threads, args.seed, absolute_gap=INTEGRAL_GAP, extra=tuned)
 
 
 def measure(

@@ -29,7 +29,7 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import hybrid
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 Rows = list[tuple[str, ...]]
 
@@ -138,7 +138,7 @@ def wrongly_fixed(instance: Instance, dual: DualPoint, expected: Fraction, done:
     dropped = instance.candidates.pairs - left.candidates.pairs
     done.times["pairs fixed at the optimum"] += dropped > 0
     try:
-        model = compile_model(get_formulation("strong").build(left))
+        model = to_arrays(get_formulation("strong").build(left))
         answer = get("highs").solve(model.linear, SolverOptions())
     except Exception as error:
         return f"fixing drops {dropped} pairs: {error}"

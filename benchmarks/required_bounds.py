@@ -22,13 +22,13 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import prepare_for
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
 
 
 def linear_relaxation(instance: Instance, seconds: float) -> float | None:
     """The optimal value of the linear relaxation, None where it takes longer."""
-    linear = compile_model(get_formulation("strong").build(instance)).linear
+    linear = to_arrays(get_formulation("strong").build(instance)).linear
     relaxed = replace(linear, integer=np.zeros_like(linear.integer))
     answer = get("highs").solve(relaxed, SolverOptions(time_limit=seconds))
     return answer.objective if answer.stop_reason.value == "optimal" else None

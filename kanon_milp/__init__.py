@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
+    from kanon_milp.methods.exchange import export_model, import_solution
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.solve import build_model, solve, solve_model
     from kanon_milp.presolve.row_types import RowTypes, compress
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "Result",
     "RoleWarning",
     "RowTypes",
+    "SolverAdapter",
     "SolverError",
     "Suppression",
     "TCloseness",
@@ -64,8 +67,11 @@ __all__ = [
     "compress",
     "datasets",
     "distances",
+    "export_model",
+    "import_solution",
     "read_model",
     "read_table",
+    "register_solver",
     "solve",
     "solve_model",
     "verify",
@@ -90,9 +96,11 @@ _HOMES = {
     "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
+    "methods.exchange": ("export_model", "import_solution"),
     "methods.result": ("Result",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),
 }

@@ -32,7 +32,7 @@ from kanon_milp.presolve.reductions import (
     restore,
 )
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import Compiled, compile_model
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 
 relaxed = settings(
     deadline=None,
@@ -54,10 +54,10 @@ def covered(instance: Instance) -> bool:
     return len(np.unique(instance.candidates.members)) == instance.types.count
 
 
-def whole_model(instance: Instance) -> tuple[Compiled, np.ndarray[Any, Any]]:
+def integer_model(instance: Instance) -> tuple[PyomoArrays, np.ndarray[Any, Any]]:
     """The strong formulation with whole numbers of rows, and the columns of `assign`."""
     model = build_strong(instance)
-    compiled = compile_model(model)
+    compiled = to_arrays(model)
     columns = compiled.columns_of(list(model.assign.values()))
     integer = compiled.linear.integer.copy()
     integer[columns[columns >= 0]] = True
@@ -68,7 +68,7 @@ def best(instance: Instance, forced: int | None = None) -> tuple[Fraction, Assig
     """Best value and an assignment over just what is left; None if infeasible. forced: a pair that must have a row."""
     if not covered(instance):
         return None
-    compiled, columns = whole_model(instance)
+    compiled, columns = integer_model(instance)
     linear = compiled.linear
     if forced is not None:
         lower = linear.lower.copy()
@@ -85,7 +85,7 @@ def best(instance: Instance, forced: int | None = None) -> tuple[Fraction, Assig
 
 
 def strong_lp(instance: Instance) -> float | None:
-    linear = compile_model(build_strong(instance)).linear
+    linear = to_arrays(build_strong(instance)).linear
     return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), PLAIN).objective
 
 

@@ -95,14 +95,14 @@ def market_split(rows: int = 6, columns: int = 50, slack: bool = True) -> Linear
         c=np.r_[np.zeros(columns) if slack else np.ones(columns), np.ones(extra)],
         offset=1000.0,
         A=A,
-        row_lower=half,
-        row_upper=half,
+        constraint_lower=half,
+        constraint_upper=half,
         lower=np.zeros(A.shape[1]),
         upper=np.r_[np.ones(columns), np.full(extra, 100.0 * columns)],
         integer=np.r_[np.ones(columns, dtype=bool), np.zeros(extra, dtype=bool)],
         variable_names=tuple(f"x{j}" for j in range(A.shape[1])),
         constraint_names=tuple(f"r{i}" for i in range(rows)),
-        whole=True,  # what is missing to a half is a difference of weights
+        integral=True,  # what is missing to a half is a difference of weights
     )
 
 
@@ -110,7 +110,7 @@ def random_start() -> np.ndarray:
     """A feasible point of the market split: any choice, and the slack that it needs."""
     model = market_split()
     chosen = np.random.default_rng(5).integers(0, 2, 50).astype(float)
-    short = model.row_lower - model.A[:, :50] @ chosen
+    short = model.constraint_lower - model.A[:, :50] @ chosen
     return np.r_[chosen, np.maximum(short, 0), np.maximum(-short, 0)]
 
 

@@ -38,7 +38,7 @@ from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
@@ -73,7 +73,7 @@ def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None
         nested = [g for g, cover in enumerate(covers) if set(cover) <= each]
         least = min(int(instance.least[g]) for g in nested)
         model.counting.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
-    linear = compile_model(model).linear
+    linear = to_arrays(model).linear
     answer = get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions())
     return answer.objective
 

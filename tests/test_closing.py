@@ -84,7 +84,7 @@ def test_cpsat_counts_its_work_without_nodes() -> None:
     assert runs[0].verified
     assert runs[0].groups is not None
     assert (runs[0].groups == runs[1].groups).all()  # type: ignore[union-attr]
-    with pytest.raises(km.InputError, match="CP-SAT has no nodes that could be limited"):
+    with pytest.raises(km.InputError, match="CP-SAT takes no node limit"):
         km.solve(problem, "cpsat", method="search", iteration_limit=2, node_limit=20)
 
 

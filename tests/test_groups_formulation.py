@@ -25,7 +25,7 @@ from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 relaxed = settings(
     deadline=None,
@@ -218,7 +218,7 @@ def test_it_is_judged_once_what_candidates_have_in_common() -> None:
 
 def lp_value(model: pyo.ConcreteModel) -> float | None:
     """Value of a model's linear relaxation, as a minimization; None where it has none."""
-    linear = compile_model(model).linear
+    linear = to_arrays(model).linear
     return get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions()).objective
 
 

@@ -18,12 +18,33 @@ from pyarrow import feather
 
 import kanon_milp as km
 from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall
 from kanon_milp.verify import check_certificate
 
 FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
 TABLE = km.Table.from_frame(FRAME, ["a", "b"], "s")
 PROBLEM = km.Problem(TABLE, km.KAnonymity(2))
 AGES = {"1": ("1", "all", "*"), "2": ("2", "all", "*")}
+
+
+class Example(km.SolverAdapter):
+    """An adapter that is registered and never asked."""
+
+    name = "example"
+    capabilities = frozenset()
+
+    def availability(self) -> Availability:
+        return Availability.NOT_FOUND
+
+    def version(self) -> str:
+        return ""
+
+    def location(self) -> str:
+        return ""
+
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        return RawResult(None, None, None)
+
 
 # values of all kinds; each argument is tried with those that it does not take
 WRONG: dict[str, Any] = {
@@ -123,6 +144,31 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"frame": "", "quasi_identifiers": "", "sensitive": "none"},
     ),
     "datasets.load": (km.datasets.load, {"name": "nothing"}, {"name": "", "base_url": ""}),
+    "export_model": (
+        km.export_model,
+        {"problem": PROBLEM, "path": "nowhere/model.mps"},
+        {
+            "problem": "",
+            "path": "",
+            "formulation": "",
+            "reduced": "truth",
+            "known": "none whole float",
+            "model": "none",
+        },
+    ),
+    "import_solution": (
+        km.import_solution,
+        {"problem": PROBLEM, "path": "nowhere.sol"},
+        {
+            "problem": "",
+            "path": "",
+            "names": "none",
+            "formulation": "none",
+            "reduced": "none truth",
+            "bound_seconds": "whole float",
+            "model": "none",
+        },
+    ),
     "read_model": (km.read_model, {"path": "nowhere"}, {"path": ""}),
     "read_table": (
         km.read_table,
@@ -140,6 +186,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "rows": "none whole",
         },
     ),
+    "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
     "solve": (
         km.solve,
         {"problem": PROBLEM},
@@ -197,7 +244,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
     "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
 }
 # what the package makes itself, errors, and what is no function
-MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "datasets", "distances"}
+MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "SolverAdapter", "datasets", "distances"}
 CASES = [
     pytest.param(function, given, argument, set(taken.split()), id=f"{name}-{argument}")
     for name, (function, given, arguments) in {**CALLS, **DISTANCES}.items()
@@ -330,6 +377,8 @@ def test_what_is_right_is_taken() -> None:
             "Hierarchy.read",
             "PatternMask.read",
             "datasets.load",
+            "export_model",
+            "import_solution",
             "read_model",
             "read_table",
         ):

@@ -85,9 +85,9 @@ def restricted_optimum(case: Case, problem: km.Problem, instance: object) -> obj
 
     from kanon_milp.formulations.strong import build_strong
     from kanon_milp.solvers import SolverOptions, get
-    from kanon_milp.solvers.pyomo_arrays import compile_model
+    from kanon_milp.solvers.pyomo_arrays import to_arrays
 
-    compiled = compile_model(build_strong(instance))  # type: ignore[arg-type]
+    compiled = to_arrays(build_strong(instance))  # type: ignore[arg-type]
     answer = get("highs").solve(compiled.linear, SolverOptions(absolute_gap=0.5))
     assert answer.objective is not None
     unit = instance.levels.unit if problem.objective == "loss" else 1  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kanon_milp.solvers.proof import WHOLE_GAP, contradicts, meets, safe_bound
+from kanon_milp.solvers.proof import INTEGRAL_GAP, contradicts, meets, safe_bound
 
 
 @pytest.mark.parametrize("objective", [5, 4563, 73_912, 10_000_000, 2**45])
@@ -13,7 +13,7 @@ def test_whole_numbers_meet_within_one_unit_whatever_their_size(objective: int) 
         return meets(objective, safe_bound(bound, integral=True), integral=True)
 
     assert proven(objective)
-    assert proven(objective - WHOLE_GAP)
+    assert proven(objective - INTEGRAL_GAP)
     assert not proven(objective - 1)
     assert not proven(objective - 10)
     # a bound that is one unit above by rounding alone does not count as met

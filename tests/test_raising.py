@@ -93,9 +93,9 @@ def greedy_or_model(instance: km.Instance) -> int:
     """The optimum of what is left, by a solver."""
     from kanon_milp import solvers
     from kanon_milp.formulations import get_formulation
-    from kanon_milp.solvers.pyomo_arrays import compile_model
+    from kanon_milp.solvers.pyomo_arrays import to_arrays
 
-    compiled = compile_model(get_formulation("strong").build(instance))
+    compiled = to_arrays(get_formulation("strong").build(instance))
     answer = solvers.get("highs").solve(compiled.linear, solvers.SolverOptions())
     assert answer.objective is not None
     return round(answer.objective)

@@ -27,7 +27,7 @@ from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import prepare_for
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -253,7 +253,7 @@ def with_rows(instance: Instance, groups: Groups, rows: RankOneCuts) -> pyo.Conc
 
 
 def least(model: pyo.ConcreteModel, *, whole: bool) -> float | None:
-    linear = compile_model(model).linear
+    linear = to_arrays(model).linear
     integer = linear.integer if whole else np.zeros_like(linear.integer)
     return get("highs").solve(replace(linear, integer=integer), SolverOptions(absolute_gap=0.5)).objective
 

@@ -35,7 +35,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -187,7 +187,7 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
     # groups without a loss stay out, so the comparison is on the rows that are in
     fixed = total(board.state) - hood.loss
     ours = get("highs").solve(strong_model(hood), SolverOptions(absolute_gap=0.9))
-    model = get("highs").solve(compile_model(build_strong(instance)).linear, SolverOptions(absolute_gap=0.9))
+    model = get("highs").solve(to_arrays(build_strong(instance)).linear, SolverOptions(absolute_gap=0.9))
     assert fixed == 0
     assert ours.objective == pytest.approx(model.objective)
 

@@ -115,7 +115,7 @@ def test_a_model_of_another_problem_is_refused() -> None:
     assert textbook.require_optimal().objective == km.solve(large).objective
     model = km.build_model(problem())
     model.square = pyo.Constraint(expr=model.open[0] * model.open[1] <= 1)
-    with pytest.raises(km.InputError, match="cannot be compiled"):
+    with pytest.raises(km.InputError, match="cannot be converted"):
         km.solve_model(problem(), model)
     model = km.build_model(problem())
     model.second = pyo.Objective(expr=0)

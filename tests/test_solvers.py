@@ -20,7 +20,7 @@ from kanon_milp.solvers import Capability, LinearModel, SolverOptions, StopReaso
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import highs as highs_module
 from kanon_milp.solvers.canaries import small_model
-from kanon_milp.solvers.common import judge
+from kanon_milp.solvers.common import proven
 
 
 @each_adapter
@@ -68,11 +68,11 @@ def test_linear_programs_have_their_objective_as_bound(adapter: Any) -> None:
     assert result.stop_reason is StopReason.OPTIMAL
     assert result.x == pytest.approx([1, 3])
     assert result.objective == result.bound == pytest.approx(5)
-    infeasible = dataclasses.replace(model, upper=np.array([-5.0, 1.0]), row_lower=np.array([-INF, 0.0]))
+    infeasible = dataclasses.replace(model, upper=np.array([-5.0, 1.0]), constraint_lower=np.array([-INF, 0.0]))
     assert adapter.solve(infeasible, SolverOptions()).stop_reason is StopReason.INFEASIBLE
     endless = dataclasses.replace(model, c=np.array([1.0, 2.0]))
     assert adapter.solve(endless, SolverOptions()).objective is not None
-    endless = dataclasses.replace(model, c=np.array([1.0, 0.0]), row_lower=np.array([-INF, -INF]))
+    endless = dataclasses.replace(model, c=np.array([1.0, 0.0]), constraint_lower=np.array([-INF, -INF]))
     assert adapter.solve(endless, SolverOptions()).stop_reason is StopReason.UNBOUNDED
 
 
@@ -106,8 +106,9 @@ def reference(model: LinearModel) -> float | None:
     where = np.flatnonzero(model.integer)
     ranges = [range(int(max(-8, model.lower[j])), int(min(8, model.upper[j])) + 1) for j in where]
     dense = model.A.toarray()
-    upper, lower = np.isfinite(model.row_upper), np.isfinite(model.row_lower)
-    A, b = np.vstack([dense[upper], -dense[lower]]), np.r_[model.row_upper[upper], -model.row_lower[lower]]
+    upper, lower = np.isfinite(model.constraint_upper), np.isfinite(model.constraint_lower)
+    A = np.vstack([dense[upper], -dense[lower]])
+    b = np.r_[model.constraint_upper[upper], -model.constraint_lower[lower]]
     for values in itertools.product(*ranges):
         low, high = model.lower.copy(), model.upper.copy()
         low[where] = high[where] = values
@@ -122,7 +123,7 @@ def test_obvious_models_need_no_solver(adapter: Any) -> None:
     box = small_model("box", (1, 1), [(0, (1, 1), INF)], [(0, 1), (0, 1)], (True, False))
     crossed = dataclasses.replace(box, lower=np.array([2.0, 0.0]))
     assert adapter.solve(crossed, SolverOptions()).stop_reason is StopReason.INFEASIBLE
-    crossed = dataclasses.replace(box, row_lower=np.array([3.0]), row_upper=np.array([1.0]))
+    crossed = dataclasses.replace(box, constraint_lower=np.array([3.0]), constraint_upper=np.array([1.0]))
     assert adapter.solve(crossed, SolverOptions()).stop_reason is StopReason.INFEASIBLE
     empty_row = small_model("empty row", (1,), [(1, (0,), INF)], [(0, 1)], (True,))
     assert adapter.solve(empty_row, SolverOptions()).stop_reason is StopReason.INFEASIBLE
@@ -174,7 +175,7 @@ def test_values_go_to_the_columns_they_belong_to_whatever_the_names(adapter: Any
     names = ("e12", "x 1", "Σ[1,2]", "free", "x0")
     c = (1, 2, 3, 4, 5)
     rows = [(float(j + 1), tuple(float(i == j) for i in range(5)), INF) for j in range(5)]
-    model = small_model("names", c, rows, [(0, 9)] * 5, (True, False, True, False, True), whole=True)
+    model = small_model("names", c, rows, [(0, 9)] * 5, (True, False, True, False, True), integral=True)
     order = np.array([3, 0, 4, 1, 2])
     permuted = dataclasses.replace(
         model,
@@ -275,12 +276,12 @@ def test_absolute_gap_below_one_proves_integral_objectives(adapter: Any) -> None
 
 def test_judge_wants_incumbent_and_bound_to_meet() -> None:
     exact, integral = SolverOptions(), SolverOptions(absolute_gap=0.999)
-    assert judge(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
-    assert judge(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)
-    assert judge(100.0, 99.01, integral)[0] is StopReason.OPTIMAL
-    assert judge(100.0, 98.9, integral)[0] is StopReason.GAP_LIMIT
-    assert judge(100.0, None, exact) == (StopReason.GAP_LIMIT, None)
-    assert judge(100.0, -INF, exact) == (StopReason.GAP_LIMIT, None)
+    assert proven(100.0, 100.0, exact) == (StopReason.OPTIMAL, 100.0)
+    assert proven(100.0, 99.99, exact) == (StopReason.GAP_LIMIT, 99.99)
+    assert proven(100.0, 99.01, integral)[0] is StopReason.OPTIMAL
+    assert proven(100.0, 98.9, integral)[0] is StopReason.GAP_LIMIT
+    assert proven(100.0, None, exact) == (StopReason.GAP_LIMIT, None)
+    assert proven(100.0, -INF, exact) == (StopReason.GAP_LIMIT, None)
 
 
 @each_adapter
@@ -308,7 +309,7 @@ def test_unknown_option_is_named(adapter: Any) -> None:
 @each_adapter
 def test_neither_model_nor_options_nor_start_are_changed(adapter: Any) -> None:
     model = market_split()
-    arrays = (model.c, model.row_lower, model.row_upper, model.lower, model.upper, model.integer)
+    arrays = (model.c, model.constraint_lower, model.constraint_upper, model.lower, model.upper, model.integer)
     before = [array.copy() for array in (*arrays, model.A.data, model.A.indices, model.A.indptr)]
     start, extra = {0: 1.0, 1: 0.0}, {}
     options = SolverOptions(time_limit=0.2, extra=extra)

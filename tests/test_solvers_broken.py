@@ -1,4 +1,4 @@
-"""Solvers that end with something useless: one clear error, or a result without a proof, and never a table of it."""
+"""Solvers that end with an unusable point: one clear error, or a result without a proof, and never a table of it."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def stand_in(path: Path, after: str) -> Path:
     [
         ("rm m.sol", "wrote no solution"),
         ("rm m.bin", "no file with its point"),
-        (": > m.sol", "nothing can be concluded"),
-        ("head -c 300 /dev/zero | tr '\\0' '\\377' > m.sol", "nothing can be concluded"),
-        (": > m.bin", "hold no point"),
-        ("head -c 6 m.bin > n; mv n m.bin", "hold no point"),
-        ("head -c 20 m.bin > n; mv n m.bin", "hold no point"),
-        ("head -c 84 m.bin > n; mv n m.bin", "hold no point"),
+        (": > m.sol", "a status that proves nothing"),
+        ("head -c 300 /dev/zero | tr '\\0' '\\377' > m.sol", "a status that proves nothing"),
+        (": > m.bin", "too few for a point"),
+        ("head -c 6 m.bin > n; mv n m.bin", "too few for a point"),
+        ("head -c 20 m.bin > n; mv n m.bin", "too few for a point"),
+        ("head -c 84 m.bin > n; mv n m.bin", "too few for a point"),
         ("head -c 400 /dev/zero | tr '\\0' '\\377' > m.bin", "values for 3 variables"),
         ("head -c 400 /dev/zero > m.bin", "0 values for 3 variables"),
         # two counts, the objective and three rows take 64 bytes: not-a-number and infinity as the value of column 3
         (
             "head -c 80 m.bin > n; printf '\\000\\000\\000\\000\\000\\000\\370\\177' >> n; mv n m.bin",
-            "no finite numbers",
+            "not finite",
         ),
         (
             "head -c 80 m.bin > n; printf '\\000\\000\\000\\000\\000\\000\\360\\177' >> n; mv n m.bin",
-            "no finite numbers",
+            "not finite",
         ),
         # 4096 as the value of column 3
         (
             "head -c 80 m.bin > n; printf '\\000\\000\\000\\000\\000\\000\\260\\100' >> n; mv n m.bin",
-            "nothing can be conc",
+            "a status that proves noth",
         ),
     ],
 )
@@ -97,21 +97,21 @@ def test_a_point_that_is_none_is_one_clear_error(
     module = {"highs": highs, "scip": scip, "cpsat": cpsat}[adapter.name]
     honest = module._run
 
-    def broken(*args: Any, **more: Any) -> common.Outcome:
+    def broken(*args: Any, **more: Any) -> common.RawResult:
         outcome = honest(*args, **more)
-        return common.Outcome(outcome.reason, change(outcome.x), outcome.bound)
+        return common.RawResult(outcome.reason, change(outcome.x), outcome.bound)
 
     monkeypatch.setattr(module, "_run", broken)
-    with pytest.raises(SolverError, match="something useless: "):
+    with pytest.raises(SolverError, match="unusable point: "):
         adapter.solve(birds.knapsack().model, SolverOptions())
 
 
 def test_a_start_refutes_infeasible() -> None:
     point = np.array([1.0, 0.0])
-    kept = common.keep_start(common.Outcome(StopReason.INFEASIBLE, None, None), point)
+    kept = common.keep_start(common.RawResult(StopReason.INFEASIBLE, None, None), point)
     assert kept.reason is StopReason.ERROR
     assert kept.x is point
-    assert "not believed" in kept.message
+    assert "its claim is discarded" in kept.message
 
 
 def test_no_table_comes_of_a_broken_solver(tmp_path: Path) -> None:

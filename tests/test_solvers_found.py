@@ -62,7 +62,7 @@ def test_unavailable_solver_of_pulp_says_so() -> None:
     missing = (solvers.get(name) for name in solvers.names() if name.startswith("pulp:"))
     adapter = next(candidate for candidate in missing if not candidate.availability())
     assert adapter.availability() is Availability.NOT_FOUND
-    with pytest.raises(SolverError, match="does not find"):
+    with pytest.raises(SolverError, match="cannot be used: not found; PuLP finds it only with"):
         adapter.solve(birds.knapsack().model, SolverOptions())
 
 
@@ -84,7 +84,7 @@ def test_printed_bounds_are_rounded_down(text: Any, low: Any) -> None:
 def test_log_of_both_generations_of_cbc_is_read() -> None:
     seen = []
     recorder = Recorder(seen.append)
-    log = LogReader(100.0, recorder, None)
+    log = LogReader(100.0, recorder.note, None)
     for line in (
         "Cbc0012I Integer solution of 36 found by a dive after 0 iterations and 0 nodes (0.02 seconds)",
         "Cbc0010I After 1000 nodes, 590 on tree, 27 best solution, best possible 4.25 (0.31 seconds)",

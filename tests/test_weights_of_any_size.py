@@ -10,7 +10,7 @@ import pytest
 from oracle import optimum
 
 import kanon_milp as km
-from kanon_milp.solvers.proof import WHOLE_GAP, Grid
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 
 ROWS = [tuple(row.split()) for row in ("0 1 2", "0 1 0", "1 1 2", "1 0 2", "2 2 0", "2 0 0", "0 1 1")]
 NAMES = ["a", "b", "c"]
@@ -74,7 +74,7 @@ def test_large_numbers_are_compared_exactly() -> None:
     assert safe is not None
     assert safe < large - 10**8
     assert floating.safe(1000.0) == 1000
-    assert floating.safe(1000.0 - WHOLE_GAP) == 1000
+    assert floating.safe(1000.0 - INTEGRAL_GAP) == 1000
     assert Grid(size=1e7).safe(1000.0) == 1000
     assert Grid(size=1e9).safe(1000.0) == 999
     assert [Grid(size=size).too_fine for size in (0.0, 1e7, 1e9)] == [False, False, True]

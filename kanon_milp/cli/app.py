@@ -8,9 +8,10 @@ import click
 import typer
 
 from kanon_milp import __version__
+from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.solve import solve
-from kanon_milp.cli.tools import compress, doctor, export
+from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
 
 
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 for command in (solve, verify, export, compress, doctor):
     app.command()(command)
+app.command("import")(import_solution)
 
 
 def _version(value: bool) -> None:

@@ -10,13 +10,11 @@ import typer
 from kanon_milp import solvers
 from kanon_milp.cli import options
 from kanon_milp.cli.interrupts import signals
+from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
-from kanon_milp.instances import model_files as modelfile
 from kanon_milp.methods.result import UNVERIFIED, Result
 from kanon_milp.methods.session import MethodName
 from kanon_milp.methods.solve import solve as solve_problem
-from kanon_milp.problem.problem import Objective, Problem
-from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting
 from kanon_milp.system.signals import ctrl_c_sets
@@ -24,37 +22,11 @@ from kanon_milp.system.signals import ctrl_c_sets
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
 
-TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
-
+@with_problem
 def solve(
+    asked: Asked,
     model: options.ModelPath = None,
-    data: options.Data = None,
-    qi: options.Qi = None,
-    sensitive: options.Sensitive = None,
-    identifying: options.Identifying = None,
-    keep: options.Keep = None,
-    k: options.K = None,
-    p: options.P = None,
-    l: options.L = None,  # noqa: E741  (the papers' letter)
-    l_form: options.LForm = "frequency",
-    t: options.T = None,
-    distance: options.Distance = "equal",
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    delta: options.Delta = None,
-    mask: options.Mask = None,
-    hierarchies: options.HierarchyFolder = None,
-    weight: options.Weights = None,
-    suppressed_rows: options.Reading = "strict",
-    cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
-    min_groups: Annotated[int | None, typer.Option("--min-groups", help="Fewest released row types.")] = None,
-    max_groups: Annotated[int | None, typer.Option("--max-groups", help="Most released row types.")] = None,
-    objective: Annotated[Objective, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
-    symbol: options.Symbol = "*",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    missing: options.MissingValues = "value",
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
@@ -106,47 +78,13 @@ def solve(
     if json and show:
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     chosen: dict[str, Any] = {}
-    read: modelfile.ModelFile | None = None
-    if model is not None:
-        if model.suffix.lower() in TABLES:
-            raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
-        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
-        if any(value is not None for value in own):
-            raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
-        read = modelfile.read_model(model)
-        problem, title = read.problem, read.title or read.problem.name
+    problem, read = asked.problem, asked.file
+    if read is not None:
         chosen.update(read.solver)
-    else:
-        if data is None:
-            raise InputError("name a model file, or a table with --data")
-        table = read_table(
-            data,
-            options.names(qi, "--qi"),
-            options.names(sensitive, "--sensitive", required=False),
-            identifying=options.names(identifying, "--identifying", required=False),
-            keep=options.names(keep, "--keep", required=False),
-            delimiter=delimiter,
-            encoding=encoding,
-            missing=missing,
-            symbol=symbol,
-        )
-        recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
-        problem = Problem(
-            table,
-            options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
-            recoding,
-            cost_bound,
-            min_groups,
-            max_groups,
-            objective,
-            suppressed_rows,
-            data.name,
-        )
-        title = data.name
     targets = [("--certificate", certificate), ("--log-file", log_file)]
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
     written += [(option, path) for option, path in targets if path is not None]
-    refuse_overwriting(written, [*problem.sources, *([] if model is None else [model])])
+    refuse_overwriting(written, asked.sources)
     for _, path in written:
         if out is None or path.parent != out:  # which is made
             check_target(path)
@@ -193,7 +131,7 @@ def solve(
     if json:
         display.print_json(described)
     elif not quiet:
-        display.show_result(result, title, out, certificate)
+        display.show_result(result, asked.title, out, certificate)
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():

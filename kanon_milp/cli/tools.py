@@ -1,4 +1,4 @@
-"""`kanon-milp export`, `compress` and `doctor`."""
+"""`kanon-milp compress` and `doctor`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from kanon_milp.cli import options
-from kanon_milp.instances import model_files as modelfile
 from kanon_milp.methods.result import NO_TABLE, OPTIMAL
-from kanon_milp.methods.solve import build_model
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.row_types import compress as compress_rows
 from kanon_milp.problem.csv_files import CsvFormat
@@ -18,28 +16,6 @@ from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import default_delimiter, scan_frame
 from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
-from kanon_milp.solvers.mps import names_path, write_model
-from kanon_milp.solvers.pyomo_arrays import compile_model
-from kanon_milp.system.files import check_target, refuse_overwriting
-
-
-def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.toml")],
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")],
-    formulation: options.FormulationName = None,
-    quiet: options.Quiet = False,
-) -> None:
-    """Write a problem's model as MPS or LP, with a map of its names beside it."""
-    read = modelfile.read_model(model)
-    written = [("--to", to), ("--to", names_path(to))]
-    refuse_overwriting(written, [*read.problem.sources, model])
-    for _, path in written:
-        check_target(path)
-    chosen = formulation or read.solver.get("formulation", "strong")
-    linear = compile_model(build_model(read.problem, chosen), names=True).linear
-    write_model(linear, to)
-    if not quiet:
-        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
 
 
 def compress(

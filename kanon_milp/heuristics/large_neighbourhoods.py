@@ -13,8 +13,9 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.state import Board, Ints, total
 from kanon_milp.heuristics.worker_pool import Pool
-from kanon_milp.solvers.base import Capability, SolverAdapter, SolverOptions
-from kanon_milp.solvers.proof import WHOLE_GAP
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import Capability, SolverOptions
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 
 FIRST_PAIRS = 6_000  # of a neighbourhood
 SLICE, SHORTEST_SLICE = 20.0, 2.0  # seconds for a neighbourhood, at most; a tenth of what is left, but no less
@@ -89,7 +90,7 @@ def rebuild_groups(
 
 def _limited(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
     """Options of one neighbourhood: a slice of the time, or so many nodes, or what else the solver counts."""
-    plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=WHOLE_GAP, log_file=None)
+    plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=INTEGRAL_GAP, log_file=None)
     if effort.counted:
         left = None if math.isinf(effort.left) else max(effort.left, 0.1)
         if options.node_limit is None and Capability.NODE_LIMIT not in adapter.capabilities:

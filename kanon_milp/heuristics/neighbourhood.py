@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
-from kanon_milp.solvers.base import LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
 from kanon_milp.system.jit import compiled
 
 
@@ -89,14 +90,14 @@ def strong_model(hood: Neighbourhood) -> LinearModel:
         c=np.concatenate([hood.cost[hood.candidate].astype(float), np.zeros(groups)]),
         offset=0.0,
         A=sp.csr_array(sp.vstack([placed, link, size], format="csr")),
-        row_lower=np.concatenate([n, np.full(len(linked), -np.inf), np.zeros(groups)]),
-        row_upper=np.concatenate([n, np.zeros(len(linked)), np.full(groups, np.inf)]),
+        constraint_lower=np.concatenate([n, np.full(len(linked), -np.inf), np.zeros(groups)]),
+        constraint_upper=np.concatenate([n, np.zeros(len(linked)), np.full(groups, np.inf)]),
         lower=np.zeros(columns),
         upper=np.concatenate([n[hood.row_type], np.ones(groups)]),
         integer=np.concatenate([np.zeros(pairs, dtype=bool), np.ones(groups, dtype=bool)]),
         variable_names=tuple(f"c{j}" for j in range(columns)),
         constraint_names=tuple(f"r{r}" for r in range(types + len(linked) + groups)),
-        whole=True,  # with the binaries fixed it is a flow (see `_integral`)
+        integral=True,  # with the binaries fixed it is a flow (see `_integral`)
     )
 
 

@@ -14,15 +14,15 @@ import numpy as np
 from kanon_milp.bounds import round_dual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.grouping import tighten_groups
-from kanon_milp.methods.direct import assignment_of, start_of, whole_assignment
+from kanon_milp.methods.direct import assignment_of, integral_assignment, start_of
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.presolve.resources import too_long
 from kanon_milp.solvers import Progress, SolverResult, StopReason
-from kanon_milp.solvers.proof import WHOLE_GAP, Backing, Grid
-from kanon_milp.solvers.pyomo_arrays import compile_model
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit, Over
 
@@ -97,7 +97,7 @@ class CoreProblem:
             with session.clock.step("build"):
                 model = limit.call(session.formulation.build, rest)
             with session.clock.step("handover"):
-                compiled = whole_assignment(rest, limit.call(compile_model, model), model)
+                compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
         except Over:
             return (0, 0), None
         size = (compiled.linear.variables, compiled.linear.constraints)
@@ -105,7 +105,7 @@ class CoreProblem:
         left = self.ends - time.perf_counter()
         if left <= 0:
             return size, None
-        limited = replace(session.options, time_limit=None if math.isinf(left) else left, absolute_gap=WHOLE_GAP)
+        limited = replace(session.options, time_limit=None if math.isinf(left) else left, absolute_gap=INTEGRAL_GAP)
         start = None
         if tracker.best is not None and step is not None:
             candidate = np.searchsorted(step.origin, tracker.best.candidate)

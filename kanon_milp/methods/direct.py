@@ -21,7 +21,7 @@ from kanon_milp.presolve.infeasibility import explain_infeasible, side_constrain
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
 from kanon_milp.solvers.common import check_numbers
-from kanon_milp.solvers.pyomo_arrays import Compiled, compile_model
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.limit import Over
 
@@ -51,8 +51,8 @@ def solve_direct(
     instance, clock = session.prepared.instance, session.clock
     try:
         with clock.step("handover"):
-            compiled = session.limit.call(compile_model, model)
-            compiled = whole_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+            compiled = session.limit.call(to_arrays, model)
+            compiled = integral_assignment(instance, compiled, model) if own else integer_assignment(compiled, model)
     except Over:
         return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
     check_numbers(compiled.linear)
@@ -106,7 +106,7 @@ def solve_direct(
     return session.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
 
 
-def first_table(session: Session, model: pyo.ConcreteModel, compiled: Compiled) -> dict[int, float] | None:
+def first_table(session: Session, model: pyo.ConcreteModel, compiled: PyomoArrays) -> dict[int, float] | None:
     """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
     problem, instance = session.prepared.problem, session.prepared.instance
     if problem.network or problem.objective != "loss" or side_constraints(problem):
@@ -117,7 +117,7 @@ def first_table(session: Session, model: pyo.ConcreteModel, compiled: Compiled) 
 
 
 def start_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, assignment: Assignment
+    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, assignment: Assignment
 ) -> dict[int, float]:
     """An assignment as values of `assign` and `open`, by column."""
     rows = assignment.rows_of_pairs(instance)
@@ -127,7 +127,7 @@ def start_of(
     return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
 
 
-def whole_assignment(instance: Instance, compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
+def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
     """Say of our own model that whole numbers are enough, where only `assign` is continuous and the rest is a network.
 
     With the binaries fixed, a minimum-cost flow is left, one of which is whole; if any flow is within the cost bound,
@@ -136,11 +136,11 @@ def whole_assignment(instance: Instance, compiled: Compiled, model: pyo.Concrete
     if not instance.problem.network:
         return compiled
     continuous = np.flatnonzero(~compiled.linear.integer)
-    whole = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
-    return replace(compiled, linear=replace(compiled.linear, whole=whole))
+    integral = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
+    return replace(compiled, linear=replace(compiled.linear, integral=integral))
 
 
-def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
+def integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
     """Take `assign` as integer: a user's rows may have broken the network behind it."""
     columns = compiled.columns_of(list(model.assign.values()))
     integer = compiled.linear.integer.copy()
@@ -149,7 +149,7 @@ def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compile
 
 
 def assignment_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, point: Floats, *, own: bool
+    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, point: Floats, *, own: bool
 ) -> Assignment:
     """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
     columns = compiled.columns_of(list(model.assign.values()))

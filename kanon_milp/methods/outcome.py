@@ -13,7 +13,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult, StopReason
 from kanon_milp.solvers.proof import Backing, Grid, close
-from kanon_milp.solvers.pyomo_arrays import Compiled
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.solvers.rescaling import rescaled
 from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
@@ -80,8 +80,8 @@ class Verdict:
 
 
 def scale_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: Compiled, adapter: SolverAdapter, *, own: bool
-) -> tuple[Compiled, Scale]:
+    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, adapter: SolverAdapter, *, own: bool
+) -> tuple[PyomoArrays, Scale]:
     """The model as it is handed over, and its scale: our own objectives are whole numbers, a user's is rescaled."""
     linear, step, whole = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
     unit = instance.levels.unit if model.loss.active else Fraction(1)
@@ -128,7 +128,7 @@ def _joined(*parts: str) -> str:
 def objective_of(
     problem: Problem,
     model: pyo.ConcreteModel,
-    compiled: Compiled,
+    compiled: PyomoArrays,
     answer: SolverResult,
     report: Report,
     scale: Scale,

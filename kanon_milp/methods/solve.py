@@ -28,7 +28,7 @@ from kanon_milp.problem.arguments import file_path, instance_of, one_of, real_nu
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
-from kanon_milp.solvers.proof import WHOLE_GAP
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -148,7 +148,7 @@ def _solve(session: Session, on_progress: OnProgress | None = None, *, explain: 
     formulation, instance = session.formulation, prepared.instance
     tuned = formulation.tune(instance).get(session.adapter.name, {})
     # with a whole-number objective, incumbent and bound meet once they are less than one unit apart
-    session = replace(session, options=replace(asked, absolute_gap=WHOLE_GAP, extra={**tuned, **asked.extra}))
+    session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
     if prepared.obstacle is not None:
         return _refuse(session, prepared.obstacle)
     if prepared.shortage is not None:
@@ -257,6 +257,17 @@ def solve_model(
     clock = Clock(on_stage)
     chosen = get_formulation(formulation)
     prepared = _prepared_all(problem, chosen, clock)
+    check_model(model, prepared, formulation)
+    _begin_log(options)
+    # what was added may be to blame, so neither mask nor requirements are
+    why = prepared.obstacle or EXTENDED_INFEASIBLE
+    with ctrl_c_sets(interrupt) as stop:
+        session = Session(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
+        return solve_direct(session, model, on_progress, own=False, explain=lambda: why)
+
+
+def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
+    """Raise InputError for a model without the components that `build_model` gives it by this formulation."""
     candidates = prepared.instance.candidates
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
@@ -264,14 +275,8 @@ def solve_model(
             others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
             raise InputError(
                 f'the model was not built for this problem by the formulation "{formulation}": it has no component '
-                f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
+                f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
             )
-    _begin_log(options)
-    # what was added may be to blame, so neither mask nor requirements are
-    why = prepared.obstacle or EXTENDED_INFEASIBLE
-    with ctrl_c_sets(interrupt) as stop:
-        session = Session(prepared, chosen, _adapter(solver), options, clock, "milp", stop)
-        return solve_direct(session, model, on_progress, own=False, explain=lambda: why)
 
 
 def _prepared(

@@ -1,19 +1,11 @@
-"""The contract between this package and a MILP solver: arrays in, arrays out.
-
-A solver adapter is one file with one class. It declares what it can do as class data, and every adapter runs
-the same conformance suite (`tests/test_solvers.py`).
-"""
+"""What goes to a MILP solver and comes back from it: arrays in, arrays out."""
 
 from __future__ import annotations
 
 import enum
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,36 +18,37 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """A mixed-integer linear program: minimize offset + c·x, row_lower ≤ A·x ≤ row_upper, lower ≤ x ≤ upper.
+    """A mixed-integer linear program: minimize offset + c·x, constraint_lower ≤ A·x ≤ constraint_upper,
+    lower ≤ x ≤ upper.
 
-    Always a minimization; infinite bounds are ±numpy.inf. `A` is CSR with one row a constraint and one column
-    a variable; `integer` is a boolean array over the columns. Names are in column/row order and may hold
-    anything. whole: if there is an optimum, there is one where the other columns are whole numbers as well, so that a
-    solver that knows nothing else finds the same value.
+    Always a minimization; infinite bounds are ±numpy.inf. A: CSR, one row of the matrix for each constraint, one column
+    for each variable; integer: bool (variables,). Names are in the order of variables and constraints and may hold
+    anything. integral: if there is an optimum, there is one where the continuous variables have integer values too, so
+    that a solver for integer programs finds the same value.
     """
 
     name: str
     c: Floats
     offset: float
     A: sp.csr_array
-    row_lower: Floats
-    row_upper: Floats
+    constraint_lower: Floats
+    constraint_upper: Floats
     lower: Floats
     upper: Floats
     integer: NDArray[np.bool_]
     variable_names: tuple[str, ...]
     constraint_names: tuple[str, ...]
-    whole: bool = False
+    integral: bool = False
 
     @property
     def variables(self) -> int:
-        """Number of columns."""
+        """Number of variables."""
         return len(self.c)
 
     @property
     def constraints(self) -> int:
-        """Number of rows."""
-        return len(self.row_lower)
+        """Number of constraints."""
+        return len(self.constraint_lower)
 
     @property
     def largest_cost(self) -> float:
@@ -63,10 +56,10 @@ class LinearModel:
         return max(abs(self.offset), float(np.abs(self.c).max(initial=0.0)))
 
     def violation(self, x: Floats) -> float:
-        """Largest violation of a bound, a row or an integrality by the point x (absolute)."""
-        rows = self.A @ x
+        """Largest violation of a bound, a constraint or an integrality by the point x (absolute)."""
+        values = self.A @ x
         worst = 0.0
-        for low, value, high in ((self.lower, x, self.upper), (self.row_lower, rows, self.row_upper)):
+        for low, value, high in ((self.lower, x, self.upper), (self.constraint_lower, values, self.constraint_upper)):
             if len(value):
                 worst = max(worst, float(np.max(low - value)), float(np.max(value - high)))
         if self.integer.any():
@@ -103,7 +96,7 @@ class Capability(enum.Enum):
     LOG_FILE = "writes its log to a file"
     NODE_LIMIT = "stops after a number of nodes"
     INTERRUPT = "keeps the incumbent when it is interrupted"
-    EXACT = "computes in whole numbers, without rounding"
+    EXACT = "computes in integers, without rounding"
     CONTINUOUS = "takes fractional and unbounded variables"
 
 
@@ -173,42 +166,15 @@ class SolverResult:
     backed_by: tuple[Backing, ...] = ("solver",)
 
 
-class SolverAdapter(ABC):
-    """One solver. Stateless: every `solve` is independent of those before it.
+@dataclass(frozen=True, eq=False)
+class RawResult:
+    """What a solver says at the end of one run, before it is checked.
 
-    `name` and `capabilities` are class data, except where one adapter stands for many solvers (PuLP). counted: options
-    that end a small model after the same work on every machine, of a solver without a node limit.
+    reason: None where it cannot tell infeasible from unbounded. x: float64 (variables,), or None. bound: the lower
+    bound that it claims, None for none.
     """
 
-    name: str
-    capabilities: frozenset[Capability]
-    counted: ClassVar[Mapping[str, object]] = MappingProxyType({})
-
-    @abstractmethod
-    def availability(self) -> Availability:
-        """Say whether it can be used here; never raises."""
-
-    @abstractmethod
-    def version(self) -> str:
-        """Version of the solver itself, or an empty text if it is not available."""
-
-    @abstractmethod
-    def location(self) -> str:
-        """Where it was found (module or executable), or an empty text."""
-
-    @abstractmethod
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model.
-
-        `start` is a complete point (array over all columns) or a partial one (column → value); a bad start is
-        ignored, never an error. Ctrl-C (KeyboardInterrupt in the main thread) or setting `interrupt` stops
-        the solver and gives the incumbent with StopReason.INTERRUPTED. Raises InputError for an option that
-        the solver does not take, SolverError where the solver is not available or fails.
-        """
+    reason: StopReason | None
+    x: Floats | None
+    bound: float | None
+    message: str = ""

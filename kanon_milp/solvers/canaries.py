@@ -9,9 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import KanonError
-from kanon_milp.solvers import get, names
-from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverOptions, StopReason
 from kanon_milp.solvers.pulp_any import solver_names
+from kanon_milp.solvers.registry import get, own_names
+from kanon_milp.solvers.suggestions import PULP
 
 _SECONDS = 20.0
 _TOLERANCE = 1e-6
@@ -41,42 +43,42 @@ class Diagnosis:
 def small_model(
     name: str,
     c: Sequence[float],
-    rows: Sequence[tuple[float, Sequence[float], float]],
+    constraints: Sequence[tuple[float, Sequence[float], float]],
     bounds: Sequence[tuple[float, float]],
     integer: Sequence[bool],
     *,
     offset: float = 0.0,
-    whole: bool = False,
+    integral: bool = False,
 ) -> LinearModel:
-    """A model written out: `rows` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
-    matrix = np.array([row for _, row, _ in rows], dtype=np.float64).reshape(len(rows), len(c))
+    """A model written out: `constraints` are (lower side, coefficients, upper side), `bounds` (lower, upper)."""
+    matrix = np.array([each for _, each, _ in constraints], dtype=np.float64).reshape(len(constraints), len(c))
     return LinearModel(
         name=name,
         c=np.array(c, dtype=np.float64),
         offset=offset,
         A=sp.csr_array(matrix),
-        row_lower=np.array([low for low, _, _ in rows], dtype=np.float64),
-        row_upper=np.array([high for _, _, high in rows], dtype=np.float64),
+        constraint_lower=np.array([low for low, _, _ in constraints], dtype=np.float64),
+        constraint_upper=np.array([high for _, _, high in constraints], dtype=np.float64),
         lower=np.array([low for low, _ in bounds], dtype=np.float64),
         upper=np.array([high for _, high in bounds], dtype=np.float64),
         integer=np.array(integer, dtype=np.bool_),
         variable_names=tuple(f"x{j}" for j in range(len(c))),
-        constraint_names=tuple(f"r{i}" for i in range(len(rows))),
-        whole=whole,
+        constraint_names=tuple(f"r{i}" for i in range(len(constraints))),
+        integral=integral,
     )
 
 
 def mixed_rounding() -> Canary:
     """HiGHS 1.14.0 answers 15, marked optimal: minimize 2x + 3z, x + z ≥ 4.5, 0 ≤ x, z ≤ 10, z integer."""
-    rows = [(4.5, (1.0, 1.0), _INF)]
-    model = small_model("mixed rounding", (2, 3), rows, [(0, 10), (0, 10)], (False, True))
+    constraints = [(4.5, (1.0, 1.0), _INF)]
+    model = small_model("mixed rounding", (2, 3), constraints, [(0, 10), (0, 10)], (False, True))
     return Canary(model, StopReason.OPTIMAL, 9.0)
 
 
 def equality_clique() -> Canary:
     """HiGHS 1.15.1 answers 2, marked optimal, unless presolve or its aggregator is off.
 
-    The model is what is left of a small t-closeness problem. Its continuous variables are whole by themselves, and
+    The model is what is left of a small t-closeness problem. Its continuous variables are integral by themselves, and
     bounds that presolve derives for them are not (https://github.com/ERGO-Code/HiGHS/issues/3274).
     """
     sparse: list[tuple[float, dict[int, float], float]] = [
@@ -92,10 +94,10 @@ def equality_clique() -> Canary:
         (-_INF, {1: 3, 9: -1}, 0),
         (-_INF, {8: -3, 10: 2, 11: 2}, 0),
     ]
-    rows = [(low, [row.get(j, 0.0) for j in range(12)], high) for low, row, high in sparse]
+    constraints = [(low, [each.get(j, 0.0) for j in range(12)], high) for low, each, high in sparse]
     bounds = [(0.0, 1.0)] * 8 + [(0.0, 2.0), (0.0, 5.0), (0.0, _INF), (0.0, _INF)]
     costs = [0, 1, 2, 0, 1, 1, 0, 0, 0, 0, 0, 0]
-    model = small_model("equality clique", costs, rows, bounds, [True] * 8 + [False] * 4, whole=True)
+    model = small_model("equality clique", costs, constraints, bounds, [True] * 8 + [False] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 0.0)
 
 
@@ -120,17 +122,17 @@ def weak_dual_reductions() -> Canary:
         (0, {4: 1, 5: 1, 11: -3}, _INF),
         (0, {6: 1, 7: 1, 8: 1, 12: -3}, _INF),
     ]
-    rows = [(low, [row.get(j, 0.0) for j in range(13)], high) for low, row, high in sparse]
+    constraints = [(low, [each.get(j, 0.0) for j in range(13)], high) for low, each, high in sparse]
     bounds = [(0.0, most) for most in (2.0, 1.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0)]
     costs = [1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
-    model = small_model("weak dual reductions", costs, rows, bounds, [False] * 9 + [True] * 4, whole=True)
+    model = small_model("weak dual reductions", costs, constraints, bounds, [False] * 9 + [True] * 4, integral=True)
     return Canary(model, StopReason.OPTIMAL, 6.0)
 
 
 def knapsack() -> Canary:
     """Feasible with a fractional relaxation: maximize 5a + 4b + 3c under three capacities, and a constant."""
-    rows = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
-    model = small_model("knapsack", (-5, -4, -3), rows, [(0, 5)] * 3, (True,) * 3, offset=100.0)
+    constraints = [(-_INF, (2.0, 3.0, 1.0), 5.0), (-_INF, (4.0, 1.0, 2.0), 11.0), (-_INF, (3.0, 4.0, 2.0), 7.0)]
+    model = small_model("knapsack", (-5, -4, -3), constraints, [(0, 5)] * 3, (True,) * 3, offset=100.0)
     # (1, 1, 0) = 9, (2, 0, 0) = 10, (1, 0, 2) = 11
     return Canary(model, StopReason.OPTIMAL, 89.0)
 
@@ -165,8 +167,8 @@ CANARIES: tuple[Callable[[], Canary], ...] = (
 
 
 def takes(adapter: SolverAdapter, model: LinearModel) -> bool:
-    """Whether a solver is made for such models: some know whole numbers only."""
-    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.whole
+    """Whether a solver is made for such models: some solve integer programs only."""
+    return Capability.CONTINUOUS in adapter.capabilities or bool(model.integer.all()) or model.integral
 
 
 def check(adapter: SolverAdapter) -> list[str]:
@@ -194,13 +196,17 @@ def check(adapter: SolverAdapter) -> list[str]:
 
 
 def diagnose() -> list[Diagnosis]:
-    """Look at every solver of this package, and at those of PuLP that are available here."""
-    own = [name for name in names() if not name.startswith("pulp:")]
-    return [_diagnose(name) for name in (*own, *(f"pulp:{name}" for name in solver_names(only_available=True)))]
+    """Look at every solver of this package, at those that were registered or come by entry points, and at those of PuLP
+    that are available here."""
+    return [_diagnose(name) for name in (*own_names(), *(PULP + name for name in solver_names(only_available=True)))]
 
 
 def _diagnose(name: str) -> Diagnosis:
-    adapter = get(name)
-    availability = adapter.availability()
-    problems = check(adapter) if availability else []
-    return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))
+    try:
+        adapter = get(name)
+        availability = adapter.availability()
+        problems = check(adapter) if availability else []
+        return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))
+    except Exception as error:  # of somebody else's adapter
+        said = str(error) if isinstance(error, KanonError) else f"it raises {type(error).__name__}: {error}"
+        return Diagnosis(name, Availability.BROKEN, "", "", (said,))

@@ -12,38 +12,23 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.adapter import SolverAdapter, SolverCall
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
     Floats,
     LinearModel,
-    OnProgress,
-    SolverAdapter,
+    RawResult,
     SolverOptions,
-    SolverResult,
     StopReason,
 )
 from kanon_milp.solvers.cbc_log import LogReader
-from kanon_milp.solvers.common import (
-    MAX_SEED,
-    Outcome,
-    Recorder,
-    Watch,
-    any_point,
-    check_input,
-    complaint,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
-)
+from kanon_milp.solvers.common import MAX_SEED, Watch, complaint
 from kanon_milp.solvers.mps import mps_lines
 
 _PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
@@ -60,7 +45,8 @@ class CbcAdapter(SolverAdapter):
     a few seconds then, and what it had is lost, except for a complete start.
     """
 
-    name = "cbc"
+    name, title = "cbc", "CBC"
+    needs = "install cbcbox or PuLP, or name the executable"
     capabilities = frozenset(Capability) - {Capability.EXACT}
 
     def __init__(self, executable: Path | str | None = None) -> None:
@@ -85,66 +71,29 @@ class CbcAdapter(SolverAdapter):
             return str(Path(found).absolute())
         return "" if self._given is not None else _in_cbcbox() or _in_pulp()
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`."""
-        if not (found := self.availability()):
-            raise SolverError(f"CBC cannot be used: {found.value}; install cbcbox or PuLP, or name the executable")
-        check_input(model, options)
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
-
-        outcome = obvious_answer(model)
-        if outcome is None:
-            given = usable_start(model, start)
-            point = complete_point(model, given)
-            if point is not None:
-                given = dict(enumerate(point.tolist()))
-            elif len(given) == model.variables:
-                given = {}
-            outcome = _run(self.location(), model, options, start=given, recorder=recorder, watch=watch)
-            if outcome.reason is StopReason.UNBOUNDED and model.integer.any():
-                # CBC looks at the relaxation only: is there an integer point at all?
-                silent = Recorder(None, recorder.started)
-                outcome = any_point(
-                    model,
-                    lambda other: _run(self.location(), other, options, start={}, recorder=silent, watch=watch),
-                )
-            outcome = keep_start(outcome, point)
-        return conclude(self, model, options, outcome, recorder)
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """CBC as a process, with files; see `SolverAdapter.run`. Of an unbounded model it looks at the relaxation."""
+        return _run(self.location(), model, call)
 
 
-def _run(
-    executable: str,
-    model: LinearModel,
-    options: SolverOptions,
-    *,
-    start: Mapping[int, float],
-    recorder: Recorder,
-    watch: Watch,
-) -> Outcome:
+def _run(executable: str, model: LinearModel, call: SolverCall) -> RawResult:
+    options, watch = call.options, call.watch
     with tempfile.TemporaryDirectory(prefix="kanon_milp_cbc_", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         with (folder / "m.mps").open("w", encoding="ascii") as file:
             variables = [f"x{j}" for j in range(model.variables)]
-            rows = [f"r{i}" for i in range(model.constraints)]
+            constraints = [f"r{i}" for i in range(model.constraints)]
             # versions differ in what they do with a constant in the objective
-            file.writelines(mps_lines(model, variables, rows, offset=False))
-        if start:
-            lines = (f"{j} x{j} {value!r} 0\n" for j, value in sorted(start.items()))
+            file.writelines(mps_lines(model, variables, constraints, offset=False))
+        if call.given:
+            lines = (f"{j} x{j} {value!r} 0\n" for j, value in sorted(call.given.items()))
             with (folder / "m.mst").open("w", encoding="ascii") as file:
                 file.write("Stopped on iterations - objective value 0\n")
                 file.writelines(lines)
-        left = recorder.left(options)
-        log = LogReader(model.offset, recorder, options.log_file)
+        left = call.seconds_left
+        log = LogReader(model.offset, call.note, options.log_file)
         limit_seconds = None if left is None else left + max(_OVERTIME, 0.02 * left)
-        ended = _Child(executable, _arguments(options, left, bool(start)), folder, log).wait(watch, limit_seconds)
+        ended = _Child(executable, _arguments(options, left, bool(call.given)), folder, log).wait(watch, limit_seconds)
         return _read(folder, model, options, log=log, ended=ended, watch=watch)
 
 
@@ -254,35 +203,35 @@ def _channel() -> tuple[int, int]:
 
 def _read(
     folder: Path, model: LinearModel, options: SolverOptions, *, log: LogReader, ended: bool, watch: Watch
-) -> Outcome:
+) -> RawResult:
     """What CBC says: the first line of its solution file, then its log."""
     if log.refused:
         raise InputError(f"CBC does not take the option {log.refused!r}")
     stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
     solution = folder / "m.sol"
     if not ended:
-        return Outcome(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
+        return RawResult(stopped, None, log.bound, "CBC did not react when asked to stop and was ended without a point")
     if not solution.exists():
         if watch.asked():
-            return Outcome(stopped, None, log.bound)
+            return RawResult(stopped, None, log.bound)
         raise SolverError(f"CBC wrote no solution; the end of its log: {log.tail()}")
     with solution.open(encoding="utf-8", errors="replace") as file:
         status = file.readline(_LONGEST_LINE).strip()
 
     limited = watch.asked() or (options.time_limit is not None and log.seconds >= 0.95 * options.time_limit)
     if status.startswith("Unbounded"):
-        return Outcome(StopReason.UNBOUNDED, None, None)
+        return RawResult(StopReason.UNBOUNDED, None, None)
     infeasible = status.startswith(("Infeasible", "Integer infeasible"))
     if infeasible or (status.startswith("Status unknown") and log.says_infeasible):
         # out of time within the first LP, CBC may call the model infeasible
         if limited and not log.says_infeasible:
-            return Outcome(stopped, None, log.bound)
-        return Outcome(StopReason.INFEASIBLE, None, None)
+            return RawResult(stopped, None, log.bound)
+        return RawResult(StopReason.INFEASIBLE, None, None)
 
     x = None if "no integer solution" in status else _point(folder, model)
     if status.startswith("Optimal") and x is not None:
         if not model.integer.any():
-            return Outcome(StopReason.OPTIMAL, x, model.value(x))
+            return RawResult(StopReason.OPTIMAL, x, model.value(x))
         objective = model.value(x)
         # the search has been completed up to the gaps that were asked for, unless the printed bound says
         # otherwise
@@ -291,15 +240,15 @@ def _read(
         if log.final_range is not None:
             low, high = log.final_range
             bound = max(low, bound) if bound <= high else low
-        return Outcome(StopReason.OPTIMAL, x, bound)
+        return RawResult(StopReason.OPTIMAL, x, bound)
     if status.startswith("Stopped"):
         reason = stopped if limited or status.startswith("Stopped on time") else StopReason.ERROR
         if reason is StopReason.ERROR and options.node_limit is not None:
             reason = StopReason.NODE_LIMIT
         message = f"CBC: {status.split(' - objective')[0]}" if reason is StopReason.ERROR else ""
-        return Outcome(reason, x, log.bound, message)
+        return RawResult(reason, x, log.bound, message)
     said = status.split(" - objective")[0][:_SHOWN]
-    raise SolverError(f"CBC ended with {said!r}, from which nothing can be concluded")
+    raise SolverError(f"CBC ended with {said!r}, a status that proves nothing")
 
 
 def _point(folder: Path, model: LinearModel) -> Floats | None:
@@ -309,17 +258,17 @@ def _point(folder: Path, model: LinearModel) -> Floats | None:
     """
     try:
         content = (folder / "m.bin").read_bytes()
-        rows, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
-        if columns != model.variables or rows < 0:
+        constraints, columns = np.frombuffer(content, dtype=np.int32, count=2).tolist()
+        if columns != model.variables or constraints < 0:
             raise SolverError(f"CBC returned {columns} values for {model.variables} variables")
-        # two counts, the objective, activities and duals of the rows, then the columns
-        x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * rows, count=columns).copy()
+        # two counts, the objective, activities and duals of the constraints, then the columns
+        x = np.frombuffer(content, dtype=np.float64, offset=16 + 16 * constraints, count=columns).copy()
     except OSError as error:
         raise SolverError(f"CBC wrote no file with its point ({error.strerror or error})") from None
     except ValueError:  # numpy's word for a file that is too short
-        raise SolverError(f"CBC wrote a file of {len(content)} bytes, which hold no point; is the disk full?") from None
+        raise SolverError(f"CBC wrote a file of {len(content)} bytes, too few for a point; is the disk full?") from None
     if not np.isfinite(x).all():
-        raise SolverError(f"CBC returned a point with {int((~np.isfinite(x)).sum())} values that are no finite numbers")
+        raise SolverError(f"CBC returned a point with {int((~np.isfinite(x)).sum())} values that are not finite")
     return None if complaint(model, x) else x
 
 

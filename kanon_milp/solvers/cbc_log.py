@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-
-from kanon_milp.solvers.common import Recorder
 
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _FOUND = re.compile(rf"(?:Integer solution of|MIPStart provided solution with cost) {_NUMBER}")
@@ -25,11 +24,11 @@ _NOTHING = 1e40  # CBC writes 1e+50 for no incumbent and -1e+50 for no bound
 
 
 class LogReader:
-    """Reads the log piece by piece, copies it to a file, and notes what it says in a recorder."""
+    """Reads the log piece by piece, copies it to a file, and notes what it says: incumbent, bound."""
 
-    def __init__(self, offset: float, recorder: Recorder, path: Path | None) -> None:
+    def __init__(self, offset: float, note: Callable[[float | None, float | None], None], path: Path | None) -> None:
         self._offset = offset
-        self._recorder = recorder
+        self._noted = note
         self._file = None if path is None else path.open("ab", buffering=0)
         self._rest = b""
         self._last_lines: list[str] = []
@@ -83,7 +82,7 @@ class LogReader:
         if bound is not None and abs(float(bound)) < _NOTHING:
             lower = printed_range(bound)[0] + self._offset
             self.bound = lower if self.bound is None else max(self.bound, lower)
-        self._recorder.note(value, lower)
+        self._noted(value, lower)
 
 
 def printed_range(text: str) -> tuple[float, float]:

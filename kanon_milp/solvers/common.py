@@ -6,47 +6,36 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.errors import InputError
 from kanon_milp.solvers.base import (
     Floats,
     LinearModel,
     OnProgress,
     Progress,
-    SolverAdapter,
+    RawResult,
     SolverOptions,
-    SolverResult,
     StopReason,
 )
 
 MAX_SEED = 2**31 - 1
-FEASIBILITY = 1e-6  # by how much a start may violate a row, a bound or an integrality
+FEASIBILITY = 1e-6  # by how much a start may violate a constraint, a bound or an integrality
 VIOLATION = 1e-5  # relative to the largest value (text files have about eight digits); a point beyond is none
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
 _POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """How one run of a solver ended. `reason` is None where it cannot tell infeasible from unbounded."""
-
-    reason: StopReason | None
-    x: Floats | None
-    bound: float | None
-    message: str = ""
-
-
 def check_numbers(model: LinearModel) -> None:
     """Raise InputError for numbers that no solver should see; HiGHS calls a model with a NaN cost solved."""
-    arrays = (model.c, model.A.data, model.lower, model.upper, model.row_lower, model.row_upper)
+    arrays = (model.c, model.A.data, model.lower, model.upper, model.constraint_lower, model.constraint_upper)
     if any(np.isnan(array).any() for array in arrays) or math.isnan(model.offset):
-        raise InputError(f"model {model.name!r} holds a number that is not one (NaN)")
+        raise InputError(f"model {model.name!r} contains a NaN")
     if not (np.isfinite(model.c).all() and np.isfinite(model.A.data).all() and math.isfinite(model.offset)):
-        raise InputError(f"model {model.name!r} holds an infinite coefficient")
+        raise InputError(f"model {model.name!r} contains an infinite coefficient")
 
 
 def check_input(model: LinearModel, options: SolverOptions) -> None:
@@ -71,30 +60,32 @@ def check_input(model: LinearModel, options: SolverOptions) -> None:
             raise InputError(f"cannot write the log file {options.log_file}: {error.strerror or error}") from error
 
 
-def obvious_answer(model: LinearModel) -> Outcome | None:
-    """Answer models that solvers disagree about or crash on: contradicting bounds, empty rows."""
+def obvious_answer(model: LinearModel) -> RawResult | None:
+    """Answer models that solvers disagree about or crash on: contradicting bounds, empty constraints."""
     contradictions = (
         (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
-        (model.row_lower > model.row_upper) | (model.row_lower == np.inf) | (model.row_upper == -np.inf),
+        (model.constraint_lower > model.constraint_upper)
+        | (model.constraint_lower == np.inf)
+        | (model.constraint_upper == -np.inf),
     )
     if any(bad.any() for bad in contradictions):
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return RawResult(StopReason.INFEASIBLE, None, None)
     empty = np.diff(model.A.indptr) == 0
-    if ((model.row_lower[empty] > 0) | (model.row_upper[empty] < 0)).any():
-        return Outcome(StopReason.INFEASIBLE, None, None)
-    return _without_rows(model) if empty.all() else None
+    if ((model.constraint_lower[empty] > 0) | (model.constraint_upper[empty] < 0)).any():
+        return RawResult(StopReason.INFEASIBLE, None, None)
+    return _without_constraints(model) if empty.all() else None
 
 
-def _without_rows(model: LinearModel) -> Outcome:
+def _without_constraints(model: LinearModel) -> RawResult:
     """Every variable at its better bound."""
     low = np.where(model.integer, np.ceil(model.lower), model.lower)
     high = np.where(model.integer, np.floor(model.upper), model.upper)
     if (low > high).any():
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return RawResult(StopReason.INFEASIBLE, None, None)
     x = np.where(model.c > 0, low, np.where(model.c < 0, high, np.clip(0.0, low, high)))
     if not np.isfinite(x).all():
-        return Outcome(StopReason.UNBOUNDED, None, None)
-    return Outcome(StopReason.OPTIMAL, x, model.value(x))
+        return RawResult(StopReason.UNBOUNDED, None, None)
+    return RawResult(StopReason.OPTIMAL, x, model.value(x))
 
 
 def usable_start(model: LinearModel, start: Mapping[int, float] | Floats | None) -> dict[int, float]:
@@ -128,14 +119,14 @@ def complete_point(model: LinearModel, given: Mapping[int, float]) -> Floats | N
     return clipped
 
 
-def keep_start(outcome: Outcome, point: Floats | None) -> Outcome:
+def keep_start(raw: RawResult, point: Floats | None) -> RawResult:
     """With the feasible start as the point where the solver stopped before it took that up."""
-    if point is None or outcome.x is not None or outcome.reason is StopReason.UNBOUNDED:
-        return outcome
-    if outcome.reason is StopReason.INFEASIBLE:
-        message = "the solver says infeasible, although it was given a solution to start from; it is not believed"
-        return Outcome(StopReason.ERROR, point, None, message)
-    return replace(outcome, x=point)
+    if point is None or raw.x is not None or raw.reason is StopReason.UNBOUNDED:
+        return raw
+    if raw.reason is StopReason.INFEASIBLE:
+        message = "the solver says infeasible although it was given a feasible start; its claim is discarded"
+        return RawResult(StopReason.ERROR, point, None, message)
+    return replace(raw, x=point)
 
 
 def complaint(model: LinearModel, x: Floats) -> str:
@@ -143,21 +134,21 @@ def complaint(model: LinearModel, x: Floats) -> str:
     if x.shape != (model.variables,):
         return f"its point has {x.size} values for {model.variables} variables"
     if not np.isfinite(x).all():
-        return f"{int((~np.isfinite(x)).sum())} values of its point are no finite numbers"
+        return f"{int((~np.isfinite(x)).sum())} values of its point are not finite"
     if model.violation(x) > VIOLATION * max(1.0, float(np.abs(x).max(initial=0.0))):
         return "its point does not satisfy the model"
     return ""
 
 
-def any_point(model: LinearModel, run: Callable[[LinearModel], Outcome]) -> Outcome:
+def any_point(model: LinearModel, run: Callable[[LinearModel], RawResult]) -> RawResult:
     """Solve without the objective, as an unbounded relaxation leaves open whether there is any point: the point itself
     is of no use."""
-    outcome = run(replace(model, c=np.zeros(model.variables), offset=0.0))
-    reason = StopReason.UNBOUNDED if outcome.reason is StopReason.OPTIMAL else outcome.reason
-    return Outcome(reason, None, None, outcome.message)
+    raw = run(replace(model, c=np.zeros(model.variables), offset=0.0))
+    reason = StopReason.UNBOUNDED if raw.reason is StopReason.OPTIMAL else raw.reason
+    return RawResult(reason, None, None, raw.message)
 
 
-def judge(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
+def proven(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
     """Stop reason and bound of a solver that says optimal, as it also does within its gap limits."""
     if bound is None or not math.isfinite(bound):
         return StopReason.GAP_LIMIT, None
@@ -166,43 +157,16 @@ def judge(objective: float, bound: float | None, options: SolverOptions) -> tupl
     return (StopReason.OPTIMAL if proven else StopReason.GAP_LIMIT), bound
 
 
-def conclude(
-    adapter: SolverAdapter, model: LinearModel, options: SolverOptions, outcome: Outcome, recorder: Recorder
-) -> SolverResult:
-    """The result of a solve, with the last point of its trajectory.
-
-    Raises SolverError where the point is none.
-    """
-    if outcome.x is not None and (wrong := complaint(model, outcome.x)):
-        raise SolverError(f"{adapter.name} has returned something useless: {wrong}")
-    reason, bound = outcome.reason or StopReason.ERROR, outcome.bound
-    objective = None if outcome.x is None else model.value(outcome.x)
-    if reason is StopReason.OPTIMAL and objective is not None:
-        reason, bound = judge(objective, bound, options)
-    if bound is not None and not math.isfinite(bound):
-        bound = None
-    recorder.note(objective, bound, last=True)
-    recorder.report(now=True)
-    return SolverResult(
-        stop_reason=reason,
-        x=outcome.x,
-        objective=objective,
-        bound=bound,
-        solver=adapter.name,
-        version=adapter.version(),
-        options=options,
-        seconds=recorder.seconds(),
-        trajectory=recorder.trajectory,
-        message=outcome.message,
-    )
-
-
 class Recorder:
-    """The trajectory of one solve. Any thread may `note`; only the caller's thread may `report`."""
+    """The trajectory of one solve. Any thread may `note`; only the caller's thread may `report`.
+
+    failed: whether on_progress has raised, which is an error of the caller and none of the solver.
+    """
 
     def __init__(self, on_progress: OnProgress | None, started: float | None = None) -> None:
         self.started = time.perf_counter() if started is None else started
         self._on_progress = on_progress
+        self.failed = False
         self._reported = -math.inf
         self._incumbent = math.inf
         self._bound = -math.inf
@@ -235,7 +199,9 @@ class Recorder:
         seconds = self.seconds()
         if self._on_progress is not None and (now or seconds - self._reported >= _REPORT_EVERY):
             self._reported = seconds
+            self.failed = True
             self._on_progress(Progress(seconds, *self._state()))
+            self.failed = False
 
     @property
     def bound(self) -> float | None:

@@ -1,4 +1,4 @@
-"""CP-SAT of OR-tools: a solver for whole numbers."""
+"""CP-SAT of OR-tools: a solver for integer programs."""
 
 from __future__ import annotations
 
@@ -16,36 +16,17 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
-    OnProgress,
-    SolverAdapter,
-    SolverOptions,
-    SolverResult,
-    StopReason,
-)
-from kanon_milp.solvers.common import (
-    FEASIBILITY,
-    Outcome,
-    Recorder,
-    Watch,
-    check_input,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
-)
-from kanon_milp.solvers.whole import WholeModel, whole_model
+from kanon_milp.solvers.adapter import SolverAdapter, SolverCall
+from kanon_milp.solvers.base import Availability, Capability, Floats, LinearModel, RawResult, StopReason
+from kanon_milp.solvers.common import FEASIBILITY, Watch
+from kanon_milp.solvers.integer_model import IntegerModel, integer_model
 
 _OLDEST = (9, 15)  # of OR-tools
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
@@ -57,13 +38,14 @@ _PARTS = ("c", "unit", "indptr", "indices", "coefficients", "low", "high", "lowe
 class CpsatAdapter(SolverAdapter):
     """CP-SAT in a process of its own (`cpsat_process` says why), while the caller's thread waits.
 
-    It gets the model in whole numbers, exactly (see `whole_model`), or refuses it: it knows neither fractional
+    It gets the model in integers, exactly (see `integer_model`), or refuses it: it knows neither fractional
     variables nor infinite bounds nor nodes. Its linear relaxation is on by default, without which it hardly finds a
     bound for these models. Several threads take turns that the clock has no part in, so that they give the same answer
     each time.
     """
 
-    name = "cpsat"
+    name, title = "cpsat", "CP-SAT"
+    needs = f"install ortools {'.'.join(map(str, _OLDEST))} or newer"
     capabilities = frozenset(Capability) - {Capability.CONTINUOUS, Capability.NODE_LIMIT}
     counted: ClassVar[Mapping[str, object]] = {"max_deterministic_time": 1.0}
 
@@ -90,49 +72,17 @@ class CpsatAdapter(SolverAdapter):
             return ""
         return "" if found is None or found.origin is None else str(Path(found.origin).parent)
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`. Raises SolverError for one that is not in whole numbers."""
-        if not (found := self.availability()):
-            oldest = ".".join(map(str, _OLDEST))
-            raise SolverError(f"CP-SAT cannot be used: {found.value}; install ortools {oldest} or newer")
-        check_input(model, options)
-        if options.node_limit is not None:
-            raise InputError("CP-SAT has no nodes that could be limited; take another solver or another limit")
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
-
-        outcome = obvious_answer(model)
-        if outcome is None:
-            given = usable_start(model, start)
-            point = complete_point(model, given)
-            if point is not None:
-                recorder.note(model.value(point), None)
-            elif len(given) == model.variables:
-                given = {}
-            whole = whole_model(model, "CP-SAT")
-            if whole is None:
-                outcome = Outcome(StopReason.INFEASIBLE, None, None)
-            else:
-                outcome = _run(whole, options, given, recorder, watch)
-            outcome = keep_start(outcome, point)
-        return conclude(self, model, options, outcome, recorder)
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """CP-SAT in its own process; see `SolverAdapter.run`. Raises SolverError for what is no integer program."""
+        integers = integer_model(model, "CP-SAT")
+        return RawResult(StopReason.INFEASIBLE, None, None) if integers is None else _run(integers, call)
 
 
-def _run(
-    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], recorder: Recorder, watch: Watch
-) -> Outcome:
-    """One run of CP-SAT in its own process."""
-    left = recorder.left(options)
-    recorder.note(None, whole.below(whole.least))
-    child = _Child(whole, recorder)
-    ended = child.run(_task(whole, options, given, left), watch, left)
+def _run(integers: IntegerModel, call: SolverCall) -> RawResult:
+    options, watch = call.options, call.watch
+    call.note(None, integers.below(integers.least))
+    child = _Child(integers, call)
+    ended = child.run(_task(integers, call), watch, call.seconds_left)
     if child.refused is not None:
         name, value = child.refused
         problem = "has no option" if value is None else f"does not take the value {value} for its option"
@@ -142,26 +92,23 @@ def _run(
     stopped = StopReason.INTERRUPTED
     if not watch.asked() or watch.late:
         # without a time limit it was a limit that only `extra` can set
-        over = options.time_limit is not None and recorder.seconds() >= 0.9 * options.time_limit
+        over = options.time_limit is not None and call.recorder.seconds() >= 0.9 * options.time_limit
         stopped = StopReason.TIME_LIMIT if over else StopReason.ERROR
-    bound = whole.below(child.bound)
+    bound = integers.below(child.bound)
     if not ended:
-        asked = "its time limit" if watch.late else "the interruption"
-        message = f"CP-SAT did not react to {asked}; its last reported point is taken"
-        return Outcome(stopped, child.point, bound, message)
+        return replace(call.left_behind("CP-SAT", child.point), reason=stopped, bound=bound)
     if child.status == "INFEASIBLE":
-        return Outcome(StopReason.INFEASIBLE, None, None)
+        return RawResult(StopReason.INFEASIBLE, None, None)
     if child.status == "OPTIMAL":
-        return Outcome(StopReason.OPTIMAL, child.point, bound)
+        return RawResult(StopReason.OPTIMAL, child.point, bound)
     if child.status not in ("FEASIBLE", "UNKNOWN"):
-        raise SolverError(f"CP-SAT ended with {child.status!r}, from which nothing can be concluded")
-    return Outcome(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
+        raise SolverError(f"CP-SAT ended with {child.status!r}, a status that proves nothing")
+    return RawResult(stopped, child.point, bound, f"CP-SAT: {child.status}" if stopped is StopReason.ERROR else "")
 
 
-def _task(
-    whole: WholeModel, options: SolverOptions, given: Mapping[int, float], left: float | None
-) -> dict[str, object]:
+def _task(integers: IntegerModel, call: SolverCall) -> dict[str, object]:
     """What the process is told."""
+    options, left = call.options, call.seconds_left
     own: dict[str, object] = {
         "num_workers": options.threads,
         "interleave_search": options.threads > 1,
@@ -173,9 +120,9 @@ def _task(
         "log_to_stdout": False,
     }
     return {
-        **{name: getattr(whole, name) for name in _PARTS},
-        "offset": float(whole.offset),
-        "hint": {j: round(value) for j, value in given.items() if abs(value - round(value)) <= FEASIBILITY},
+        **{name: getattr(integers, name) for name in _PARTS},
+        "offset": float(integers.offset),
+        "hint": {j: round(value) for j, value in call.given.items() if abs(value - round(value)) <= FEASIBILITY},
         "options": {**own, **options.extra},
         "deadline": None if left is None else time.time() + left,
         "log_file": None if options.log_file is None else str(options.log_file.absolute()),
@@ -185,11 +132,11 @@ def _task(
 class _Child:
     """The running process and what it has said: best point and bound (of c·x), how it ended."""
 
-    def __init__(self, whole: WholeModel, recorder: Recorder) -> None:
-        self._whole = whole
-        self._recorder = recorder
+    def __init__(self, integers: IntegerModel, call: SolverCall) -> None:
+        self._integers = integers
+        self._call = call
         self._done = threading.Event()
-        self.bound = whole.least
+        self.bound = integers.least
         self.point: Floats | None = None
         self.status: str | None = None
         self.refused: tuple[str, str | None] | None = None
@@ -200,7 +147,7 @@ class _Child:
         try:
             message = pickle.dumps(task)
         except Exception as error:
-            raise InputError("options of CP-SAT are numbers, texts and lists of these") from error
+            raise InputError("an option of CP-SAT must be a number, a text or a list of these") from error
         with tempfile.TemporaryFile() as errors:
             # a session of its own, so that a Ctrl-C of the terminal does not reach it
             process = subprocess.Popen(
@@ -225,7 +172,7 @@ class _Child:
             if ended and self.status is None and self.refused is None and self.invalid is None:
                 errors.seek(0)
                 lines = errors.read().decode("utf-8", errors="replace").strip().splitlines()
-                raise SolverError(f"CP-SAT failed: {lines[-1] if lines else 'it ended without a word'}")
+                raise SolverError(f"CP-SAT failed: {lines[-1] if lines else 'it exited without a message'}")
         return ended
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
@@ -240,19 +187,19 @@ class _Child:
             self._done.set()
 
     def _take(self, said: Mapping[str, Any]) -> None:
-        whole = self._whole
+        integers = self._integers
         if said.get("point"):
             self.point = np.array(said["point"], dtype=np.float64)
-            cost = sum(c * value for c, value in zip(whole.c, said["point"], strict=True))
-            self._recorder.note(whole.below(cost), None)
+            cost = sum(c * value for c, value in zip(integers.c, said["point"], strict=True))
+            self._call.note(integers.below(cost), None)
         if "bound" in said and math.isfinite(said["bound"]):
-            self.bound = max(self.bound, whole.whole(said["bound"]))
-            self._recorder.note(None, whole.below(self.bound))
+            self.bound = max(self.bound, integers.read_objective(said["bound"]))
+            self._call.note(None, integers.below(self.bound))
         if "status" in said:
             self.status = said["status"]
             # without a point, or without an objective, the bound of its answer is a 0 that means nothing
-            if said["point"] and any(whole.c):
-                self.bound = max(self.bound, said["whole_bound"])
+            if said["point"] and any(integers.c):
+                self.bound = max(self.bound, said["integer_bound"])
         if "refused" in said:
             name, value = said["refused"]
             self.refused = name, value

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-_ENDLESS = 1 << 63  # CP-SAT takes the ends of its 64-bit numbers for no side of a row
+_ENDLESS = 1 << 63  # CP-SAT takes the ends of its 64-bit numbers for no side of a constraint
 
 
 def main() -> None:
@@ -59,10 +59,10 @@ def build(cp: Any, task: Mapping[str, Any]) -> Any:
     for r, (low, high) in enumerate(zip(task["low"], task["high"], strict=True)):
         if begin[r] < begin[r + 1] and not (low is None and high is None):
             entries = slice(begin[r], begin[r + 1])
-            row = model.constraints.add().linear
-            row.vars.extend(task["indices"][entries])
-            row.coeffs.extend(task["coefficients"][entries])
-            row.domain.extend([-_ENDLESS if low is None else low, _ENDLESS - 1 if high is None else high])
+            linear = model.constraints.add().linear
+            linear.vars.extend(task["indices"][entries])
+            linear.coeffs.extend(task["coefficients"][entries])
+            linear.domain.extend([-_ENDLESS if low is None else low, _ENDLESS - 1 if high is None else high])
     if any(task["c"]):
         used = [j for j, cost in enumerate(task["c"]) if cost]
         model.objective.vars.extend(used)
@@ -103,7 +103,7 @@ def solve(cp: Any, solver: Any, model: Any, log_file: str | None, say: Callable[
             solver.add_log_callback(write)
         answer = solver.solve(model)
     solver.clear_solution_callback(follower)
-    say(status=answer.status.name, point=list(answer.solution), whole_bound=answer.inner_objective_lower_bound)
+    say(status=answer.status.name, point=list(answer.solution), integer_bound=answer.inner_objective_lower_bound)
 
 
 @contextlib.contextmanager

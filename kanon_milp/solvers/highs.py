@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import functools
 import importlib
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
     Floats,
     LinearModel,
-    OnProgress,
-    SolverAdapter,
+    RawResult,
     SolverOptions,
-    SolverResult,
     StopReason,
 )
-from kanon_milp.solvers.common import (
-    FEASIBILITY,
-    Outcome,
-    Recorder,
-    Watch,
-    any_point,
-    check_input,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
-)
+from kanon_milp.solvers.common import FEASIBILITY, complete_point
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
-# variables but one are fixed, and a dear point looks optimal (https://github.com/ERGO-Code/HiGHS/issues/3216, mended
-# after it). The aggregator derives bounds for continuous variables that cut off the optimum
-# (https://github.com/ERGO-Code/HiGHS/issues/3274; the canary `equality_clique`). What its absence costs, in seconds for
-# three tables each, with the aggregator and without:
+# variables but one are fixed, and a more expensive point looks optimal
+# (https://github.com/ERGO-Code/HiGHS/issues/3216, mended after it). The aggregator derives bounds for continuous
+# variables that cut off the optimum (https://github.com/ERGO-Code/HiGHS/issues/3274; the canary `equality_clique`).
+# What its absence costs, in seconds for three tables each, with the aggregator and without:
 #     k = 3, 60 x 5           2.0   1.4        k = 3, p = 2, 60 x 4      7.4   5.1
 #     k = 2, l = 2, 40 x 3    0.2   0.2        k = 2, t = 0.3, 25 x 3    0.4   0.1
 # (k = 5, 150 x 5 is not solved within 25 s either way, and the bounds are the same to three digits.)
@@ -63,7 +51,8 @@ class HighsAdapter(SolverAdapter):
     there it is left behind after a few seconds, and the best point it has reported is returned.
     """
 
-    name = "highs"
+    name, title = "highs", "HiGHS"
+    needs = f"install highspy {'.'.join(map(str, _OLDEST))} or newer"
     capabilities = frozenset(Capability) - {Capability.EXACT}
 
     def availability(self) -> Availability:
@@ -90,50 +79,12 @@ class HighsAdapter(SolverAdapter):
             return ""
         return str(importlib.import_module("highspy").__path__[0])
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`."""
-        found = self.availability()
-        if not found:
-            oldest = ".".join(map(str, _OLDEST))
-            raise SolverError(f"HiGHS cannot be used: {found.value}; install highspy {oldest} or newer")
-        check_input(model, options)
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
+    def complete(self, model: LinearModel, call: SolverCall) -> Floats | None:
+        """A complete feasible point from a partial start.
 
-        outcome = obvious_answer(model)
-        if outcome is None:
-            point = self._start_point(model, options, start, recorder, watch)
-            if watch.asked():
-                outcome = Outcome(StopReason.INTERRUPTED, point, None)
-            else:
-                outcome = _run(model, options, point, recorder, watch)
-            if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
-                outcome = any_point(model, lambda other: _run(other, options, None, recorder, watch, record=False))
-            outcome = keep_start(outcome, point)
-        return conclude(self, model, options, outcome, recorder)
-
-    @staticmethod
-    def _start_point(
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None,
-        recorder: Recorder,
-        watch: Watch,
-    ) -> Floats | None:
-        """A complete feasible point from the given start, or None.
-
-        HiGHS would complete a partial start itself, but with a time limit of its own on top of the given one.
+        HiGHS would complete it itself, but with a time limit of its own on top of the given one.
         """
-        given = usable_start(model, start)
-        if not given or len(given) == model.variables:
-            return complete_point(model, given)
+        given, options = call.given, call.options
         columns = np.fromiter(given.keys(), dtype=np.intp)
         values = np.fromiter(given.values(), dtype=np.float64)
         lower, upper = model.lower.copy(), model.upper.copy()
@@ -143,30 +94,25 @@ class HighsAdapter(SolverAdapter):
         limit = _COMPLETION_SECONDS
         if options.time_limit is not None:
             limit = min(limit, _COMPLETION_SHARE * options.time_limit)
-        quick = dataclasses.replace(options, time_limit=recorder.seconds() + limit, gap=max(options.gap, 0.05))
+        quick = dataclasses.replace(options, time_limit=call.recorder.seconds() + limit, gap=max(options.gap, 0.05))
         fixed = dataclasses.replace(model, lower=lower, upper=upper)
-        x = _run(fixed, quick, None, recorder, watch, record=False).x
+        x = self.run(fixed, dataclasses.replace(call.without_start(), options=quick)).x
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
 
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """HiGHS in its own thread; see `SolverAdapter.run`."""
+        return _run(model, call)
 
-def _run(
-    model: LinearModel,
-    options: SolverOptions,
-    point: Floats | None,
-    recorder: Recorder,
-    watch: Watch,
-    *,
-    record: bool = True,
-) -> Outcome:
-    """One run of HiGHS in its own thread; `record=False` keeps it out of the trajectory."""
+
+def _run(model: LinearModel, call: SolverCall) -> RawResult:
     highspy = importlib.import_module("highspy")
     highs = highspy.Highs()
-    _set_options(highs, highspy, options, recorder.left(options))
+    _set_options(highs, highspy, call.options, call.seconds_left)
     if highs.passModel(_as_highs_lp(highspy, model)) == highspy.HighsStatus.kError:
-        raise SolverError(f"HiGHS refuses the model {model.name!r}")
-    if point is not None and model.integer.any():
+        raise SolverError(f"HiGHS rejects the model {model.name!r}")
+    if call.point is not None and model.integer.any():
         solution = highspy.HighsSolution()
-        solution.col_value = point.tolist()
+        solution.col_value = call.point.tolist()
         highs.setSolution(solution)
 
     best: list[Floats] = []
@@ -183,40 +129,34 @@ def _run(
         kind = int(kind)
         if kind == improving:
             best[:] = [np.array(out.mip_solution)]
-        elif watch.stop.is_set():
+        elif call.watch.stop.is_set():
             answer.user_interrupt = True
-        if record and kind not in plain_lp:
-            recorder.note(out.mip_primal_bound, out.mip_dual_bound)
+        if kind not in plain_lp:
+            call.note(out.mip_primal_bound, out.mip_dual_bound)
 
     highs.setCallback(on_event, None)
     for kind in (kinds.kCallbackMipImprovingSolution, *interruptible):
         highs.startCallback(kind)
 
-    done = threading.Event()
-
     def work() -> None:
-        try:
-            # the pool of threads belongs to the calling thread and refuses another number of threads
-            highspy.Highs.resetGlobalScheduler(True)
-            highs.run()
-            highspy.Highs.resetGlobalScheduler(True)
-        finally:
-            done.set()
+        # the pool of threads belongs to the calling thread and refuses another number of threads
+        highspy.Highs.resetGlobalScheduler(True)
+        highs.run()
+        highspy.Highs.resetGlobalScheduler(True)
 
-    thread = threading.Thread(target=work, name="highs", daemon=True)
-    thread.start()
-    reacted = watch.wait(done, _PATIENCE, seconds=recorder.left(options))
-    if not reacted:
-        atexit.register(_part, thread, lambda: [highs.stopCallback(kind) for kind in kinds.__members__.values()])
-        asked = "its time limit" if watch.late else "the interruption"
-        message = f"HiGHS did not react to {asked}; its last reported point is taken"
-        bound = recorder.bound if record else None
-        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
-    else:
-        outcome = _read(highs, highspy, model, options)
-    if watch.late and outcome.reason is StopReason.INTERRUPTED:
-        outcome = dataclasses.replace(outcome, reason=StopReason.TIME_LIMIT)
-    return outcome
+    running = Background(work, "highs")
+    if not call.watch.wait(running.done, _PATIENCE, seconds=call.seconds_left):
+        silence = functools.partial(_silence, highs, kinds)
+        atexit.register(_part, running.thread, silence)
+        return call.left_behind("HiGHS", best[0] if best else None)
+    if running.failure is not None:
+        raise SolverError(f"HiGHS failed: {running.failure}") from running.failure
+    return _read(highs, highspy, model, call.options)
+
+
+def _silence(highs: Any, kinds: Any) -> None:
+    for kind in kinds.__members__.values():
+        highs.stopCallback(kind)
 
 
 def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
@@ -226,7 +166,7 @@ def _part(thread: threading.Thread, silence: Callable[[], object]) -> None:
         silence()
 
 
-def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> Outcome:
+def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) -> RawResult:
     """What HiGHS says after a run."""
     status, kinds = highs.getModelStatus(), highspy.HighsModelStatus
     reasons = {
@@ -244,10 +184,10 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
     }
     text = highs.modelStatusToString(status)
     if status not in reasons:
-        raise SolverError(f"HiGHS ended with {text!r}, from which nothing can be concluded")
+        raise SolverError(f"HiGHS ended with {text!r}, a status that proves nothing")
     reason = reasons[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return Outcome(reason, None, None)
+        return RawResult(reason, None, None)
     info = highs.getInfo()
     x = None
     if info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible):
@@ -257,7 +197,7 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
         bound = float(info.mip_dual_bound)
     elif reason is StopReason.OPTIMAL and x is not None:
         bound = model.value(x)
-    return Outcome(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
+    return RawResult(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
 
 
 def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left: float | None) -> None:
@@ -297,7 +237,7 @@ def _as_highs_lp(highspy: Any, model: LinearModel) -> Any:
     lp.offset_ = float(model.offset)
     lp.col_cost_ = model.c
     lp.col_lower_, lp.col_upper_ = model.lower, model.upper
-    lp.row_lower_, lp.row_upper_ = model.row_lower, model.row_upper
+    lp.row_lower_, lp.row_upper_ = model.constraint_lower, model.constraint_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
     if model.integer.any():

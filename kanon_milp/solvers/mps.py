@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
+import itertools
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, unreadable
 from kanon_milp.solvers.base import Floats, LinearModel
 from kanon_milp.system.files import Fill, write_together
 
@@ -28,16 +32,31 @@ _RESERVED = frozenset(
     minimize maximize minimise maximise minimum maximum range ranges rows columns name endata objsense lazy
     user cuts constraints pwlobj""".split()  # noqa: SIM905
 )
-_ONE = "constant_one"
+CONSTANT = "constant_one"  # of LP files: a variable fixed to one, whose cost is the objective's constant
+ABOUT = "about"
 _TERMS_PER_LINE = 8  # a CPLEX LP line may have 510 characters, and names up to 255
 
 
-def write_model(model: LinearModel, path: Path | str) -> Path:
+@dataclass(frozen=True)
+class Notes:
+    """What is said about a model beside its numbers.
+
+    comments: lines of plain text at the head of the file. about: facts by name, in the map of names. variables,
+    constraints: a label for each of them, in the map of names.
+    """
+
+    comments: Sequence[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+    variables: Sequence[str] = ()
+    constraints: Sequence[str] = ()
+
+
+def write_model(model: LinearModel, path: Path | str, notes: Notes = Notes()) -> Path:
     """Write the model to `path` (.mps, .mps.gz, .lp, .lp.gz) and its names to `<path>.names.csv`, returned.
 
-    Both files appear whole or not at all, and a repeated call writes the same bytes. Rows without a finite
-    side say nothing and are left out. The names map has the columns kind (`variable` or `constraint`),
-    name_in_file and name_in_model.
+    Both files appear complete or not at all, and a repeated call writes the same bytes. Constraints
+    without a finite side say nothing and are left out. The names map has the columns kind, name_in_file, name_in_model
+    and label; a kind is `variable`, `constraint` or `about`: a fact of the notes under its name.
 
     Raises InputError for another suffix, a folder that cannot be written, or bounds that no file format can
     state.
@@ -55,15 +74,15 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {path.parent}")
 
-    taken = set(_RESERVED)
-    variables = file_names(model.variable_names, "x", taken)
-    rows = file_names(model.constraint_names, "c", taken)
-    text = "".join(writer(model, variables, rows)).encode("ascii")
+    variables, constraints = names_in_file(model)
+    mark = "*" if writer is mps_lines else "\\"
+    comments = "".join(f"{mark} {_plain(line)}\n" for line in notes.comments)
+    text = (comments + "".join(writer(model, variables, constraints))).encode("ascii")
     if name.endswith(".gz"):
         # no time and no file name in the header, else two runs differ
         text = gzip.compress(text, compresslevel=6, mtime=0)
 
-    beside, names_map = names_path(path), _names_map(model, variables, rows)
+    beside, names_map = names_path(path), _names_map(model, variables, constraints, notes)
     files: dict[str, Fill] = {
         beside.name: lambda file: file.write(names_map),
         path.name: lambda file: file.write(text),
@@ -75,6 +94,24 @@ def write_model(model: LinearModel, path: Path | str) -> Path:
 def names_path(path: Path) -> Path:
     """Where the map of names goes: beside the model."""
     return path.with_name(path.name + ".names.csv")
+
+
+def names_in_file(model: LinearModel) -> tuple[list[str], list[str]]:
+    """The names that variables and constraints of a model have in a file, always the same ones."""
+    taken = set(_RESERVED)
+    variables = file_names(model.variable_names, "x", taken)
+    return variables, file_names(model.constraint_names, "c", taken)
+
+
+def fingerprint(model: LinearModel) -> str:
+    """SHA-256 of everything that a model is made of, so that two exports of it are known as the same model."""
+    digest = hashlib.sha256(json.dumps([model.variable_names, model.constraint_names, model.offset]).encode())
+    A = _clean(model.A)
+    for array in (A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, model.integer.astype(np.int8)):
+        digest.update(array.tobytes())
+    for array in (model.c, model.lower, model.upper, model.constraint_lower, model.constraint_upper):
+        digest.update(np.asarray(array, dtype=np.float64).tobytes())
+    return digest.hexdigest()
 
 
 def file_names(names: Sequence[str], letter: str, taken: set[str]) -> list[str]:
@@ -105,7 +142,7 @@ def refuse_contradictions(model: LinearModel) -> None:
     """Raise InputError for a lower bound above its upper bound, which MPS ranges cannot state."""
     for kind, low, high in (
         ("variable", model.lower, model.upper),
-        ("constraint", model.row_lower, model.row_upper),
+        ("constraint", model.constraint_lower, model.constraint_upper),
     ):
         bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
         if len(bad):
@@ -115,26 +152,28 @@ def refuse_contradictions(model: LinearModel) -> None:
             )
 
 
-def mps_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str], offset: bool = True) -> Iterator[str]:
+def mps_lines(
+    model: LinearModel, variables: Sequence[str], constraints: Sequence[str], offset: bool = True
+) -> Iterator[str]:
     """Pieces of a free-format MPS file; `offset=False` leaves out the constant of the objective."""
-    low, high = model.row_lower, model.row_upper
-    kinds = _row_kinds(low, high)
+    low, high = model.constraint_lower, model.constraint_upper
+    kinds = _kinds(low, high)
     # without FREE, CBC guesses the format and misreads bounds of columns with short names
     yield f"NAME {_title(model.name)} FREE\nROWS\n N obj\n"
-    yield from (f" {kind} {row}\n" for kind, row in zip(kinds, rows, strict=True) if kind)
+    yield from (f" {kind} {constraint}\n" for kind, constraint in zip(kinds, constraints, strict=True) if kind)
 
     yield "COLUMNS\n"
     A = _clean(model.A).tocsc()
     values, cost = _texts(A.data), _texts(model.c)
-    row_names = [rows[i] if kinds[i] else "" for i in range(len(rows))]
+    constraint_names = [constraints[i] if kinds[i] else "" for i in range(len(constraints))]
     indptr, indices = A.indptr.tolist(), A.indices.tolist()
     markers, inside = 0, False
     for j, (name, is_integer) in enumerate(zip(variables, model.integer.tolist(), strict=True)):
         if is_integer != inside:
             yield f" M{markers} 'MARKER' '{'INTORG' if is_integer else 'INTEND'}'\n"
             markers, inside = markers + 1, is_integer
-        entries = [(row_names[indices[e]], values[e]) for e in range(indptr[j], indptr[j + 1])]
-        lines = [f" {name} {row} {value}\n" for row, value in entries if row]
+        entries = [(constraint_names[indices[e]], values[e]) for e in range(indptr[j], indptr[j + 1])]
+        lines = [f" {name} {constraint} {value}\n" for constraint, value in entries if constraint]
         # a column must appear somewhere to exist
         if cost[j] != "0" or not lines:
             lines.insert(0, f" {name} obj {cost[j]}\n")
@@ -145,15 +184,15 @@ def mps_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str],
     yield "RHS\n"
     if offset and model.offset != 0:
         yield f" rhs obj {_text(-model.offset)}\n"
-    sides = np.where(np.array(kinds) == "G", low, high) if len(rows) else high
-    for row, kind, side in zip(rows, kinds, sides.tolist(), strict=True):
+    sides = np.where(np.array(kinds) == "G", low, high) if len(constraints) else high
+    for constraint, kind, side in zip(constraints, kinds, sides.tolist(), strict=True):
         if kind and side != 0:
-            yield f" rhs {row} {_text(side)}\n"
+            yield f" rhs {constraint} {_text(side)}\n"
 
     ranged = np.flatnonzero(_is_range(low, high))
     if len(ranged):
         yield "RANGES\n"
-        yield from (f" rng {rows[i]} {_text(high[i] - low[i])}\n" for i in ranged.tolist())
+        yield from (f" rng {constraints[i]} {_text(high[i] - low[i])}\n" for i in ranged.tolist())
 
     yield "BOUNDS\n"
     for name, lower, upper, is_integer in zip(
@@ -176,10 +215,10 @@ def _mps_bound(name: str, lower: float, upper: float, is_integer: bool) -> str:
     return text + (f" PL bnd {name}\n" if is_integer else "")
 
 
-def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) -> Iterator[str]:
+def lp_lines(model: LinearModel, variables: Sequence[str], constraints: Sequence[str]) -> Iterator[str]:
     """Pieces of a CPLEX LP file.
 
-    A range is two rows (`_lo` and `_up` behind its name), as not every reader knows ranges; a constant in the
+    A range is two constraints (`_lo` and `_up` behind its name), as not every reader knows ranges; a constant in the
     objective is the cost of a variable `constant_one`.
     """
     yield f"\\ {_title(model.name)}\nMinimize\n"
@@ -192,30 +231,30 @@ def lp_lines(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) 
     # CBC's reader drops a constant in the objective, so it is the cost of a variable that is fixed to one
     needs_one = model.offset != 0 or not terms
     if needs_one:
-        terms.append(_term(_text(model.offset), _ONE))
+        terms.append(_term(_text(model.offset), CONSTANT))
     yield f" obj:{_wrapped(terms)}\n"
 
     yield "Subject To\n"
     values = _texts(A.data)
     indptr, indices = A.indptr.tolist(), A.indices.tolist()
-    low, high = model.row_lower, model.row_upper
-    for i, (row, kind) in enumerate(zip(rows, _row_kinds(low, high), strict=True)):
+    low, high = model.constraint_lower, model.constraint_upper
+    for i, (constraint, kind) in enumerate(zip(constraints, _kinds(low, high), strict=True)):
         if not kind:
             continue
         terms = [_term(values[e], variables[indices[e]]) for e in range(indptr[i], indptr[i + 1])]
-        left = _wrapped(terms or [_term("0", variables[0] if variables else _ONE)])
+        left = _wrapped(terms or [_term("0", variables[0] if variables else CONSTANT)])
         if kind == "E":
-            yield f" {row}:{left} = {_text(low[i])}\n"
+            yield f" {constraint}:{left} = {_text(low[i])}\n"
         elif np.isfinite(low[i]) and np.isfinite(high[i]):
-            yield f" {row}_lo:{left} >= {_text(low[i])}\n {row}_up:{left} <= {_text(high[i])}\n"
+            yield f" {constraint}_lo:{left} >= {_text(low[i])}\n {constraint}_up:{left} <= {_text(high[i])}\n"
         elif kind == "G":
-            yield f" {row}:{left} >= {_text(low[i])}\n"
+            yield f" {constraint}:{left} >= {_text(low[i])}\n"
         else:
-            yield f" {row}:{left} <= {_text(high[i])}\n"
+            yield f" {constraint}:{left} <= {_text(high[i])}\n"
 
     yield "Bounds\n"
     if needs_one:
-        yield f" {_ONE} = 1\n"
+        yield f" {CONSTANT} = 1\n"
     for name, lower, upper in zip(variables, model.lower.tolist(), model.upper.tolist(), strict=True):
         if lower == upper:
             yield f" {name} = {_text(lower)}\n"
@@ -236,8 +275,8 @@ def _is_range(low: Floats, high: Floats) -> np.ndarray[tuple[int, ...], np.dtype
     return np.asarray(np.isfinite(low) & np.isfinite(high) & (low != high), dtype=np.bool_)
 
 
-def _row_kinds(low: Floats, high: Floats) -> list[str]:
-    """E, L (also ranges), G, or an empty text for a row without a finite side."""
+def _kinds(low: Floats, high: Floats) -> list[str]:
+    """E, L (also ranges), G, or an empty text for a constraint without a finite side."""
     kinds = np.where(low == high, "E", np.where(high < np.inf, "L", np.where(low > -np.inf, "G", "")))
     return [str(kind) for kind in kinds]
 
@@ -284,11 +323,37 @@ def _title(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:60] or "model"
 
 
-def _names_map(model: LinearModel, variables: Sequence[str], rows: Sequence[str]) -> bytes:
+def _plain(text: str) -> str:
+    """One line of ASCII."""
+    return " ".join(text.encode("ascii", errors="backslashreplace").decode().split())
+
+
+def _names_map(model: LinearModel, variables: Sequence[str], constraints: Sequence[str], notes: Notes) -> bytes:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(("kind", "name_in_file", "name_in_model"))
-    table.writerows(("variable", *pair) for pair in zip(variables, model.variable_names, strict=True))
-    kept = zip(rows, model.constraint_names, _row_kinds(model.row_lower, model.row_upper), strict=True)
-    table.writerows(("constraint", row, name) for row, name, kind in kept if kind)
+    table.writerow(("kind", "name_in_file", "name_in_model", "label"))
+    table.writerows((ABOUT, name, value, "") for name, value in notes.about.items())
+    labels = notes.variables or [""] * model.variables
+    table.writerows(("variable", *entry) for entry in zip(variables, model.variable_names, labels, strict=True))
+    labels = notes.constraints or [""] * model.constraints
+    kinds = _kinds(model.constraint_lower, model.constraint_upper)
+    kept = zip(constraints, model.constraint_names, labels, kinds, strict=True)
+    table.writerows(("constraint", *entry) for *entry, kind in kept if kind)
     return out.getvalue().encode("utf-8")
+
+
+def read_about(path: Path) -> dict[str, str]:
+    """The facts in a map of names. Raises InputError for a file that is none."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            entries = csv.reader(file)
+            if next(entries, [])[:3] != ["kind", "name_in_file", "name_in_model"]:
+                raise InputError(f"{path}: line 1: not a map of names that `export` has written")
+            # these come first
+            return {
+                entry[1]: entry[2]
+                for entry in itertools.takewhile(lambda entry: entry[:1] == [ABOUT], entries)
+                if len(entry) > 2
+            }
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None

@@ -1,4 +1,4 @@
-"""What a bound proves: the rounding that whole-number objectives allow, and no more; and what stands behind it."""
+"""What a bound proves: the rounding that integral objectives allow, and no more; and what stands behind it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Number = float | Fraction
 
 # Solvers work in floating point: a value counts as reached within this much, relative to its size ...
 TOLERANCE = 1e-6
-# ... but where values are whole numbers never by more than this, whatever their size ...
-WHOLE_TOLERANCE = 0.1
+# ... but where values are integers never by more than this, whatever their size ...
+INTEGRAL_TOLERANCE = 0.1
 # ... except that nothing is known below this part of the largest number in the objective: SCIP takes two values for
-# equal there (its numerics/epsilon), and no finer one is known of the others. From about 10^8 units on, whole numbers
+# equal there (its numerics/epsilon), and no finer one is known of the others. From about 10^8 units on, integers
 # next to each other are not told apart.
 PRECISION = 1e-9
 # The absolute gap that still ends in a proof: with it and the tolerance, less than one unit is open.
-WHOLE_GAP = 0.89
+INTEGRAL_GAP = 0.89
 
 
 def slack(value: Number, *, integral: bool = False) -> float:
     """How far a solver's floating-point value of this size may be off."""
     relative = TOLERANCE * max(1.0, abs(float(value)))
-    return min(relative, WHOLE_TOLERANCE) if integral else relative
+    return min(relative, INTEGRAL_TOLERANCE) if integral else relative
 
 
 def safe_bound(bound: float | None, *, integral: bool, size: float = 0.0) -> float | None:
     """The bound that is proven, in the model's units (a minimization); None if there is none.
 
-    With a whole-number objective the next whole number not below the bound (less a tolerance) is still a bound. size:
+    With an integral objective the next integer not below the bound (less a tolerance) is still a bound. size:
     the largest number that the solver's floating-point objective consists of, 0 for a solver that computes exactly.
     """
     if bound is None or not math.isfinite(bound):
@@ -46,7 +46,7 @@ def safe_bound(bound: float | None, *, integral: bool, size: float = 0.0) -> flo
 
 
 def meets(objective: Number, bound: Number | None, *, integral: bool) -> bool:
-    """Whether an objective and a safe bound meet; whole numbers meet only where they are equal."""
+    """Whether an objective and a safe bound meet; integers meet only where they are equal."""
     if bound is None:
         return False
     return round(bound) >= round(objective) if integral else bound >= objective - Fraction(slack(objective))
@@ -61,7 +61,7 @@ def contradicts(objective: Number, bound: Number | None, *, integral: bool) -> b
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the values of a model's objective lie: at integral points they are whole multiples of 1 / steps.
+    """Where the values of a model's objective lie: at integral points they are integer multiples of 1 / steps.
 
     steps: 0 where they may lie anywhere. size: the largest number in the objective; 0 for a solver that computes
     exactly.
@@ -73,7 +73,7 @@ class Grid:
     @property
     def too_fine(self) -> bool:
         """Whether floating point cannot tell values next to each other apart."""
-        return PRECISION * self.size * self.steps > WHOLE_TOLERANCE
+        return PRECISION * self.size * self.steps > INTEGRAL_TOLERANCE
 
     def safe(self, bound: float | None) -> Fraction | None:
         """The bound that is proven where a solver claims this one, exactly; None if there is none."""
@@ -81,8 +81,8 @@ class Grid:
             return None
         if not self.steps:
             return Fraction(bound) - Fraction(PRECISION * self.size)
-        whole = safe_bound(bound * self.steps, integral=True, size=self.size * self.steps)
-        return None if whole is None else Fraction(whole) / self.steps
+        number = safe_bound(bound * self.steps, integral=True, size=self.size * self.steps)
+        return None if number is None else Fraction(number) / self.steps
 
     def meets(self, objective: Number, bound: Fraction | None) -> bool:
         """As the function `meets`, in units of the model."""

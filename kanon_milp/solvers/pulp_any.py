@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import importlib.metadata
 import inspect
-import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -17,31 +16,18 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError, nearest
+from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
     Floats,
     LinearModel,
-    OnProgress,
-    SolverAdapter,
+    RawResult,
     SolverOptions,
-    SolverResult,
     StopReason,
 )
-from kanon_milp.solvers.common import (
-    MAX_SEED,
-    Outcome,
-    Recorder,
-    Watch,
-    any_point,
-    check_input,
-    complaint,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
-)
+from kanon_milp.solvers.common import MAX_SEED, complaint
+from kanon_milp.solvers.suggestions import NEEDS
 
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 # as in the adapter of SCIP, in the words of its interfaces
@@ -62,12 +48,15 @@ class PulpAdapter(SolverAdapter):
     those that are executables, and then their point is returned.
     """
 
+    confuses = True
+
     def __init__(self, solver: str) -> None:
         known = solver_names()
         if solver not in known:
             raise InputError(f"PuLP has no solver {solver!r}{nearest(solver, known)}; it has {', '.join(known)}")
         self.solver = solver
-        self.name = f"pulp:{solver}"
+        self.name = self.title = f"pulp:{solver}"
+        self.needs = f"PuLP finds it only with {NEEDS.get(solver, 'its package or executable')}"
         parameters = self._parameters()
         found = {
             Capability.START: "warmStart" in parameters,
@@ -101,35 +90,12 @@ class PulpAdapter(SolverAdapter):
             path = getattr(_pulp().getSolver(self.solver, msg=False), "path", None)
         return str(Path(path).resolve() if path and Path(path).exists() else path or _pulp().__path__[0])
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`."""
-        if not self.availability():
-            raise SolverError(f"PuLP does not find {self.solver} here")
-        check_input(model, options)
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
-        point = complete_point(model, usable_start(model, start))
-
-        outcome = obvious_answer(model)
-        if outcome is None:
-            outcome = self._run(model, options, point, recorder, watch)
-            infeasible, unbounded = outcome.reason is StopReason.INFEASIBLE, outcome.reason is StopReason.UNBOUNDED
-            if infeasible or (unbounded and model.integer.any()):
-                # some say infeasible for unbounded and the reverse
-                outcome = any_point(model, lambda other: self._run(other, options, None, recorder, watch))
-            outcome = keep_start(outcome, point)
-
-        if outcome.reason is StopReason.OPTIMAL and outcome.x is not None:
-            bound = self._claimed_bound(model, options, model.value(outcome.x))
-            outcome = dataclasses.replace(outcome, bound=bound)
-        return conclude(self, model, options, outcome, recorder)
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """The solver in its own thread; see `SolverAdapter.run`."""
+        raw = self._raw(model, call)
+        if raw.reason is StopReason.OPTIMAL and raw.x is not None:
+            raw = dataclasses.replace(raw, bound=self._claimed_bound(model, call.options, model.value(raw.x)))
+        return raw
 
     def _claimed_bound(self, model: LinearModel, options: SolverOptions, objective: float) -> float | None:
         """The bound that "optimal" states: by the gaps asked for. Of a solver with its own gaps, nothing."""
@@ -141,44 +107,26 @@ class PulpAdapter(SolverAdapter):
         gap = options.absolute_gap if "gapAbs" in parameters else 0.0
         return objective - max(gap, options.gap * abs(objective - model.offset))
 
-    def _run(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        point: Floats | None,
-        recorder: Recorder,
-        watch: Watch,
-    ) -> Outcome:
-        problem, variables = _build(model, point)
-        left = recorder.left(options)
-        done = threading.Event()
-        failures: list[Exception] = []
+    def _raw(self, model: LinearModel, call: SolverCall) -> RawResult:
+        problem, variables = _build(model, call.point)
+        left = call.seconds_left
         with TemporaryDirectory(prefix="kanon_milp_pulp_", ignore_cleanup_errors=True) as folder:
-            solver = self._make_solver(options, left, point is not None)
+            solver = self._make_solver(call.options, left, call.point is not None)
             if hasattr(solver, "tmpDir"):
                 solver.tmpDir = folder
-
-            def work() -> None:
-                # a thread of its own: HiGHS fixes its number of threads once for each calling thread
-                try:
-                    problem.solve(solver)
-                except Exception as error:
-                    failures.append(error)
-                finally:
-                    done.set()
-
             began = time.perf_counter()
-            threading.Thread(target=work, name=self.name, daemon=True).start()
-            if not watch.wait(done, _PATIENCE):
+            # a thread of its own also because HiGHS fixes its number of threads once for each calling thread
+            running = Background(lambda: problem.solve(solver), self.name)
+            if not call.watch.wait(running.done, _PATIENCE):
                 message = f"{self.solver} did not end when it was interrupted; it is left behind without a point"
-                return Outcome(StopReason.INTERRUPTED, None, None, message)
+                return RawResult(StopReason.INTERRUPTED, None, None, message)
             took = time.perf_counter() - began
-        stopped = StopReason.INTERRUPTED if watch.asked() else StopReason.TIME_LIMIT
-        out_of_time = watch.asked() or (left is not None and took >= 0.95 * left)
-        if failures:
+        stopped = StopReason.INTERRUPTED if call.watch.asked() else StopReason.TIME_LIMIT
+        out_of_time = call.watch.asked() or (left is not None and took >= 0.95 * left)
+        if running.failure is not None:
             if out_of_time:
-                return Outcome(stopped, None, None, f"{self.solver} ended without a point")
-            raise SolverError(f"{self.solver} failed: {failures[0]}") from failures[0]
+                return RawResult(stopped, None, None, f"{self.solver} ended without a point")
+            raise SolverError(f"{self.solver} failed: {running.failure}") from running.failure
         return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
 
     def _make_solver(self, options: SolverOptions, seconds: float | None, has_start: bool) -> Any:
@@ -264,7 +212,8 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
         A = model.A.copy()
         A.sum_duplicates()
         indptr, indices, data = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
-        for i, (low, high) in enumerate(zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)):
+        sides_of = zip(model.constraint_lower.tolist(), model.constraint_upper.tolist(), strict=True)
+        for i, (low, high) in enumerate(sides_of):
             span = range(indptr[i], indptr[i + 1])
             if not span:
                 continue
@@ -274,12 +223,12 @@ def _build(model: LinearModel, point: Floats | None) -> tuple[Any, list[Any]]:
                 sides = [(pulp.LpConstraintGE, low), (pulp.LpConstraintLE, high)]
             for sense, side in sides:
                 if np.isfinite(side):
-                    row = pulp.LpAffineExpression([(variables[indices[e]], data[e]) for e in span])
-                    problem.addConstraint(pulp.LpConstraint(row, sense, f"r{i}_{sense + 1}", side))
+                    left = pulp.LpAffineExpression([(variables[indices[e]], data[e]) for e in span])
+                    problem.addConstraint(pulp.LpConstraint(left, sense, f"r{i}_{sense + 1}", side))
     return problem, variables
 
 
-def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> Outcome:
+def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, stopped: StopReason | None) -> RawResult:
     """What PuLP says; `stopped` is the reason if the limit was reached or somebody interrupted."""
     pulp = _pulp()
     reasons = {
@@ -292,7 +241,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
         reason = StopReason.INFEASIBLE  # of CBC's "Integer infeasible", PuLP understands half
     if reason in (StopReason.INFEASIBLE, StopReason.UNBOUNDED):
         # out of time, some solvers call the model infeasible
-        return Outcome(stopped or reason, None, None)
+        return RawResult(stopped or reason, None, None)
     x = np.array(
         [np.nan if variable.varValue is None else float(variable.varValue) for variable in variables],
         dtype=np.float64,
@@ -301,7 +250,7 @@ def _read(problem: Any, variables: list[Any], model: LinearModel, solver: str, s
     if reason is StopReason.OPTIMAL:
         if not satisfied:  # a text file with eight digits was between
             message = f"{solver} says optimal, but its point does not satisfy the model"
-            return Outcome(StopReason.ERROR, None, None, message)
-        return Outcome(reason, x, None)
+            return RawResult(StopReason.ERROR, None, None, message)
+        return RawResult(reason, x, None)
     message = "" if stopped else f"{solver} ended early: {pulp.LpStatus[problem.status]}"
-    return Outcome(stopped or StopReason.ERROR, x if satisfied else None, None, message)
+    return RawResult(stopped or StopReason.ERROR, x if satisfied else None, None, message)

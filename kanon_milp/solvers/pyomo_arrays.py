@@ -16,7 +16,7 @@ from kanon_milp.solvers.base import Floats, LinearModel
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
+class PyomoArrays:
     """A Pyomo model as arrays.
 
     linear: the minimization that solvers see. variables: the Pyomo variable of each of its columns.
@@ -28,58 +28,58 @@ class Compiled:
     sign: int
 
     def columns_of(self, variables: list[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Column of each of these Pyomo variables, -1 for one that occurs in no row and not in the objective."""
+        """Column of each of these Pyomo variables, -1 for one that occurs in no constraint and not in the objective."""
         at = {id(variable): j for j, variable in enumerate(self.variables)}
         return np.array([at.get(id(v), -1) for v in variables], dtype=np.int64)
 
     def load(self, x: Floats) -> None:
-        """Write a point into the Pyomo variables, integers as whole numbers."""
+        """Write a point into the Pyomo variables, integer variables rounded."""
         x = np.where(self.linear.integer, np.round(x), x)
         for variable, value in zip(self.variables, x.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
 
 
-def compile_model(model: pyo.ConcreteModel, *, names: bool = False) -> Compiled:
-    """Compile a linear Pyomo model; `names` carries its own names through (slower), else columns are x0, x1, ...
+def to_arrays(model: pyo.ConcreteModel, *, names: bool = False) -> PyomoArrays:
+    """Convert a linear Pyomo model; `names` carries its own names through (slower), else columns are x0, x1, ...
 
     Raises InputError if the model has no single active objective or is not linear.
     """
     with PauseGC():
-        return _compile(model, names=names)
+        return _to_arrays(model, names=names)
 
 
-def _compile(model: pyo.ConcreteModel, *, names: bool) -> Compiled:
+def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     objectives = list(model.component_data_objects(pyo.Objective, active=True))
     if len(objectives) != 1:
         raise InputError(f"a model to solve needs exactly one active objective, this one has {len(objectives)}")
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
-    except ValueError as error:  # Pyomo's errors about non-linear or constant rows name components, no data
-        raise InputError(f"the model cannot be compiled: {error}") from None
+    except ValueError as error:  # Pyomo's errors about non-linear or constant constraints name components, no data
+        raise InputError(f"the model cannot be converted to a linear model: {error}") from None
     columns = form.columns
     lower, upper = _bounds(columns)
-    matrix, row_lower, row_upper = _rows(form)
+    matrix, constraint_lower, constraint_upper = _constraints(form)
     if names:
         variable_names = tuple(v.name for v in columns)
         constraint_names = tuple(c.name for c, _ in form.rows)
     else:
         variable_names = tuple(f"x{j}" for j in range(len(columns)))
-        constraint_names = tuple(f"r{r}" for r in range(len(row_lower)))
+        constraint_names = tuple(f"r{r}" for r in range(len(constraint_lower)))
     linear = LinearModel(
         name=str(model.name),
         c=np.asarray(form.c.todense(), dtype=float).ravel(),
         offset=float(form.c_offset[0]),
         A=matrix,
-        row_lower=row_lower,
-        row_upper=row_upper,
+        constraint_lower=constraint_lower,
+        constraint_upper=constraint_upper,
         lower=lower,
         upper=upper,
         integer=np.array([not v.is_continuous() for v in columns], dtype=bool),
         variable_names=variable_names,
         constraint_names=constraint_names,
     )
-    return Compiled(linear, columns, sign)
+    return PyomoArrays(linear, columns, sign)
 
 
 def _bounds(columns: list[Any]) -> tuple[Floats, Floats]:
@@ -89,10 +89,10 @@ def _bounds(columns: list[Any]) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def _rows(form: Any) -> tuple[sp.csr_array, Floats, Floats]:
-    """Rows of the compiler are ≤ (1), ≥ (-1) or = (0) their right-hand side."""
+def _constraints(form: Any) -> tuple[sp.csr_array, Floats, Floats]:
+    """Constraints of Pyomo's standard form are ≤ (1), ≥ (-1) or = (0) their right-hand side."""
     kind = np.array([entry.bound_type for entry in form.rows], dtype=np.int8)
     rhs = np.asarray(form.rhs, dtype=float)
-    row_lower = np.where(kind <= 0, rhs, -np.inf)
-    row_upper = np.where(kind >= 0, rhs, np.inf)
-    return sp.csr_array(form.A), row_lower, row_upper
+    constraint_lower = np.where(kind <= 0, rhs, -np.inf)
+    constraint_upper = np.where(kind >= 0, rhs, np.inf)
+    return sp.csr_array(form.A), constraint_lower, constraint_upper

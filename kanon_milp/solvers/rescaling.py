@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from kanon_milp.solvers.base import LinearModel
-from kanon_milp.solvers.proof import PRECISION, WHOLE_TOLERANCE
+from kanon_milp.solvers.proof import INTEGRAL_TOLERANCE, PRECISION
 
 _DENOMINATOR = 1000  # largest one that a coefficient may have to be a fraction, in some unit
 _ROUNDING = 1e-14  # of coefficients that were multiplied in floating point, such as 3 · 0.3
@@ -19,9 +19,9 @@ _SPREAD = 1e6  # a coefficient this much smaller than the largest one is not tak
 
 
 def rescaled(linear: LinearModel) -> tuple[LinearModel, Fraction, bool]:
-    """The model in another unit of its objective, that unit, and whether all values at integral points are then whole.
+    """The model in another unit of its objective, that unit, and whether its values at integral points are integers.
 
-    They are where the variables are whole and the coefficients are fractions, or fractions of the smallest one. Where
+    They are where the variables are integer and the coefficients are fractions, or fractions of the smallest one. Where
     they are not, the smallest coefficient becomes 1: what is 10⁻⁸ times as large looks solved to a solver from the
     start.
     """
@@ -34,17 +34,19 @@ def rescaled(linear: LinearModel) -> tuple[LinearModel, Fraction, bool]:
         # decimal as it was written, not the nearest binary number
         for unit in (Fraction(1), Fraction(repr(smallest))):
             steps = _steps(values, unit)
-            if steps and PRECISION * linear.largest_cost * steps <= WHOLE_TOLERANCE * unit:
-                return _in_units(linear, float(unit / steps), whole=True), unit / steps, True
+            if steps and PRECISION * linear.largest_cost * steps <= INTEGRAL_TOLERANCE * unit:
+                return _in_units(linear, float(unit / steps), integral=True), unit / steps, True
         if steps := _steps(values, Fraction(1)):  # too fine for floating point, but not for a solver that is exact
-            return _in_units(linear, 1 / steps, whole=True), Fraction(1, steps), True
+            return _in_units(linear, 1 / steps, integral=True), Fraction(1, steps), True
     unit = Fraction(max(smallest, largest / _SPREAD))
-    return _in_units(linear, float(unit), whole=False), unit, False
+    return _in_units(linear, float(unit), integral=False), unit, False
 
 
-def _in_units(linear: LinearModel, unit: float, *, whole: bool) -> LinearModel:
+def _in_units(linear: LinearModel, unit: float, *, integral: bool) -> LinearModel:
     c, offset = linear.c / unit, linear.offset / unit
-    return replace(linear, c=np.round(c), offset=float(round(offset))) if whole else replace(linear, c=c, offset=offset)
+    return (
+        replace(linear, c=np.round(c), offset=float(round(offset))) if integral else replace(linear, c=c, offset=offset)
+    )
 
 
 def _steps(values: Iterable[float], unit: Fraction) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 import math
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -14,28 +12,15 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
     Floats,
     LinearModel,
-    OnProgress,
-    SolverAdapter,
+    RawResult,
     SolverOptions,
-    SolverResult,
     StopReason,
-)
-from kanon_milp.solvers.common import (
-    Outcome,
-    Recorder,
-    Watch,
-    any_point,
-    check_input,
-    complete_point,
-    conclude,
-    keep_start,
-    obvious_answer,
-    usable_start,
 )
 
 _OLDEST = (10, 0)  # of SCIP; the first with an event for a better dual bound
@@ -50,7 +35,7 @@ _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _SAFE = {"misc/allowweakdualreds": False}
 _REASONS = {
     "optimal": StopReason.OPTIMAL,
-    "gaplimit": StopReason.OPTIMAL,  # `judge` says what it is worth
+    "gaplimit": StopReason.OPTIMAL,  # `proven` says what it is worth
     "infeasible": StopReason.INFEASIBLE,
     "unbounded": StopReason.UNBOUNDED,
     "inforunbd": None,
@@ -74,10 +59,11 @@ class ScipAdapter(SolverAdapter):
 
     One thread only: SCIP's concurrent solve of several threads holds Python's lock, so that nobody could interrupt it.
     SCIP looks for interruptions between its steps, not within an LP; there it is left behind after a few seconds, and
-    the best point it has reported is returned. Its own handler of Ctrl-C counts for the whole process and is off.
+    the best point it has reported is returned. Its own handler of Ctrl-C counts for all of the process and is off.
     """
 
-    name = "scip"
+    name, title = "scip", "SCIP"
+    needs = f"install PySCIPOpt with SCIP {'.'.join(map(str, _OLDEST))} or newer"
     capabilities = frozenset(Capability) - {Capability.THREADS, Capability.EXACT}
 
     def availability(self) -> Availability:
@@ -102,36 +88,9 @@ class ScipAdapter(SolverAdapter):
             return ""
         return str(importlib.import_module("pyscipopt").__path__[0])
 
-    def solve(
-        self,
-        model: LinearModel,
-        options: SolverOptions,
-        start: Mapping[int, float] | Floats | None = None,
-        on_progress: OnProgress | None = None,
-        interrupt: threading.Event | None = None,
-    ) -> SolverResult:
-        """Solve the model; see `SolverAdapter.solve`."""
-        if not (found := self.availability()):
-            oldest = ".".join(map(str, _OLDEST))
-            raise SolverError(f"SCIP cannot be used: {found.value}; install PySCIPOpt with SCIP {oldest} or newer")
-        check_input(model, options)
-        recorder = Recorder(on_progress)
-        watch = Watch(recorder, interrupt)
-
-        outcome = obvious_answer(model)
-        if outcome is None:
-            given = usable_start(model, start)
-            point = complete_point(model, given)
-            if point is not None:
-                given = dict(enumerate(point.tolist()))
-                recorder.note(model.value(point), None)
-            elif len(given) == model.variables:
-                given = {}
-            outcome = _run(model, options, given, recorder, watch)
-            if outcome.reason is None or (outcome.reason is StopReason.UNBOUNDED and model.integer.any()):
-                outcome = any_point(model, lambda other: _run(other, options, {}, recorder, watch, record=False))
-            outcome = keep_start(outcome, point)
-        return conclude(self, model, options, outcome, recorder)
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        """SCIP in its own thread; see `SolverAdapter.run`."""
+        return _run(model, call)
 
 
 @functools.cache
@@ -140,67 +99,40 @@ def _version() -> tuple[int, ...]:
     return int(scip.getMajorVersion()), int(scip.getMinorVersion()), int(scip.getTechVersion())
 
 
-def _run(
-    model: LinearModel,
-    options: SolverOptions,
-    given: Mapping[int, float],
-    recorder: Recorder,
-    watch: Watch,
-    *,
-    record: bool = True,
-) -> Outcome:
-    """One run of SCIP in its own thread; `record=False` keeps it out of the trajectory."""
+def _run(model: LinearModel, call: SolverCall) -> RawResult:
     pyscipopt = importlib.import_module("pyscipopt")
     scip = pyscipopt.Model()
     scip.hideOutput()
     columns = _fill(scip, model)
-    _set_options(scip, options)
-    if given:
-        _add_start(scip, columns, given, complete=len(given) == model.variables)
+    _set_options(scip, call.options)
+    if call.given:
+        _add_start(scip, columns, call.given, complete=call.point is not None)
     best: list[Floats] = []
-    scip.includeEventhdlr(_follower(pyscipopt, columns, recorder, watch, best, record=record), "progress", "progress")
-
-    done = threading.Event()
-    failures: list[Exception] = []
-    left = recorder.left(options)
+    scip.includeEventhdlr(_follower(pyscipopt, columns, call, best), "progress", "progress")
+    left = call.seconds_left
     if left is not None:
         scip.setParam("limits/time", left)
-
-    def work() -> None:
-        try:
-            scip.optimizeNogil()
-        except Exception as error:
-            failures.append(error)
-        finally:
-            done.set()
 
     def stop() -> None:
         # only sets a flag, which SCIP may clear while it begins; then the follower sets it again
         with suppress(Exception):
             scip.interruptSolve()
 
-    threading.Thread(target=work, name="scip", daemon=True).start()
-    if not watch.wait(done, _PATIENCE, on_stop=stop, seconds=left):
-        asked = "its time limit" if watch.late else "the interruption"
-        message = f"SCIP did not react to {asked}; its last reported point is taken"
-        bound = recorder.bound if record else None
-        outcome = Outcome(StopReason.INTERRUPTED, best[0] if best else None, bound, message)
-    else:
-        try:
-            if failures:
-                raise SolverError(f"SCIP failed: {failures[0]}") from failures[0]
-            outcome = _read(scip, columns)
-        finally:
-            # closes the log as well
-            scip.freeProb()
-            scip.setLogfile(None)
-    if watch.late and outcome.reason is StopReason.INTERRUPTED:
-        outcome = dataclasses.replace(outcome, reason=StopReason.TIME_LIMIT)
-    return outcome
+    running = Background(scip.optimizeNogil, "scip")
+    if not call.watch.wait(running.done, _PATIENCE, on_stop=stop, seconds=left):
+        return call.left_behind("SCIP", best[0] if best else None)
+    try:
+        if running.failure is not None:
+            raise SolverError(f"SCIP failed: {running.failure}") from running.failure
+        return _read(scip, columns)
+    finally:
+        # closes the log as well
+        scip.freeProb()
+        scip.setLogfile(None)
 
 
 def _fill(scip: Any, model: LinearModel) -> list[Any]:
-    """Declare variables and rows; PySCIPOpt's sums by operators would take ten times as long."""
+    """Declare variables and constraints; PySCIPOpt's sums by operators would take ten times as long."""
     module = importlib.import_module("pyscipopt.scip")
     kinds = {True: "I", False: "C"}
     data = zip(model.c, model.lower, model.upper, model.integer, strict=True)
@@ -212,14 +144,14 @@ def _fill(scip: Any, model: LinearModel) -> list[Any]:
     terms = [module.Term(column) for column in columns]
     A = model.A
     indptr, indices, values = A.indptr.tolist(), A.indices.tolist(), A.data.tolist()
-    for r, (low, high) in enumerate(zip(model.row_lower, model.row_upper, strict=True)):
-        row: dict[Any, float] = {}
+    for r, (low, high) in enumerate(zip(model.constraint_lower, model.constraint_upper, strict=True)):
+        terms_of: dict[Any, float] = {}
         for at in range(indptr[r], indptr[r + 1]):
             term = terms[indices[at]]
-            row[term] = row.get(term, 0.0) + values[at]
-        # `obvious_answer` has looked at rows without entries
-        if row and (math.isfinite(low) or math.isfinite(high)):
-            scip.addCons(module.ExprCons(module.Expr(row), _finite(low), _finite(high)), f"r{r}")
+            terms_of[term] = terms_of.get(term, 0.0) + values[at]
+        # `obvious_answer` has looked at constraints without entries
+        if terms_of and (math.isfinite(low) or math.isfinite(high)):
+            scip.addCons(module.ExprCons(module.Expr(terms_of), _finite(low), _finite(high)), f"r{r}")
     return columns
 
 
@@ -235,9 +167,7 @@ def _add_start(scip: Any, columns: list[Any], given: Mapping[int, float], *, com
     scip.addSol(solution)
 
 
-def _follower(
-    pyscipopt: Any, columns: list[Any], recorder: Recorder, watch: Watch, best: list[Floats], *, record: bool
-) -> Any:
+def _follower(pyscipopt: Any, columns: list[Any], call: SolverCall, best: list[Floats]) -> Any:
     """An event handler that notes incumbents and bounds, and stops SCIP. It must not refer to the model itself: that
     holds it."""
     kinds = pyscipopt.SCIP_EVENTTYPE
@@ -253,10 +183,9 @@ def _follower(
             if event.getType() == found:
                 point = self.model.getBestSol()
                 best[:] = [np.array([self.model.getSolVal(point, column) for column in columns])]
-            if watch.stop.is_set():
+            if call.watch.stop.is_set():
                 self.model.interruptSolve()
-            if record:
-                recorder.note(_bounded(self.model.getPrimalbound()), _bounded(self.model.getDualbound()))
+            call.note(_bounded(self.model.getPrimalbound()), _bounded(self.model.getDualbound()))
 
     return Follower()
 
@@ -289,16 +218,16 @@ def _set_options(scip: Any, options: SolverOptions) -> None:
             raise InputError(f"SCIP does not take the value {value!r} for its option {name!r}") from None
 
 
-def _read(scip: Any, columns: list[Any]) -> Outcome:
+def _read(scip: Any, columns: list[Any]) -> RawResult:
     """What SCIP says after a run."""
     status = scip.getStatus()
     if status not in _REASONS:
-        raise SolverError(f"SCIP ended with {status!r}, from which nothing can be concluded")
+        raise SolverError(f"SCIP ended with {status!r}, a status that proves nothing")
     reason = _REASONS[status]
     if reason in (None, StopReason.INFEASIBLE, StopReason.UNBOUNDED):
-        return Outcome(reason, None, None)
+        return RawResult(reason, None, None)
     x = None
     if scip.getNSols() > 0:
         point = scip.getBestSol()
         x = np.array([scip.getSolVal(point, column) for column in columns])
-    return Outcome(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")
+    return RawResult(reason, x, _bounded(scip.getDualbound()), f"SCIP: {status}" if reason is StopReason.ERROR else "")

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from kanon_milp.errors import KanonError
 from kanon_milp.solvers import get
+from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.base import (
     Capability,
     Floats,
     LinearModel,
     OnProgress,
-    SolverAdapter,
     SolverOptions,
     SolverResult,
     StopReason,
@@ -86,7 +86,7 @@ def _usable(result: SolverResult, model: LinearModel) -> SolverResult:
     """The result without a point that is none; of a solver that returns such a thing, nothing is believed."""
     wrong = "" if result.x is None else complaint(model, result.x)
     if wrong:
-        message = f"{result.solver} has returned something useless: {wrong}"
+        message = f"{result.solver} returned an unusable point: {wrong}"
         return replace(result, stop_reason=StopReason.ERROR, x=None, objective=None, bound=None, message=message)
     return replace(result, objective=None if result.x is None else model.value(result.x))
 
@@ -169,7 +169,7 @@ def _decided(looks: Sequence[Look]) -> SolverResult:
             message=message,
             backed_by=("second look",),
         )
-    message = f"{said} contradict each other: the better table is kept, and neither is believed"
+    message = f"{said} contradict each other: the better table is kept, and neither claim is used"
     return replace(
         first, stop_reason=StopReason.ERROR, x=x, objective=objective, bound=None, message=message, backed_by=()
     )

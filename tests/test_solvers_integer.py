@@ -1,4 +1,4 @@
-"""SCIP and CP-SAT: whole tables by brute force, models in whole numbers, and what CP-SAT must refuse."""
+"""SCIP and CP-SAT: complete tables by brute force, models in integers, and what CP-SAT must refuse."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cpsat as cpsat_module
 from kanon_milp.solvers import scip as scip_module
 from kanon_milp.solvers.canaries import small_model
-from kanon_milp.solvers.whole import whole_model
+from kanon_milp.solvers.integer_model import integer_model
 
 new_adapters = among("scip", "cpsat")
 with_cpsat = among("cpsat")
@@ -85,8 +85,8 @@ def by_matrix() -> km.Problem:
 
 
 @with_cpsat
-def test_cpsat_refuses_what_is_not_whole(adapter: Any) -> None:
-    with pytest.raises(SolverError, match="whole numbers only"):
+def test_cpsat_refuses_what_is_not_integers(adapter: Any) -> None:
+    with pytest.raises(SolverError, match="integer programs only"):
         km.solve(by_matrix(), adapter)
     problem = km.Problem(by_matrix().table, [km.KAnonymity(2)])
     model = km.build_model(problem)
@@ -100,7 +100,7 @@ def test_cpsat_refuses_what_is_not_whole(adapter: Any) -> None:
 
 
 @among("scip")
-def test_scip_solves_what_is_not_whole(adapter: Any) -> None:
+def test_scip_solves_what_is_not_integers(adapter: Any) -> None:
     ours, theirs = km.solve(by_matrix(), adapter), km.solve(by_matrix())
     assert ours.is_optimal
     assert theirs.is_optimal
@@ -119,7 +119,7 @@ def test_both_methods_and_formulations(adapter: Any, method: Any) -> None:
         assert km.solve(problem, adapter, formulation="textbook").exact_objective == result.exact_objective
 
 
-# --- whole numbers ---------------------------------------------------------------------------------
+# --- integers ---------------------------------------------------------------------------------------
 
 COSTS = st.sampled_from([0.0, 1.0, -2.0, 0.1, 0.5, -0.3, 1 / 3, 2.75])
 ENTRIES = st.sampled_from([0.0, 1.0, -1.0, 0.2, 0.25, 1 / 3, -1.5])
@@ -146,7 +146,7 @@ def exact(value: float) -> Fraction:
 def exact_values(model: Any) -> list[Fraction]:
     """Objective values of all feasible points, in fractions."""
     c, rows = [exact(v) for v in model.c], [[exact(v) for v in row] for row in model.A.toarray()]
-    sides = list(zip(model.row_lower, model.row_upper, strict=True))
+    sides = list(zip(model.constraint_lower, model.constraint_upper, strict=True))
     found = []
     for point in itertools.product(range(-2, 3), repeat=model.variables):
         if not all(low <= v <= high for v, low, high in zip(point, model.lower, model.upper, strict=True)):
@@ -176,46 +176,46 @@ def test_fractions_are_taken_exactly(adapter: Any, model: Any) -> None:
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 1000), st.floats(-1e6, 1e6))
 def test_a_bound_is_rounded_down_and_comes_back(number: Any, unit: Any, offset: Any) -> None:
-    base = whole_model(birds.knapsack().model, "it")
+    base = integer_model(birds.knapsack().model, "it")
     assert base is not None
-    whole = dataclasses.replace(base, unit=unit, offset=Fraction(offset))
-    value = whole.below(number)
-    assert Fraction(value) <= whole.offset + Fraction(number, unit) < Fraction(math.nextafter(value, INF))
-    assert whole.whole(value) == number
+    integers = dataclasses.replace(base, unit=unit, offset=Fraction(offset))
+    value = integers.below(number)
+    assert Fraction(value) <= integers.offset + Fraction(number, unit) < Fraction(math.nextafter(value, INF))
+    assert integers.read_objective(value) == number
     # as a solver reports it, by way of doubles
-    assert whole.whole((1 / unit) * (number + offset * unit)) == number
+    assert integers.read_objective((1 / unit) * (number + offset * unit)) == number
 
 
 def test_rows_bound_what_is_unbounded() -> None:
     # -7 ≤ 2a - b ≤ 7, a + c = 3, b ≤ 4, a and c ≥ 0: 2a ≤ 7 + 4, c ≤ 3; once a is bounded, b ≥ 2·0 - 7
     rows = [(-7.0, (2.0, -1.0, 0.0), 7.0), (3.0, (1.0, 0.0, 1.0), 3.0)]
     model = small_model("rows", (1, 1, 1), rows, [(0, INF), (-INF, 4), (0, INF)], (True,) * 3)
-    whole = whole_model(model, "it")
-    assert whole is not None
-    assert (whole.lower, whole.upper) == ([0, -7, 0], [5, 4, 3])
-    assert whole.least == -7
+    integers = integer_model(model, "it")
+    assert integers is not None
+    assert (integers.lower, integers.upper) == ([0, -7, 0], [5, 4, 3])
+    assert integers.least == -7
     halves = small_model("halves", (0.5, 1 / 3), [(0.5, (1 / 3, 0.5), 1.5)], [(0, 3.5), (0.2, 3)], (True, True))
-    whole = whole_model(halves, "it")
-    assert whole is not None
-    assert (whole.coefficients, whole.low, whole.high) == ([2, 3], [3], [9])
-    assert (whole.c, whole.unit, whole.lower, whole.upper) == ([3, 2], 6, [0, 1], [3, 3])
+    integers = integer_model(halves, "it")
+    assert integers is not None
+    assert (integers.coefficients, integers.low, integers.high) == ([2, 3], [3], [9])
+    assert (integers.c, integers.unit, integers.lower, integers.upper) == ([3, 2], 6, [0, 1], [3, 3])
 
 
-def test_what_is_not_whole_is_refused() -> None:
+def test_what_is_not_integral_is_refused() -> None:
     model = small_model("model", (1, 1), [(1.0, (1.0, 1.0), INF)], [(0, 9), (0, 9)], (True, True))
-    with pytest.raises(SolverError, match="whole numbers only, and 1 variable"):
-        whole_model(dataclasses.replace(model, integer=np.array([True, False])), "it")
+    with pytest.raises(SolverError, match="integer programs only, and 1 variable"):
+        integer_model(dataclasses.replace(model, integer=np.array([True, False])), "it")
     with pytest.raises(SolverError, match="limit 1 of them"):
-        whole_model(dataclasses.replace(model, upper=np.array([9.0, INF])), "it")
-    with pytest.raises(SolverError, match="objective has coefficients that are no fractions"):
-        whole_model(dataclasses.replace(model, c=np.array([1.0, math.pi])), "it")
-    with pytest.raises(SolverError, match="row 0 has coefficients that are no fractions"):
-        whole_model(dataclasses.replace(model, A=model.A * math.pi), "it")
+        integer_model(dataclasses.replace(model, upper=np.array([9.0, INF])), "it")
+    with pytest.raises(SolverError, match="objective has coefficients that are not fractions"):
+        integer_model(dataclasses.replace(model, c=np.array([1.0, math.pi])), "it")
+    with pytest.raises(SolverError, match="constraint 0 has coefficients that are not fractions"):
+        integer_model(dataclasses.replace(model, A=model.A * math.pi), "it")
     with pytest.raises(SolverError, match="too large"):
-        whole_model(dataclasses.replace(model, c=np.array([1.0, 1e13])), "it")
+        integer_model(dataclasses.replace(model, c=np.array([1.0, 1e13])), "it")
     with pytest.raises(SolverError, match="too large"):
-        whole_model(dataclasses.replace(model, A=model.A * 1e16), "it")
-    assert whole_model(dataclasses.replace(model, upper=np.array([0.5, 0.5]), lower=np.full(2, 0.2)), "it") is None
+        integer_model(dataclasses.replace(model, A=model.A * 1e16), "it")
+    assert integer_model(dataclasses.replace(model, upper=np.array([0.5, 0.5]), lower=np.full(2, 0.2)), "it") is None
 
 
 # --- the adapters alone ----------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_defaults_of_cpsat_give_way_to_options(adapter: Any, tmp_path: Any) -> N
     for extra, level in (({}, "2"), ({"linearization_level": 1}, "1")):
         adapter.solve(birds.knapsack().model, SolverOptions(extra=extra, log_file=log))
         assert f"linearization_level: {level}" in log.read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no nodes"):
+    with pytest.raises(InputError, match="CP-SAT takes no node limit"):
         adapter.solve(birds.knapsack().model, SolverOptions(node_limit=5))
 
 
@@ -274,7 +274,7 @@ def test_a_process_that_fails_or_does_not_stop(adapter: Any, tmp_path: Any, monk
     threading.Timer(0.3, event.set).start()
     result = adapter.solve(market_split(), SolverOptions(), interrupt=event)
     assert (result.stop_reason, result.x, result.bound) == (StopReason.INTERRUPTED, None, 1000.0)
-    assert "did not react to the interruption" in result.message
+    assert "did not stop at the interruption" in result.message
     assert time.perf_counter() - began < 8
 
 

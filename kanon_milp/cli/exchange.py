@@ -1,0 +1,101 @@
+"""`kanon-milp export` and `import`: models out, solutions back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kanon_milp.cli import options
+from kanon_milp.cli.problem_options import Asked, with_problem
+from kanon_milp.errors import InputError
+from kanon_milp.methods import exchange
+from kanon_milp.methods.result import UNVERIFIED
+from kanon_milp.report import display, output
+from kanon_milp.solvers.mps import names_path
+from kanon_milp.system.files import check_target, refuse_overwriting
+
+Reduced = Annotated[
+    bool, typer.Option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one.")
+]
+
+
+@with_problem
+def export(
+    asked: Asked,
+    model: options.ModelPath = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")
+    ] = None,
+    formulation: options.FormulationName = None,
+    reduced: Reduced = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write a problem's model as MPS or LP, with a map of its names beside it."""
+    if to is None:
+        raise InputError("name the file to write: --to model.mps.gz")
+    written = [("--to", to), ("--to", names_path(to))]
+    refuse_overwriting(written, asked.sources)
+    for _, path in written:
+        check_target(path)
+    said = {} if asked.file is None else asked.file.known
+    known = "infeasible" if said.get("infeasible") else said.get("optimum")
+    chosen = formulation or _of_file(asked) or "strong"
+    stated = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
+    if not quiet:
+        linear = stated.arrays.linear
+        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+
+
+@with_problem
+def import_solution(
+    asked: Asked,
+    solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL.toml", help="Model file; or name a table with --data.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+    ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(
+            "--names", metavar="FILE", help="The export's map of names; default: the one beside the solution."
+        ),
+    ] = None,
+    formulation: options.FormulationName = None,
+    reduced: Annotated[
+        bool, typer.Option("--reduced", help="The model was exported with --reduced (the map of names says so too).")
+    ] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make the released table from a solver's solution of an exported model, and verify it.
+
+    Solution files of HiGHS, CBC, SCIP, Gurobi, CPLEX (XML) and MIPLIB, also compressed by gzip. Exit codes: 0 verified,
+    and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
+    6 verification failed.
+    """
+    if out is not None:
+        targets = [("--out", out / name) for name in output.FILES]
+        refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
+        if (word := output.check_output(asked.problem, out)) and not quiet:
+            display.say(f"note: {word}", err=True)
+    result = exchange.import_solution(
+        asked.problem, solution, names=names, formulation=formulation, reduced=reduced or None
+    )
+    described = result.as_dict() if out is None else output.write_result(result, out)
+    if json:
+        display.print_json(described)
+    elif not quiet:
+        display.show_result(result, asked.title, out)
+    if wrong := "" if asked.file is None else asked.file.contradiction(result):
+        display.say(f"error: {wrong}", err=True)
+    raise typer.Exit(UNVERIFIED if wrong and result.is_optimal else result.exit_code)
+
+
+def _of_file(asked: Asked) -> str | None:
+    """The formulation that a model file names."""
+    return None if asked.file is None else asked.file.solver.get("formulation")

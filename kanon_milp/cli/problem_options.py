@@ -1,0 +1,121 @@
+"""The options that state a problem, for every command that takes one: a model file, or a table with --data."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kanon_milp.cli import options
+from kanon_milp.errors import InputError
+from kanon_milp.instances.model_files import ModelFile, read_model
+from kanon_milp.problem.problem import Objective, Problem
+from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+
+TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A problem as the command line states it. file: the model file, None for a table with --data."""
+
+    problem: Problem
+    title: str
+    file: ModelFile | None
+
+    @property
+    def sources(self) -> list[str | Path]:
+        """The files that it was read from."""
+        return [*self.problem.sources, *([] if self.file is None else [self.file.path])]
+
+
+def read_problem(
+    model: Path | None,
+    data: options.Data = None,
+    qi: options.Qi = None,
+    sensitive: options.Sensitive = None,
+    identifying: options.Identifying = None,
+    keep: options.Keep = None,
+    k: options.K = None,
+    p: options.P = None,
+    l: options.L = None,  # noqa: E741  (the papers' letter)
+    l_form: options.LForm = "frequency",
+    t: options.T = None,
+    distance: options.Distance = "equal",
+    alpha: options.Alpha = None,
+    beta: options.Beta = None,
+    delta: options.Delta = None,
+    mask: options.Mask = None,
+    hierarchies: options.HierarchyFolder = None,
+    weight: options.Weights = None,
+    suppressed_rows: options.Reading = "strict",
+    cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
+    min_groups: Annotated[int | None, typer.Option("--min-groups", help="Fewest released row types.")] = None,
+    max_groups: Annotated[int | None, typer.Option("--max-groups", help="Most released row types.")] = None,
+    objective: Annotated[Objective, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
+    symbol: options.Symbol = "*",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    missing: options.MissingValues = "value",
+) -> Asked:
+    """The problem of a model file, or of a table and the options."""
+    if model is not None:
+        if model.suffix.lower() in TABLES:
+            raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
+        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        if any(value is not None for value in own):
+            raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
+        read = read_model(model)
+        return Asked(read.problem, read.title or read.problem.name, read)
+    if data is None:
+        raise InputError("name a model file, or a table with --data")
+    table = read_table(
+        data,
+        options.names(qi, "--qi"),
+        options.names(sensitive, "--sensitive", required=False),
+        identifying=options.names(identifying, "--identifying", required=False),
+        keep=options.names(keep, "--keep", required=False),
+        delimiter=delimiter,
+        encoding=encoding,
+        missing=missing,
+        symbol=symbol,
+    )
+    recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
+    problem = Problem(
+        table,
+        options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),
+        recoding,
+        cost_bound,
+        min_groups,
+        max_groups,
+        objective,
+        suppressed_rows,
+        data.name,
+    )
+    return Asked(problem, data.name, None)
+
+
+def with_problem(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `read_problem`, and what they state as its first argument.
+
+    The command says itself how a model file is named, by a parameter `model`, which it does not see.
+    """
+    stating = dict(list(inspect.signature(read_problem, eval_str=True).parameters.items())[1:])
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    where = next(number for number, parameter in enumerate(own) if parameter.name == "model")
+    parameters = [*own[: where + 1], *stating.values(), *own[where + 1 :]]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        asked = read_problem(given.pop("model"), **{name: given.pop(name) for name in stating})
+        command(asked, **given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    wrapped.__signature__ = inspect.Signature([each.replace(kind=keyword) for each in parameters])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    return wrapped

@@ -1,0 +1,366 @@
+"""Models out, solutions back: a model as a file for any solver, and any solver's solution as a verified table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.formulations import get_formulation
+from kanon_milp.methods.direct import assignment_of, integer_assignment
+from kanon_milp.methods.result import Proof, Result, SolverRun
+from kanon_milp.methods.solve import check_model
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import Prepared, Size, prepare_for
+from kanon_milp.presolve.resources import too_large
+from kanon_milp.problem.arguments import file_path, instance_of, real_number
+from kanon_milp.problem.exact import Number, exact_number, in_words
+from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
+from kanon_milp.solvers.proof import Backing
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.solvers.solution_files import SolutionFile, read_solution
+from kanon_milp.system.clock import Clock
+from kanon_milp.verify import Report, verify
+from kanon_milp.verify.distinct import table_hash
+
+BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported table against
+_FRACTIONAL = 1e-5  # by how much a value may miss an integer
+_OBJECTIVE = 1e-5  # relative; CBC and the pretty file of HiGHS write few digits
+_SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp")
+_WRITTEN_BY = "kanon_milp"
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """A problem's model as it is exported.
+
+    reduced: after all reductions, as `solve` hands it over. own: it is as the package declares it, not extended.
+    """
+
+    prepared: Prepared
+    model: pyo.ConcreteModel
+    arrays: PyomoArrays
+    formulation: str
+    reduced: bool
+    own: bool = True
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the file's objective is worth: loss, or a number of groups (negative where maximized)."""
+        return self.arrays.sign * (self.prepared.instance.levels.unit if self.goal == "loss" else Fraction(1))
+
+    @property
+    def goal(self) -> str:
+        """What the objective is about."""
+        if self.own:
+            return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
+        return "loss" if self.model.loss.active else "objective"
+
+
+def export_model(
+    problem: Problem,
+    path: str | Path,
+    *,
+    formulation: str = "strong",
+    reduced: bool = False,
+    known: Number | Literal["infeasible"] | None = None,
+    model: pyo.ConcreteModel | None = None,
+) -> Stated:
+    """Write a problem's model for any solver, with a map of its names beside it (`<path>.names.csv`).
+
+    path: .mps, .mps.gz, .lp or .lp.gz. reduced: the model that `solve` solves, after all reductions; else that of
+    `build_model`. known: the known optimum, or "infeasible", to be stated in both files. The map says what maps a
+    solution back (`import_solution`), what a unit of the objective is worth, and labels variables by numbers of table
+    rows and by levels, never by cells. model: one of `build_model(problem, formulation)` that was extended, instead of
+    the package's own; `assign` is integer then, as in `solve_model`. Raises InputError for a model or a file that
+    cannot be written.
+    """
+    expect_problem(problem, "export_model")
+    path = file_path(path, "path of a model to write")
+    instance_of(reduced, bool, "reduced", "True or False")
+    stated = _stated(problem, formulation, reduced, Clock(), model)
+    if known is not None and not (isinstance(known, str) and known == "infeasible"):
+        known = exact_number(known, "the known optimum")
+    write_model(stated.arrays.linear, path, _notes(stated, known))
+    return stated
+
+
+def import_solution(
+    problem: Problem,
+    path: str | Path,
+    *,
+    names: str | Path | None = None,
+    formulation: str | None = None,
+    reduced: bool | None = None,
+    bound_seconds: float = BOUND_SECONDS,
+    model: pyo.ConcreteModel | None = None,
+) -> Result:
+    """Make the released table from a solver's solution of an exported model, and verify it.
+
+    path: a solution file of HiGHS, CBC, SCIP, Gurobi, CPLEX or in MIPLIB's format, also compressed by gzip. names: the
+    map of names of the export; without one it is looked for beside the solution. formulation, reduced: of the export,
+    where there is no map; default strong, not reduced. `assign` may be fractional where the rest is a network. model:
+    the extended model that was exported, if it was one; the verifier knows nothing of what was added to it.
+
+    Nothing is proven by a solution that somebody brings: the result has a bound only where this package computes one
+    itself (of the loss, in at most `bound_seconds` and the time to prove it), and is optimal only where the table
+    meets it. Raises InputError for a file that cannot be read or is not a solution of this problem's model.
+    """
+    expect_problem(problem, "import_solution")
+    if formulation is not None:
+        get_formulation(formulation)
+    bound_seconds = real_number(bound_seconds, "bound_seconds", "a number of seconds")
+    if reduced is not None:
+        instance_of(reduced, bool, "reduced", "True, False or None")
+    path, clock = file_path(path, "path of a solution"), Clock()
+    about, named = _about(problem, path, None if names is None else file_path(names, "path of a map of names"))
+    formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)
+    written = None if reduced is None else "yes" if reduced else "no"
+    after = _agreed("reduced", written, about.get("reduced"), "no", named) == "yes"
+    stated = _stated(problem, formulation, after, clock, model)
+    linear = stated.arrays.linear
+    if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
+        raise InputError(
+            f"{named}: the map is of another model of this table: other requirements or options, or another version of "
+            f"{_WRITTEN_BY}; export again"
+        )
+    with clock.step("handover"):
+        variables, constraints = names_in_file(linear)
+        columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
+        if linear.offset == 0:
+            del columns[CONSTANT]
+        found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
+    _check_objective(path, found, stated)
+    with clock.step("assign"):
+        assignment = _assignment(path, found, stated)
+        release = expand(stated.prepared.before, stated.prepared.restore(assignment))
+        table = problem.table.released(release.columns)
+    with clock.step("verify"):
+        report = verify(problem, table, partition=release.group.tolist())
+    objective = _objective(stated, found, report)
+    bound = _own_bound(stated, clock, bound_seconds) if report.ok else None
+    message = f"the table of a solution that {found.solver} has written; what the solver proved is not known"
+    if bound is not None and objective is not None and bound > objective:
+        bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
+    proof: Proof = "none" if bound is None else "optimal" if bound == objective else "bound"
+    backing: tuple[Backing, ...] = () if bound is None else ("certificate",)
+    instance = stated.prepared.instance
+    return Result(
+        problem=problem,
+        stop_reason="optimal" if proof == "optimal" else "imported",
+        proof=proof,
+        backed_by=backing,
+        exact_objective=objective,
+        exact_bound=bound,
+        table=table if report.ok else None,
+        groups=release.group if report.ok else None,
+        report=report,
+        solver=SolverRun(f"import:{found.solver}", "", formulation, SolverOptions(), "import"),
+        before=stated.prepared.size_before,
+        after=Size(
+            instance.types.count,
+            instance.candidates.count,
+            instance.candidates.pairs,
+            linear.variables,
+            linear.constraints,
+        ),
+        row_types=stated.prepared.row_types,
+        seconds=clock.total(),
+        message=message,
+        reductions=stated.prepared.reduction_sizes,
+    )
+
+
+_ENDS = ("", "_lo", "_up")  # of a constraint with two sides in an LP file
+
+
+def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock, model: pyo.ConcreteModel | None) -> Stated:
+    """The model of an export, the same one each time."""
+    chosen, own = get_formulation(formulation), model is None
+    if model is not None:
+        instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
+        if reduced:
+            raise InputError("a model of build_model is not reduced; export it without reduced=True")
+    prepared = prepare_for(problem, clock, reduced=chosen.reduced, merge=reduced)
+    if prepared.shortage is not None:
+        raise InputError(prepared.shortage.message)
+    if message := too_large(prepared.instance):
+        raise InputError(message)
+    if model is None:
+        with clock.step("build"):
+            model = chosen.build(prepared.instance)
+    else:
+        check_model(model, prepared, formulation)
+    with clock.step("handover"):
+        arrays = to_arrays(model, names=True)
+        if not own:  # what was added may have broken the network behind `assign`
+            arrays = integer_assignment(arrays, model)
+    return Stated(prepared, model, arrays, formulation, reduced, own)
+
+
+def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[str, str], Path | None]:
+    """What the map of names says, and where it is: as named, or beside the solution; nothing where there is none.
+
+    Beside the solution it is the one of its name, or the only one there that is about this table.
+    """
+    table = table_hash(problem.table)
+    if names is None:
+        stem = solution.name
+        while "." in stem and names is None:
+            stem = stem.rpartition(".")[0]
+            same = [names_path(solution.with_name(stem + suffix)) for suffix in ("", *_SUFFIXES)]
+            names = next((path for path in same if path.is_file()), None)
+    if names is not None:
+        about = read_about(names)
+        if about.get("table_sha256", table) != table:
+            raise InputError(f"{names}: the map of names is of another table than {problem.table.source}")
+        return about, names
+    others = {path: read_about(path) for path in sorted(solution.parent.glob("*.names.csv"))}
+    fitting = [path for path, about in others.items() if about.get("table_sha256") == table]
+    if len(fitting) > 1:
+        raise InputError(f"{solution}: there are {len(fitting)} maps of names beside it; say which one it belongs to")
+    return (others[fitting[0]], fitting[0]) if fitting else ({}, None)
+
+
+def _agreed(what: str, asked: str | None, written: str | None, default: str, named: Path | None) -> str:
+    if asked is not None and written is not None and asked != written:
+        raise InputError(f"{named}: the model was exported with {what} = {written}, and {asked} is asked for")
+    return asked or written or default
+
+
+def _check_objective(path: Path, found: SolutionFile, stated: Stated) -> None:
+    """Readers of models differ in what they do with a constant, and in nothing else."""
+    linear = stated.arrays.linear
+    if found.objective is None:
+        return
+    value = linear.value(found.x)
+    allowed = _OBJECTIVE * max(1.0, abs(value))
+    if all(abs(found.objective - value + constant) > allowed for constant in (0.0, linear.offset, 2 * linear.offset)):
+        raise InputError(
+            f"{path}: the solution says objective {found.objective:.9g}, and its values come to {value:.9g} in this "
+            "model; is it of another model, or was the file cut off?"
+        )
+
+
+def _assignment(path: Path, found: SolutionFile, stated: Stated) -> Assignment:
+    """The rows of each pair: as they are where they are integers, else the row assignment that `solve` would make."""
+    instance, model, arrays = stated.prepared.instance, stated.model, stated.arrays
+    columns = arrays.columns_of(list(model.assign.values()))
+    x = np.where(columns >= 0, found.x[columns], 0.0)
+    if len(x) and (np.abs(x).max() > stated.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
+        raise InputError(f"{path}: a group would get more rows than the table has, or fewer than none")
+    fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL
+    try:
+        if not fractional:
+            return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
+        if not (instance.problem.network and stated.own):
+            raise InputError(f"{path}: values of assign are fractional, and must be integers in this model")
+        return assignment_of(instance, model, arrays, found.x, own=True)
+    except SolverError as error:
+        raise InputError(f"{path}: no table can be made of it: {error}") from None
+
+
+def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction | None:
+    """The objective of the table, recomputed by the verifier; that of the solution where the user has another one."""
+    if stated.goal == "loss":
+        return report.cost
+    if stated.own:
+        return Fraction(report.groups)
+    linear = stated.arrays.linear
+    value = linear.value(np.where(linear.integer, np.round(found.x), found.x))
+    return stated.unit * Fraction(value).limit_denominator(10**9)
+
+
+def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
+    """A lower bound on the loss, from multipliers that a certificate could state."""
+    instance = stated.prepared.instance
+    if stated.goal != "loss" or instance.problem.objective != "loss" or seconds <= 0:
+        return None
+    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code, only when it is needed
+
+    with clock.step("bound"):
+        return proven_bound(instance, round_dual(lagrangian(instance, seconds=seconds))) * instance.levels.unit
+
+
+def _notes(stated: Stated, known: Number | None) -> Notes:
+    """What is said about a model in the file itself and in the map of names."""
+    from kanon_milp import __version__
+
+    problem, linear, unit = stated.prepared.problem, stated.arrays.linear, stated.unit
+    about = {
+        "written_by": f"{_WRITTEN_BY} {__version__}",
+        "problem": problem.name,
+        "formulation": stated.formulation,
+        "reduced": "yes" if stated.reduced else "no",
+        "objective": problem.objective if stated.own else stated.goal,
+        "objective_unit": str(unit),
+        "objective_constant": f"{linear.offset:.17g}",
+        "table_sha256": table_hash(problem.table),
+        "model_sha256": fingerprint(linear),
+    }
+    comments = [
+        f"{problem.name}: written by {_WRITTEN_BY} {__version__}, formulation {stated.formulation}"
+        f"{', after all reductions' if stated.reduced else ''}{'' if stated.own else ', extended by its user'}",
+        f"{stated.goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
+    ]
+    if isinstance(known, str):
+        about["known_optimum"] = known
+        comments.append(f"known to be {known}")
+    elif isinstance(known, Fraction):
+        about |= {"known_optimum": str(known), "known_optimum_in_file": str(known / unit)}
+        comments.append(
+            f"known optimum: {stated.goal} {in_words(known)}, objective of this file {in_words(known / unit)}"
+        )
+    names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
+    docs = [[_doc(stated.model, name) for name in every] for every in names]
+    for components, labels in zip((stated.model.assign, stated.model.open), _labels(stated), strict=True):
+        for column, label in zip(stated.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
+            if column >= 0:
+                docs[0][column] = label
+    return Notes(comments, about, *docs)
+
+
+def _doc(model: pyo.ConcreteModel, name: str) -> str:
+    """The doc string of a component, empty where there is none."""
+    return str(getattr(model.find_component(name), "doc", None) or "")
+
+
+def _labels(stated: Stated) -> tuple[list[str], list[str]]:
+    """Labels of `assign` and of `open`: numbers of table rows and levels, no cells."""
+    prepared, instance = stated.prepared, stated.prepared.instance
+    candidates, levels, counts = instance.candidates, instance.levels, instance.types.counts.tolist()
+    rows = [f"{count} rows" if count > 1 else "1 row" for count in counts]
+    if instance.types is prepared.before.types:  # else row types have been merged
+        first = _first_rows(instance)
+        rows = [f"{text} like row {row + 1} of the table" for text, row in zip(rows, first.tolist(), strict=True)]
+    heights = [column.height for column in levels.columns]
+    vectors = [_vector(instance.types.names, vector, heights) for vector in levels.vectors.tolist()]
+    of_candidate = [vectors[v] for v in candidates.vector.tolist()]
+    pairs = zip(candidates.members.tolist(), candidates.candidate_of_pair().tolist(), strict=True)
+    assign = [f"{rows[i]}, released with {of_candidate[g]}" for i, g in pairs]
+    costs = [in_words(cost * levels.unit) for cost in candidates.cost.tolist()]
+    made = zip(of_candidate, candidates.representative.tolist(), costs, strict=True)
+    return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
+
+
+def _first_rows(instance: Instance) -> NDArray[np.int64]:
+    """The first row of the table of each row type."""
+    _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
+    return first.astype(np.int64)
+
+
+def _vector(names: Sequence[str], levels: Sequence[int], heights: Sequence[int]) -> str:
+    """A level vector as in a mask file: keep, * or a level."""
+    cells = zip(names, levels, heights, strict=True)
+    return " ".join(f"{name}={'keep' if not level else '*' if level == top else level}" for name, level, top in cells)

@@ -1,0 +1,117 @@
+"""Which solvers there are: those of this package, those that were registered, and those that other packages bring."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import wrong
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import Capability
+from kanon_milp.solvers.cbc import CbcAdapter
+from kanon_milp.solvers.cpsat import CpsatAdapter
+from kanon_milp.solvers.highs import HighsAdapter
+from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
+from kanon_milp.solvers.scip import ScipAdapter
+from kanon_milp.solvers.suggestions import PULP, did_you_mean
+
+GROUP = "kanon_milp.solvers"  # of entry points
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ADAPTERS: dict[str, Callable[[], SolverAdapter]] = {
+    "highs": HighsAdapter,
+    "cbc": CbcAdapter,
+    "scip": ScipAdapter,
+    "cpsat": CpsatAdapter,
+}
+_registered: dict[str, SolverAdapter] = {}
+
+
+def names() -> list[str]:
+    """Names that `get` takes: of this package, registered ones, entry points, then `pulp:NAME` for all PuLP knows."""
+    return [*own_names(), *(PULP + solver for solver in solver_names())]
+
+
+def own_names() -> list[str]:
+    """The same without PuLP's."""
+    return list(dict.fromkeys((*_ADAPTERS, *_registered, *_entry_points())))
+
+
+def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
+    """Return the adapter of that name; `executable` is the path of CBC, for `cbc` only.
+
+    Raises InputError for an unknown name, and for an entry point that cannot be loaded. Whether the solver can be used
+    here is the adapter's `availability()`.
+    """
+    if executable is not None and name != "cbc":
+        raise InputError(f"solver {name!r} takes no executable; only 'cbc' does")
+    if name == "cbc":
+        return CbcAdapter(executable)
+    if name in _ADAPTERS:
+        return _ADAPTERS[name]()
+    if name in _registered:
+        return _registered[name]
+    if name in (found := _entry_points()):
+        return _loaded(found[name])
+    known = names()
+    if name in known:
+        return PulpAdapter(name.removeprefix(PULP))
+    hint = did_you_mean(name, own_names(), solver_names())
+    raise InputError(f"unknown solver {name!r}{hint}; known are {', '.join(known)}")
+
+
+def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:
+    """Make a solver known by its name, for `solve(problem, name)` and everything else in this process.
+
+    adapter: of a class derived from `SolverAdapter`, or such a class whose objects are made without arguments. A second
+    registration of a name takes the place of the first. A package can bring solvers without this call, by entry points
+    of the group `kanon_milp.solvers`: the name of the solver, and such an object or class. Raises InputError for what
+    is no adapter, and for a name that a solver of this package has.
+    """
+    found = _checked(adapter, "register_solver")
+    if found.name in _ADAPTERS:
+        raise InputError(f"register_solver: {found.name!r} is a solver of this package; choose another name")
+    _registered[found.name] = found
+
+
+def _checked(adapter: object, what: str) -> SolverAdapter:
+    """An adapter that has what one needs."""
+    if isinstance(adapter, type) and issubclass(adapter, SolverAdapter):
+        try:
+            adapter = adapter()
+        except Exception as error:  # such as abstract methods, or arguments that are missing
+            raise InputError(f"{what}: no object of the class can be made without arguments: {error}") from error
+    if not isinstance(adapter, SolverAdapter):
+        raise wrong(what, "an adapter, of a class derived from kanon_milp.SolverAdapter,", adapter)
+    name = getattr(adapter, "name", None)
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise InputError(f'{what}: an adapter needs a name of letters, digits, _, . and -, as name = "mysolver"')
+    capabilities = getattr(adapter, "capabilities", None)
+    if not (isinstance(capabilities, frozenset) and all(isinstance(each, Capability) for each in capabilities)):
+        raise InputError(
+            f"{what}: the adapter {name!r} needs capabilities, a frozenset of Capability (it may be empty)"
+        )
+    kind = type(adapter)
+    if kind.run is SolverAdapter.run and kind.solve is SolverAdapter.solve:
+        raise InputError(f"{what}: the adapter {name!r} needs a method run(model, call) that solves a model")
+    return adapter
+
+
+def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+    """Entry points by name; of a name that this package has itself, none."""
+    found = importlib.metadata.entry_points(group=GROUP)
+    return {each.name: each for each in found if each.name not in _ADAPTERS}
+
+
+def _loaded(point: importlib.metadata.EntryPoint) -> SolverAdapter:
+    where = f"the solver {point.name!r} of the entry point {point.value!r}"
+    try:
+        content = point.load()
+    except Exception as error:
+        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+    adapter = _checked(content, where)
+    if adapter.name != point.name:
+        raise InputError(f"{where} calls itself {adapter.name!r}; both names must be the same")
+    return adapter

@@ -1,0 +1,421 @@
+"""Exported models keep their optimum in the unit that they state, and solutions of any solver come back as tables."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import highspy
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from command_line import run
+
+import kanon_milp as km
+from kanon_milp.solvers.cbc import _in_cbcbox, _in_pulp
+from kanon_milp.solvers.mps import names_path, read_about
+
+LIBRARY = Path(__file__).parent.parent / "models"
+MODELS = sorted(LIBRARY.glob("*.toml"))
+SLOW = ("adult_l_diversity", "cmc_t_closeness")  # of which HiGHS takes 8 and 23 s
+OTHER_UNITS = (
+    "hospital_dgh_p",
+    "hospital_dgh_p3",
+    "hospital_hierarchies",
+    "hospital_mask",
+    "hospital_qi_sets",
+    "hospital_qi_sets_mask",
+)
+# plain, other unit, number of groups, requirements with integer assign, other formulation named in the file
+BROUGHT_BACK = ("hospital", "hospital_hierarchies", "hospital_qi_sets", "hospital_groups", "hospital_t_ordered", "qid")
+
+
+def highs_of(path: Path) -> highspy.Highs:
+    """HiGHS with a model that it has read from the file itself, solved in its own settings."""
+    highs = highspy.Highs()
+    highs.silent()
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.setOptionValue("mip_rel_gap", 0.0)
+    highs.setOptionValue("mip_abs_gap", 0.9)  # objectives are integers
+    highs.run()
+    return highs
+
+
+def known(path: Path) -> Fraction:
+    return Fraction(str(km.read_model(path).known["optimum"]))
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, marks=[pytest.mark.slow] if p.stem in SLOW else [], id=p.stem) for p in MODELS]
+)
+def test_an_exported_model_has_the_known_optimum_in_the_unit_that_it_states(path: Path, tmp_path: Path) -> None:
+    if "dataset =" in path.read_text() and not os.environ.get("KANON_MILP_DATA"):
+        pytest.skip("KANON_MILP_DATA is not set")
+    for file, options in (("m.lp", []), ("r.mps.gz", ["--reduced"])):
+        if path.stem.startswith(("adult", "cmc", "full")) and not options:  # they are not of the size to be solved so
+            continue
+        model = tmp_path / file
+        assert run("export", path, "--to", model, *options).returncode == 0
+        about = read_about(names_path(model))
+        highs = highs_of(model)
+        if km.read_model(path).known.get("infeasible"):
+            assert highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+            assert about["known_optimum"] == "infeasible"
+            continue
+        assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        value = highs.getInfo().objective_function_value
+        assert value == pytest.approx(float(Fraction(about["known_optimum_in_file"])), abs=1e-6)
+        assert Fraction(round(value)) * Fraction(about["objective_unit"]) == known(path)
+        assert Fraction(about["known_optimum"]) == known(path)
+        if path.stem in OTHER_UNITS:
+            assert Fraction(about["objective_unit"]) != 1
+        packed = model.read_bytes()
+        head = (gzip.decompress(packed) if model.suffix == ".gz" else packed)[:1000].decode()
+        assert f"= {about['objective_unit']} * objective of this file" in head
+        assert str(about["formulation"]) in head
+
+
+def cbc_solutions(model: Path, folder: Path) -> list[Path]:
+    """What the executables of CBC write, all values and the non-zeros only."""
+    found = []
+    for executable in dict.fromkeys(path for path in (_in_pulp(), _in_cbcbox()) if path):
+        for printing in ("normal", "all"):
+            solution = folder / f"cbc{len(found)}.txt"
+            command = [executable, "-import", model.name, "-ratioGap", "0", "-allowableGap", "0.9", "-solve"]
+            command += ["-printingOptions", printing, "-solution", str(solution)]
+            subprocess.run(command, cwd=model.parent, check=True, capture_output=True, timeout=60)
+            found.append(solution)
+    return found
+
+
+def highs_solutions(model: Path, folder: Path) -> list[Path]:
+    highs = highs_of(model)
+    found = []
+    for style in (0, 1, 4):
+        solution = folder / f"highs{style}.sol"
+        assert highs.writeSolution(str(solution), style) == highspy.HighsStatus.kOk
+        found.append(solution)
+    return found
+
+
+def scip_solutions(model: Path, folder: Path) -> list[Path]:
+    pyscipopt = pytest.importorskip("pyscipopt")
+    scip = pyscipopt.Model()
+    scip.hideOutput()
+    scip.setParam("misc/allowweakdualreds", False)
+    scip.readProblem(str(model))
+    scip.optimize()
+    found = []
+    for zeros in (False, True):
+        solution = folder / f"scip{zeros}.sol"
+        scip.writeBestSol(str(solution), write_zeros=zeros)
+        found.append(solution)
+    return found
+
+
+@pytest.mark.parametrize("make", [highs_solutions, cbc_solutions, scip_solutions], ids=["highs", "cbc", "scip"])
+@pytest.mark.parametrize("name", BROUGHT_BACK)
+def test_what_another_solver_finds_comes_back_as_the_optimal_table(name: str, make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path, model = LIBRARY / f"{name}.toml", tmp_path / "model.mps"
+    assert run("export", path, "--to", model, *(["--reduced"] if make is scip_solutions else [])).returncode == 0
+    solutions = make(model, tmp_path)
+    assert solutions
+    for number, solution in enumerate(solutions):
+        out = tmp_path / f"out{number}"
+        done = run("import", solution, "--model", path, "--out", out, "--json")
+        result = json.loads(done.stdout)
+        assert done.returncode == (0 if result["proof"] == "optimal" else 4), done.stderr
+        assert result["objective"] == pytest.approx(float(known(path)), abs=1e-12)
+        assert result["verified"] is True
+        assert result["proof"] in (("none",) if name == "hospital_groups" else ("bound", "optimal"))
+        assert result == json.loads((out / "result.json").read_text())
+        # the table itself, by the verifier alone
+        problem = km.read_model(path).problem
+        report = km.verify(problem, pl.read_csv(out / "anonymized.csv", infer_schema=False))
+        assert report.ok, report.violations
+
+
+FORMULATIONS = [(formulation, reduced) for formulation in ("strong", "textbook", "groups") for reduced in (False, True)]
+
+
+@pytest.mark.parametrize(("formulation", "reduced"), FORMULATIONS)
+def test_the_map_says_which_model_it_was(formulation: str, reduced: bool, tmp_path: Path) -> None:
+    problem = km.read_model(LIBRARY / "qid.toml").problem
+    km.export_model(problem, tmp_path / "m.lp", formulation=formulation, reduced=reduced)
+    highs_of(tmp_path / "m.lp").writeSolution(str(tmp_path / "other_name.sol"), 0)
+    result = km.import_solution(problem, tmp_path / "other_name.sol")
+    assert (result.objective, result.verified, result.solver.formulation) == (14, True, formulation)
+    other = "groups" if formulation == "strong" else "strong"
+    with pytest.raises(km.InputError, match=f"exported with formulation = {formulation}, and"):
+        km.import_solution(problem, tmp_path / "other_name.sol", formulation=other)
+    # without the map, who imports has to know
+    names_path(tmp_path / "m.lp").unlink()
+    result = km.import_solution(problem, tmp_path / "other_name.sol", formulation=formulation, reduced=reduced)
+    assert (result.objective, result.verified) == (14, True)
+
+
+def values_of(model: Path) -> dict[str, float]:
+    highs = highs_of(model)
+    return dict(zip(highs.allVariableNames(), highs.getSolution().col_value, strict=True))
+
+
+def gurobi(values: dict[str, float], objective: float) -> str:
+    lines = "".join(f"{name} {value:g}\n" for name, value in values.items())
+    return f"# Solution for model hospital\n# Objective value = {objective:g}\n{lines}"
+
+
+def cplex(values: dict[str, float], objective: float) -> str:
+    lines = "\n".join(
+        f'  <variable name="{name}" index="{j}" value="{value:g}"/>' for j, (name, value) in enumerate(values.items())
+    )
+    return f"""<?xml version = "1.0" encoding="UTF-8" standalone="yes"?>
+<CPLEXSolution version="1.2">
+ <header
+   problemName="model.lp"
+   solutionName="incumbent"
+   solutionIndex="-1"
+   objectiveValue="{objective:g}"
+   solutionTypeValue="3"
+   solutionStatusString="integer optimal solution"/>
+ <quality epInt="1e-05"/>
+ <linearConstraints>
+  <constraint name="placed_0" index="0" slack="0"/>
+ </linearConstraints>
+ <variables>
+{lines}
+ </variables>
+</CPLEXSolution>
+"""
+
+
+def miplib(values: dict[str, float], objective: float) -> str:
+    return f"=obj= {objective:g}\n" + "".join(f"{name} {value:g}\n" for name, value in values.items() if value)
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, float]]:
+    """An exported model and its optimal values; the file is in a folder of its own."""
+    model = tmp_path_factory.mktemp("hospital") / "model.lp"
+    assert run("export", LIBRARY / "hospital.toml", "--to", model).returncode == 0
+    return model, values_of(model)
+
+
+@pytest.mark.parametrize("write", [gurobi, cplex, miplib])
+@pytest.mark.parametrize("packed", [False, True])
+def test_other_solvers_files_are_read(write, packed: bool, hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    text = write(hospital[1], 54).encode()
+    solution = tmp_path / "model.sol"
+    solution.write_bytes(gzip.compress(text) if packed else text)
+    done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["objective"] == 54
+
+
+def first_value(text: str) -> str:
+    """The line of a variable in Gurobi's format that is not zero."""
+    return next(line for line in text.splitlines() if not line.startswith("#") and not line.endswith(" 0"))
+
+
+HOSTILE = {
+    "empty": lambda text: "",
+    "no solution file": lambda text: "zip,age\n10101,31\n",
+    "cut off": lambda text: text[: len(text) // 3],
+    "not a number": lambda text: text.replace(first_value(text), first_value(text).split()[0] + " NaN"),
+    "infinite": lambda text: text.replace(first_value(text), first_value(text).split()[0] + " 1e999"),
+    "huge": lambda text: text.replace(first_value(text), first_value(text).split()[0] + " 1e300"),
+    "text": lambda text: text.replace(first_value(text), first_value(text).split()[0] + " many"),
+    "negative": lambda text: text.replace(first_value(text), first_value(text).split()[0] + " -1"),
+    "unknown name": lambda text: text + "assign_99_99 1\n",
+    "twice": lambda text: text + first_value(text) + "\n",
+    "other objective": lambda text: text.replace("= 54", "= 53"),
+    "endless line": lambda text: text + "x" * 1_000_000,
+    "too many lines": lambda text: text + "# nothing\n" * 1_000_000,
+    "binary": lambda text: text + "\udcff\udcfe",
+    "three words": lambda text: text + "assign_2_0 1 1 1\n",
+    "entity": lambda text: (
+        '<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "aaaa">]>\n<CPLEXSolution>&a;</CPLEXSolution>'
+    ),
+    "broken XML": lambda text: '<?xml version="1.0"?>\n<CPLEXSolution>\n<variables>\n',
+    "other XML": lambda text: '<?xml version="1.0"?>\n<svg/>\n',
+    "XML of nothing": lambda text: (
+        '<CPLEXSolution>\n<variables>\n<variable name="open_0"/></variables></CPLEXSolution>'
+    ),
+    "HiGHS has none": lambda text: "Model status\nInfeasible\n\n# Primal solution values\nNone\n",
+    "HiGHS cut off": lambda text: (
+        "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 54\n# Columns 57\n"
+    ),
+    "HiGHS incomplete": lambda text: (
+        "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 54\n# Columns 1\nopen_0 1\n# Rows 0\n"
+    ),
+    "HiGHS without end": lambda text: "Columns\n    Index Status Lower Upper Primal Dual Type Name\n",
+    "CBC has none": lambda text: "Infeasible - objective value 54.0\n 0 open_0 1 0\n",
+    "SCIP has none": lambda text: "solution status: infeasible\nno solution available\n",
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_is_no_solution_is_one_clear_error(case: str, hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    solution = tmp_path / "model.sol"
+    text = HOSTILE[case](gurobi(hospital[1], 54))
+    solution.write_bytes(text.encode(errors="surrogateescape"))
+    done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--out", tmp_path / "out")
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {solution}: ")
+    assert "10101" not in line  # nothing of the content
+    assert not (tmp_path / "out").exists()
+    by_line = ("not a number", "infinite", "text", "unknown name", "twice", "endless line", "entity", "broken XML")
+    if case in by_line:
+        assert ": line " in line
+
+
+def test_a_file_that_is_packed_badly_or_not_there(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    packed = gzip.compress(gurobi(hospital[1], 54).encode())
+    for content in (packed[: len(packed) // 2], packed[:12], packed[:20] + b"\x00" * 40):
+        solution = tmp_path / "model.sol.gz"
+        solution.write_bytes(content)
+        done = run("import", solution, "--model", LIBRARY / "hospital.toml")
+        assert done.returncode == 2
+        assert "line " in done.stderr
+        assert "damaged or ends too early" in done.stderr
+    for path in (tmp_path, tmp_path / "none.sol", "/dev/zero"):
+        done = run("import", path, "--model", LIBRARY / "hospital.toml")
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_a_solution_of_another_model_or_table_is_refused(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    model, values = hospital
+    beside = model.with_suffix(".sol")
+    beside.write_text(gurobi(values, 54))
+    done = run("import", beside, "--model", LIBRARY / "qid.toml")
+    assert done.returncode == 2
+    assert "of another table" in done.stderr
+    done = run("import", beside, "--model", LIBRARY / "hospital_l_diversity.toml")
+    assert done.returncode == 2
+    assert "another" in done.stderr
+    # without a map only its names and its objective tell
+    alone = tmp_path / "alone.sol"
+    alone.write_text(gurobi(values, 54))
+    for other in ("qid", "hospital_l_diversity", "hospital_mask"):
+        done = run("import", alone, "--model", LIBRARY / f"{other}.toml")
+        assert done.returncode == 2, other
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_table_that_the_requirements_refuse_is_not_written(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    model, values = hospital
+    one = dict.fromkeys(values, 0.0)
+    placed: set[str] = set()
+    for name in values:  # each row type to the first candidate that covers it: groups of any size
+        _, i, _ = [*name.split("_"), ""][:3]
+        if name.startswith("assign_") and i not in placed:
+            placed.add(i)
+            one[name] = 1.0
+    solution, out = tmp_path / "model.sol", tmp_path / "out"
+    cost = sum(value * price for value, price in zip(one.values(), highs_of(model).getLp().col_cost_, strict=True))
+    solution.write_text(gurobi(one, cost))
+    done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--out", out, "--json")
+    assert done.returncode == 6
+    assert json.loads(done.stdout)["verified"] is not True
+    assert not (out / "anonymized.csv").exists()
+    assert (out / "result.json").exists()
+
+
+def test_fractional_assignments_become_rows_as_in_solve(tmp_path: Path) -> None:
+    """Three rows (0, 0) go to the groups of (0, 1) and of (1, 0) in any way that gives each at least one, also in
+    halves: with the open groups fixed, a minimum-cost flow is left."""
+    table = tmp_path / "t.csv"
+    table.write_text("a,b\n" + "0,0\n" * 3 + "0,1\n" * 2 + "1,0\n" * 2)
+    problem = km.Problem(km.read_table(table, ["a", "b"]), km.KAnonymity(3))
+    stated = km.export_model(problem, tmp_path / "m.lp")
+    x = dict.fromkeys(stated.arrays.linear.variable_names, 0.0)
+    instance = stated.prepared.instance
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        if len(cover) == 2:
+            x[f"open[{g}]"] = 1.0
+            for i in cover:
+                x[f"assign[{i},{g}]"] = 1.5 if instance.types.counts[i] == 3 else 2.0
+    values = {name.translate({91: "_", 44: "_", 93: None}): value for name, value in x.items()}
+    assert sum(value == 1.5 for value in values.values()) == 2
+    (tmp_path / "m.sol").write_text(gurobi(values, 7))
+    result = km.import_solution(problem, tmp_path / "m.sol", bound_seconds=0)
+    assert (result.objective, result.verified, result.proof) == (7, True, "none")
+    assert km.solve(problem).require_optimal().objective == 7
+    # under requirements that leave no network, the halves of a relaxed model are an error
+    other = LIBRARY / "hospital_t_ordered.toml"
+    assert run("export", other, "--to", tmp_path / "r.lp").returncode == 0
+    highs = highspy.Highs()
+    highs.silent()
+    highs.readModel(str(tmp_path / "r.lp"))
+    highs.setOptionValue("solve_relaxation", True)
+    highs.run()
+    highs.writeSolution(str(tmp_path / "r.sol"), 0)
+    done = run("import", tmp_path / "r.sol", "--model", other)
+    assert done.returncode == 2
+    assert "fractional" in done.stderr
+
+
+def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:
+    """At most two groups; without that constraint, the table of least loss has three."""
+    problem = km.read_model(LIBRARY / "hospital.toml").problem
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
+    km.export_model(problem, tmp_path / "m.lp", model=model)
+    assert "extended by its user" in (tmp_path / "m.lp").read_text()
+    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
+    result = km.import_solution(problem, solution, model=model)
+    assert result.verified
+    assert result.report is not None
+    assert result.report.groups <= 2
+    assert result.objective == km.solve_model(problem, model).require_optimal().objective
+    assert result.objective > km.solve(problem).require_optimal().objective
+    assert result.proof != "optimal"
+    with pytest.raises(km.InputError, match="the map is of another model"):
+        km.import_solution(problem, solution)
+    with pytest.raises(km.InputError, match="not reduced"):
+        km.export_model(problem, tmp_path / "n.lp", model=model, reduced=True)
+    # another objective: the most groups
+    model.loss.deactivate()
+    model.most = pyo.Objective(expr=sum(model.open[g] for g in model.CANDIDATES), sense=pyo.maximize)
+    km.export_model(problem, tmp_path / "m.lp", model=model)
+    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
+    result = km.import_solution(problem, solution, model=model)
+    assert (result.objective, result.verified, result.proof) == (2, True, "none")
+
+
+def test_export_takes_a_table_as_solve_does(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("name,zip,age\n" + "".join(f"P{i},{100 + i // 4},{30 + i % 3}\n" for i in range(12)))
+    options = ("--data", table, "--qi", "zip,age", "--identifying", "name", "--k", 3, "--weight", "zip=1/3")
+    assert run("export", *options, "--to", tmp_path / "m.mps.gz").returncode == 0
+    about = read_about(names_path(tmp_path / "m.mps.gz"))
+    assert (about["objective_unit"], "known_optimum" in about) == ("1/3", False)
+    highs_of(tmp_path / "m.mps.gz").writeSolution(str(tmp_path / "m.sol"), 1)
+    done = run("import", tmp_path / "m.sol", *options, "--json")
+    assert done.returncode in (0, 4), done.stderr
+    solved = run("solve", *options, "--json")
+    assert json.loads(done.stdout)["objective"] == json.loads(solved.stdout)["objective"]
+    # labels tell rows and levels, and no cell of the table
+    with names_path(tmp_path / "m.mps.gz").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    labels = {row["name_in_model"]: row["label"] for row in rows}
+    assert "zip=" in labels["open[0]"]
+    assert "row" in next(label for name, label in labels.items() if name.startswith("assign["))
+    assert not any(f"1{i:02}" in label or f"P{i}" in label for label in labels.values() for i in range(12))
+    assert run("export", *options).returncode == 2
+    assert "--to" in run("export", *options).stderr
+
+
+def test_nothing_is_overwritten_by_import(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    solution = tmp_path / "groups.csv"
+    solution.write_text(gurobi(hospital[1], 54))
+    done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "is read" in done.stderr
+    assert solution.read_text() == gurobi(hospital[1], 54)
