@@ -247,7 +247,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [_stated(r) for r in problem.requirements if _is_known(r)],
+        "requirements": [r.stated for r in problem.requirements if _is_known(r)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -261,12 +261,6 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json.loads(json.dumps(described))
     return plain
-
-
-def _stated(requirement: Requirement) -> dict[str, Any]:
-    """Name and parameters, each number once: as exact text unless it is whole by nature."""
-    described = {"name": requirement.name, **requirement.describe()}
-    return {key: described.get(f"{key}_exact", value) for key, value in described.items() if not key.endswith("_exact")}
 
 
 def _is_known(requirement: Requirement) -> bool:

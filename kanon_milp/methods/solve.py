@@ -220,7 +220,11 @@ def _solve_another(session: Session, problem: Problem, options: SolverOptions) -
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
-    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README)."""
+    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README).
+
+    It has every candidate that a group can have, so that constraints on what is released and other objectives can be
+    added; `solve` states smaller models, without candidates that some other one dominates.
+    """
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
     return chosen.build(_prepared_all(problem, chosen, Clock()).instance)
@@ -282,7 +286,7 @@ def _prepared(
 
 def _prepared_all(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
     """An instance for a user's own model, which must have all candidates. Raises InputError if they do not fit."""
-    prepared = _prepared(problem, formulation, clock)
+    prepared = prepare_for(problem, clock, reduced=formulation.reduced, open_model=True)
     if prepared.shortage is not None:
         raise InputError(prepared.shortage.message)
     return prepared

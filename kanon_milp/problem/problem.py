@@ -112,7 +112,7 @@ class Problem:
     def network(self) -> bool:
         """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
         cells = {r.attributes for r in self.requirements if r.attributes}
-        return all(r.integral for r in self.requirements) and len(cells) <= 1
+        return all(r.keeps_flow_structure for r in self.requirements) and len(cells) <= 1
 
 
 def expect_problem(value: object, caller: str) -> Problem:

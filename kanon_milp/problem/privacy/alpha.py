@@ -15,7 +15,6 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import whole_number
 from kanon_milp.problem.distances.base import distinct_labels
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.cells import Rows
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -111,11 +110,9 @@ class AlphaKAnonymity(Requirement):
         (attribute,) = self.attributes
         rows = Rows(model, instance)
 
-        # an open group has at least k rows
-        @block.Constraint(model.CANDIDATES)
+        @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows")
         def size(_block: pyo.Block, g: int) -> object:
-            ones, xs = rows.of(g)
-            return (0, weighted_sum([*ones, -self.k], [*xs, model.open[g]]), None)
+            return rows.size(g) >= self.k * model.open[g]
 
         declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
 

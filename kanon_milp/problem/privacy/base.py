@@ -30,7 +30,11 @@ class Shortfall:
 
 
 class Requirement(ABC):
-    """A property that each group must have. One file each in `privacy/`, one line each in its registry."""
+    """A property that each group must have. One file each in `privacy/`, one line each in its registry.
+
+    To add one, define `bind`, `smallest_group`, `holds`, `declare` and `describe`; everything else has a default that
+    is valid for every requirement. The flags may be set where they are true, and make the model easier to solve.
+    """
 
     name: ClassVar[str]
 
@@ -57,26 +61,36 @@ class Requirement(ABC):
         return False
 
     @property
-    def integral(self) -> bool:
-        """Whether, with the binaries fixed, its rows bound numbers of rows within disjoint cells of a group.
+    def keeps_flow_structure(self) -> bool:
+        """Whether, with the binary variables fixed, its constraints bound numbers of rows in disjoint parts of a group.
 
-        Such requirements about the same attributes together leave a network, so `assign` may be continuous.
+        Such requirements about the same attributes together leave a network flow, so `assign` may be continuous.
+        Default False, which is always valid.
         """
         return False
 
     @property
-    def exclusive(self) -> bool:
-        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it."""
+    def absence_matters(self) -> bool:
+        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it.
+
+        Only asked of requirements that keep the flow structure.
+        """
         return False
 
     @property
-    def mixed(self) -> bool:
-        """Whether it declares variables that may be fractional where the assignment is whole."""
+    def has_continuous_variables(self) -> bool:
+        """Whether it declares continuous variables that may be fractional where the assignment is integer.
+
+        Presolve of HiGHS is off then (see `formulations.strong.add_sizes`).
+        """
         return False
 
     @property
-    def relative(self) -> bool:
-        """Whether its rows compare with the size of the group, so that the model needs `rows`."""
+    def needs_group_size(self) -> bool:
+        """Whether its constraints use the size of the group, so that the model gets the variables `rows[g]`.
+
+        Default True, which is always valid.
+        """
         return True
 
     @abstractmethod
@@ -97,11 +111,28 @@ class Requirement(ABC):
 
     @abstractmethod
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """State the rows of the strong formulation, indexed components for all candidates."""
+        """State it in the strong formulation: constraints over `model.assign` and `model.open` for all candidates.
+
+        block: an empty block of the model, for its components. instance: row types and candidates as arrays.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, object]:
-        """Its parameters as in `result.json`, such as {"k": 5}."""
+        """Its parameters as in `result.json`, such as {"k": 5}. No values of the table."""
+
+    @property
+    def spelled(self) -> str:
+        """Its name and parameters in words, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
+        described = self.stated
+        parameters = ", ".join(f"{key} = {described[key]}" for key in described if key not in ("name", "sensitive"))
+        about = "".join(f' of "{name}"' for name in self.attributes)
+        return f"{self.name}{about} ({parameters})"
+
+    @property
+    def stated(self) -> dict[str, object]:
+        """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
+        found = {"name": self.name, **self.describe()}
+        return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}
 
 
 def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, whole_number
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.privacy.base import Requirement
 from kanon_milp.problem.privacy.cells import Rows, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -67,12 +66,12 @@ class KAnonymity(Requirement):
         return self.quasi_identifiers is None
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """A subset's classes cut across those of another subset."""
         return self.quasi_identifiers is None
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         """A subset's classes add up the sizes of many groups."""
         return self.quasi_identifiers is not None
 
@@ -103,12 +102,9 @@ class KAnonymity(Requirement):
         if self.quasi_identifiers is None:
             exempt = instance.exempt
 
-            # an open group has at least k rows; where fully suppressed rows are exempt, theirs needs only to be
-            # non-empty
-            @block.Constraint(model.CANDIDATES)
+            @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows (one where it is exempt)")
             def size(_block: pyo.Block, g: int) -> object:
-                ones, xs = rows.of(g)
-                return (0, weighted_sum([*ones, -1 if exempt[g] else -self.k], [*xs, model.open[g]]), None)
+                return rows.size(g) >= (1 if exempt[g] else self.k) * model.open[g]
 
             return
         projection, suppressed = projections(instance, self.quasi_identifiers)
@@ -117,14 +113,11 @@ class KAnonymity(Requirement):
             alike.setdefault(number, []).append(g)
         free = suppressed & instance.exempt_reading
 
-        # whichever of these candidates is open, together they have at least k rows
-        @block.Constraint(model.CANDIDATES)
+        @block.Constraint(model.CANDIDATES, doc="groups released alike in these columns have at least k rows together")
         def together(_block: pyo.Block, g: int) -> object:
             if free[g]:
                 return pyo.Constraint.Skip
-            same = alike[int(projection[g])]
-            xs = [model.rows[h] for h in same]
-            return (0, weighted_sum([*[1] * len(xs), -self.k], [*xs, model.open[g]]), None)
+            return sum(rows.size(h) for h in alike[int(projection[g])]) >= self.k * model.open[g]
 
     def describe(self) -> dict[str, object]:
         """The parameter k, and the set of quasi-identifiers where it is not all of them."""

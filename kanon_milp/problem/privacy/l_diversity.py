@@ -86,17 +86,17 @@ class LDiversity(Requirement):
         return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """The distinct and Blocki-Williams forms bound cells."""
         return self.form != "frequency"
 
     @property
-    def exclusive(self) -> bool:
+    def absence_matters(self) -> bool:
         """For Blocki-Williams each row needs partners of its own."""
         return self.form == "blocki-williams"
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         """Frequencies compare with the size."""
         return self.form == "frequency"
 

@@ -51,12 +51,12 @@ class PSensitivity(Requirement):
         return () if self.sensitive is None else (self.sensitive,)
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """Lower bounds on cells."""
         return True
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         """No row compares with the size."""
         return False
 

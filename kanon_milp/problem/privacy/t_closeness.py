@@ -81,7 +81,7 @@ class TCloseness(Requirement):
         return () if self.sensitive is None else (self.sensitive,)
 
     @property
-    def mixed(self) -> bool:
+    def has_continuous_variables(self) -> bool:
         """Flows of the transport rows; those of the shorter forms are whole."""
         return self.form == "transport" or self.space is None or self.space.tree is None
 
