@@ -18,6 +18,8 @@ from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.cells import Rows
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.k_anonymity import KAnonymity
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -115,6 +117,16 @@ class AlphaKAnonymity(Requirement):
             return rows.size(g) >= self.k * model.open[g]
 
         declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares."""
+        (attribute,) = self.attributes
+        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[Requirement, ...]:
+        """All of it; the size alone where some values are meant, since `describe` does not name them."""
+        # a little less than that, where fully suppressed rows are exempt from k
+        return (self,) if self.values is None else (KAnonymity(self.k),)
 
     def describe(self) -> dict[str, object]:
         """α, k, the attribute, and how many values are meant (not which)."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group, Label
 
 if TYPE_CHECKING:
@@ -105,6 +106,26 @@ class Requirement(ABC):
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
         return np.ones(instance.candidates.count, dtype=bool)
 
+    def relaxations(self, _whole: Group) -> Sequence[ValueLimits]:
+        """What bounds and heuristics may take for granted of every group that has it; nothing is always valid.
+
+        whole: the whole table as a group.
+        """
+        return ()
+
+    @property
+    def size_only(self) -> bool:
+        """Whether a group has it exactly if it has at least `smallest_group` rows."""
+        return False
+
+    def certified(self, _table: Table) -> Sequence[Requirement] | None:
+        """What its parameters, as `describe` gives them, and the counts of the table prove about every group.
+
+        That is as much as a certificate states. None where it cannot be stated: certificates leave it out then, and say
+        so, as always for a requirement of a user's own.
+        """
+        return None
+
     def shortfall(self, _whole: Group) -> Shortfall | None:
         """What to say where the whole table does not satisfy it; None where there is nothing to point at."""
         return None
@@ -155,6 +176,23 @@ def satisfies(requirement: Requirement, group: Group) -> bool:
     if not isinstance(found, bool | np.bool_):
         raise InputError(f"{type(requirement).__name__}.holds must return True or False, found {kind_of(found)}")
     return bool(found)
+
+
+def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
+    """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
+    return requirement.relaxations(whole) if _speaks_for_holds(requirement, "relaxations") else ()
+
+
+def is_size_only(requirement: Requirement) -> bool:
+    """What `size_only` says; False for a class that defines `holds` anew and not it."""
+    return requirement.size_only and _speaks_for_holds(requirement, "size_only")
+
+
+def _speaks_for_holds(requirement: Requirement, name: str) -> bool:
+    """Whether this is defined where `holds` is, or in a subclass of that."""
+    order = type(requirement).__mro__
+    first = {each: next(at for at, kind in enumerate(order) if each in vars(kind)) for each in (name, "holds")}
+    return first[name] <= first["holds"]
 
 
 R = TypeVar("R", bound=Requirement)

@@ -15,6 +15,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -82,6 +83,15 @@ class BetaLikeness(Requirement):
         """X_σg ≤ (1+β)·p_σ·S_g."""
         (attribute,) = self.attributes
         declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares."""
+        (attribute,) = self.attributes
+        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[BetaLikeness, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number β and the attribute."""

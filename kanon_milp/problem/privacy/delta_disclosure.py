@@ -18,6 +18,8 @@ from kanon_milp.problem.powers import BASES, Base, below_power, largest_below, s
 from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -146,6 +148,20 @@ class DeltaDisclosure(Requirement):
             above, below = floor[value].numerator, floor[value].denominator
             absent = 1 - b.present[g, value]
             return below * rows.with_value(g, value) >= above * rows.size(g) - above * support[g] * absent
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares; lower ones too where each value must be there."""
+        (attribute,) = self.attributes
+        counts = whole.sensitive[attribute]
+        if self.absent == "violation":
+            return (ValueLimits(attribute, self._lower(counts), self._upper(counts), complete=True),)
+        return (ValueLimits(attribute, upper=self._upper(counts)),)
+
+    def certified(self, table: Table) -> tuple[Requirement, ...]:
+        """That each value is there, where it must be; the limits of the shares are not rational."""
+        (attribute,) = self.attributes
+        every = table.column(attribute).n_unique()
+        return (PSensitivity(every, attribute),) if self.absent == "violation" else ()
 
     def describe(self) -> dict[str, object]:
         """δ, the logarithm, the reading of absent values and the attribute."""

@@ -119,6 +119,15 @@ class KAnonymity(Requirement):
                 return pyo.Constraint.Skip
             return sum(rows.size(h) for h in alike[int(projection[g])]) >= self.k * model.open[g]
 
+    @property
+    def size_only(self) -> bool:
+        """A subset's classes are no groups."""
+        return self.quasi_identifiers is None
+
+    def certified(self, _table: Table) -> tuple[KAnonymity, ...]:
+        """All of it; nothing of a subset, whose classes are no groups."""
+        return (self,) if self.quasi_identifiers is None else ()
+
     def describe(self) -> dict[str, object]:
         """The parameter k, and the set of quasi-identifiers where it is not all of them."""
         subset = {} if self.quasi_identifiers is None else {"quasi_identifiers": list(self.quasi_identifiers)}

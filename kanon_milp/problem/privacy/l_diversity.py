@@ -20,6 +20,7 @@ from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import refuse_too_many
 from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -152,6 +153,18 @@ class LDiversity(Requirement):
             declare_presence(block, model, instance, self.attributes, int(self.exact))
         else:
             pairwise.declare(block, model, instance, self.attributes, int(self.exact))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares, or different values, which partners of each row are more than."""
+        if self.form == "frequency":
+            (attribute,) = self.attributes
+            return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+        number, complete = int(self.exact), self.form == "distinct"
+        return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
+
+    def certified(self, _table: Table) -> tuple[LDiversity, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number l, the form and the attributes."""

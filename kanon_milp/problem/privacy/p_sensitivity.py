@@ -15,6 +15,7 @@ from kanon_milp.problem.privacy.base import Requirement, Shortfall, bind_each, n
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class PSensitivity(Requirement):
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """Rows (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
         declare_presence(block, model, instance, self.attributes, int(self.p))
+
+    def relaxations(self, _whole: Group) -> tuple[ValueLimits, ...]:
+        """Different values."""
+        return (ValueLimits(self.attributes[0], different=int(self.p), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[PSensitivity, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The parameter p and the attribute."""

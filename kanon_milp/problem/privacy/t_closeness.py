@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.distances import SIMPLE, GroundDistance, Space, ground_distance
+from kanon_milp.problem.distances import BUILT_IN, SIMPLE, EqualDistance, GroundDistance, Space, ground_distance
 from kanon_milp.problem.distances.emd import emd
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import transport
 from kanon_milp.problem.privacy.base import Requirement, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits, Work
 from kanon_milp.problem.records import Group
 
 if TYPE_CHECKING:
@@ -116,6 +117,18 @@ class TCloseness(Requirement):
             transport.declare_equal(block, model, instance, self.attributes, self.exact)
         else:
             transport.declare_tree(block, model, instance, self.attributes, space, self.exact)
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """The work."""
+        work = Work(self._space(whole), self.exact)
+        return (ValueLimits(self.attributes[0], work=work, complete=True),)
+
+    def certified(self, _table: Table) -> tuple[TCloseness, ...] | None:
+        """All of it for the equal distance, nothing for others; None for a distance of a user's own."""
+        kind = type(ground_distance(self.distance))
+        if kind not in BUILT_IN:
+            return None
+        return (self,) if kind is EqualDistance else ()
 
     def describe(self) -> dict[str, object]:
         """t, the ground distance, the form and the attribute."""
