@@ -15,7 +15,16 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import whole_number
 from kanon_milp.problem.distances.base import distinct_labels
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import (
+    INTEGER,
+    LIST,
+    NUMBER,
+    Parameter,
+    Requirement,
+    Shortfall,
+    name_attribute,
+    sensitive_names,
+)
 from kanon_milp.problem.privacy.cells import Rows
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.k_anonymity import KAnonymity
@@ -41,6 +50,13 @@ class AlphaKAnonymity(Requirement):
     sensitive: str | None = None
     values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
+    letter: ClassVar[str] = "alpha"
+    summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "k": Parameter(INTEGER),
+        "alpha": Parameter(NUMBER),
+        "values": Parameter(LIST, "the sensitive values meant; default all"),
+    }
 
     def __post_init__(self) -> None:
         whole_number(self.k, "k")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -30,6 +31,18 @@ class Shortfall:
     text: str
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as a model file gives it: kinds of TOML values, what it means beside its name, known values."""
+
+    types: tuple[type, ...]
+    meaning: str = ""
+    choices: tuple[str, ...] = ()
+
+
+INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
+
+
 class Requirement(ABC):
     """A property that each group must have. One file each in `privacy/`, one line each in its registry.
 
@@ -38,6 +51,16 @@ class Requirement(ABC):
     """
 
     name: ClassVar[str]
+    # of those that model files can name: the key of [privacy], what that asks for, and the parameters in
+    # [[privacy.requirements]], beside `sensitive`
+    letter: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str) -> Self:
+        """From the parameters in a model file in this folder, numbers as they are written."""
+        return cls(**arguments)
 
     @abstractmethod
     def bind(self, table: Table) -> tuple[Self, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, bind_each, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
@@ -35,6 +35,9 @@ class BetaLikeness(Requirement):
     beta: Number
     sensitive: str | None = None
     name: ClassVar[str] = "beta_likeness"
+    letter: ClassVar[str] = "beta"
+    summary: ClassVar[str] = "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"
+    parameters: ClassVar[Mapping[str, Parameter]] = {"beta": Parameter(NUMBER)}
 
     def __post_init__(self) -> None:
         name_attribute(self)

@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.powers import BASES, Base, below_power, largest_below, smallest_above
-from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
@@ -49,6 +49,13 @@ class DeltaDisclosure(Requirement):
     absent: Absent = "violation"
     sensitive: str | None = None
     name: ClassVar[str] = "delta_disclosure"
+    letter: ClassVar[str] = "delta"
+    summary: ClassVar[str] = "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "delta": Parameter(NUMBER),
+        "log": Parameter(TEXT, "natural (default) or base2", BASES),
+        "absent": Parameter(TEXT, "an absent value is a violation (default) or ignored", ABSENT),
+    }
 
     def __post_init__(self) -> None:
         name_attribute(self)

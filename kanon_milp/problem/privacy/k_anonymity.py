@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, whole_number
-from kanon_milp.problem.privacy.base import Requirement
+from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement
 from kanon_milp.problem.privacy.cells import Rows, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group
@@ -34,6 +34,12 @@ class KAnonymity(Requirement):
     k: int
     quasi_identifiers: Sequence[str] | None = None
     name: ClassVar[str] = "k_anonymity"
+    letter: ClassVar[str] = "k"
+    summary: ClassVar[str] = "k-anonymity: each group has at least k rows"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "k": Parameter(INTEGER),
+        "quasi_identifiers": Parameter(LIST, "a set of them that has this k of its own"),
+    }
 
     def __post_init__(self) -> None:
         whole_number(self.k, "k")

@@ -15,7 +15,15 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import column_names, one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import pairwise
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import (
+    NUMBER,
+    TEXT,
+    Parameter,
+    Requirement,
+    Shortfall,
+    name_attribute,
+    sensitive_names,
+)
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import refuse_too_many
@@ -50,6 +58,12 @@ class LDiversity(Requirement):
     form: Form = "frequency"
     sensitive: str | Sequence[str] | None = None
     name: ClassVar[str] = "l_diversity"
+    letter: ClassVar[str] = "l"
+    summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "l": Parameter(NUMBER),
+        "form": Parameter(TEXT, "frequency (default), distinct or blocki-williams"),
+    }
 
     def __post_init__(self) -> None:
         one_of(self.form, FORMS, "the form of l-diversity")

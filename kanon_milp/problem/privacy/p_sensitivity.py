@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import whole_number
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.presence import declare_presence
@@ -34,6 +35,9 @@ class PSensitivity(Requirement):
     p: int
     sensitive: str | None = None
     name: ClassVar[str] = "p_sensitivity"
+    letter: ClassVar[str] = "p"
+    summary: ClassVar[str] = "p-sensitivity: at least p different values of each sensitive attribute in each group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {"p": Parameter(INTEGER)}
 
     def __post_init__(self) -> None:
         whole_number(self.p, "p")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
@@ -16,7 +18,7 @@ from kanon_milp.problem.distances import BUILT_IN, SIMPLE, EqualDistance, Ground
 from kanon_milp.problem.distances.emd import emd
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import transport
-from kanon_milp.problem.privacy.base import Requirement, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits, Work
 from kanon_milp.problem.records import Group
@@ -47,6 +49,13 @@ class TCloseness(Requirement):
     form: Form = "short"
     space: Space | None = field(default=None, repr=False, compare=False)
     name: ClassVar[str] = "t_closeness"
+    letter: ClassVar[str] = "t"
+    summary: ClassVar[str] = "t-closeness, exact as written, with the equal ground distance"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "form": Parameter(TEXT, "short or transport"),
+        "t": Parameter(NUMBER),
+        "distance": Parameter(TEXT, "equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE"),
+    }
 
     def __post_init__(self) -> None:
         if not 0 <= self.exact <= 1:
@@ -57,6 +66,12 @@ class TCloseness(Requirement):
         if self.distance not in SIMPLE:
             # a file is read once, so what is solved and what is verified is the same
             object.__setattr__(self, "distance", distance)
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any], folder: Path, encoding: str) -> TCloseness:
+        """Files of ground distances are beside the model file."""
+        read = {"distance": ground_distance(arguments["distance"], folder, encoding)} if "distance" in arguments else {}
+        return cls(**{**arguments, **read})
 
     @property
     def exact(self) -> Fraction:
