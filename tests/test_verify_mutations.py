@@ -299,9 +299,9 @@ def test_a_loss_that_is_counted_wrongly_is_no_optimum():
 
 
 def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier():
-    from kanon_milp.verify import ground, rules
+    from kanon_milp.verify import definitions, ground
 
-    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(rules.BUILT_IN)
+    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(definitions.BY_KIND)
     assert {type(case.package()[0]) for case in CASES.values()} == set(privacy.REQUIREMENTS.values())
     package = {
         each.__name__
