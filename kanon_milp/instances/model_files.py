@@ -18,7 +18,8 @@ from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.exact import exact_number, in_words
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
-from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.recoding import PatternMask, Recoding
+from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 
@@ -329,27 +330,19 @@ def _exact(value: Any) -> Any:
 def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     weights = entries.get("weights", {})
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
-    mask = None
+    mask: PatternMask | Path | None = None
     if kind == "mask":
-        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv.encoding)
+        mask = path.parent / entries["mask"]
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
         mask = PatternMask.random(
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
         )
-    if "hierarchies" in entries:
-        return Hierarchies.read(
-            path.parent / entries["hierarchies"],
-            table.quasi_identifiers,
-            weights=weights,
-            level_costs=entries.get("level_costs", {}),
-            mask=mask,
-            encoding=table.csv.encoding,
-        )
-    if "level_costs" in entries:
+    folder = path.parent / entries["hierarchies"] if "hierarchies" in entries else None
+    if folder is None and "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
-    return mask if mask is not None else Suppression(weights)
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.encoding)
 
 
 def _cells(pattern: object, path: Path) -> list[Any]:
