@@ -24,7 +24,7 @@ from kanon_milp.presolve.infeasibility import explain_infeasible, side_constrain
 from kanon_milp.presolve.preparation import Prepared, prepare_for
 from kanon_milp.presolve.relaxation import LARGE, network_relaxation
 from kanon_milp.presolve.resources import too_large, too_long
-from kanon_milp.problem.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
+from kanon_milp.problem.arguments import file_path, instance_of, integer, one_of, real_number, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -329,7 +329,7 @@ def _threads(asked: object) -> int:
 
 def _counted(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
     """An integer that solvers can hold, too."""
-    number = whole_number(value, what, least)
+    number = integer(value, what, least)
     if number > most:
         raise InputError(f"{what} must be at most {most}")
     return number

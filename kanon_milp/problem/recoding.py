@@ -33,9 +33,9 @@ from kanon_milp.problem.arguments import (
     exists,
     file_path,
     instance_of,
+    integer,
     listed,
     text,
-    whole_number,
     wrong,
 )
 from kanon_milp.problem.exact import Number, exact_number
@@ -117,13 +117,13 @@ class PatternMask:
     ) -> PatternMask:
         """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
         names = column_names(columns, "columns")
-        whole_number(count, "the number of random patterns")
+        integer(count, "the number of random patterns")
         most = min(1 << len(names), MAX_LEVEL_VECTORS)
         if not names or count > most or len(names) >= sys.maxsize.bit_length():
             raise InputError(f"a random mask over {len(names)} columns has 1 to {most} patterns, not {count}")
         # pattern number i suppresses the columns that have a 1 among its binary digits, the first one first
         last = (1 << len(names)) - 1
-        drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
+        drawn = [*random.Random(integer(seed, "seed", least=0)).sample(range(last), count - 1), last]
         patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
         return cls(patterns, {} if weights is None else weights, names)
 

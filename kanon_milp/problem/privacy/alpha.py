@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.arguments import whole_number
+from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.distances.base import distinct_labels
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy.base import (
@@ -59,7 +59,7 @@ class AlphaKAnonymity(Requirement):
     }
 
     def __post_init__(self) -> None:
-        whole_number(self.k, "k")
+        integer(self.k, "k")
         name_attribute(self)
         if self.values is not None:
             object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
@@ -98,7 +98,7 @@ class AlphaKAnonymity(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """k, or what whole numbers of rows need to stay within the shares."""
+        """k, or what integer numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]
         return max(int(self.k), smallest_within(self._caps(counts), counts))
 

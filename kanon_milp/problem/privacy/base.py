@@ -189,7 +189,7 @@ def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
         if not isinstance(each, Requirement):
             raise InputError(f"{what}, found {kind_of(each)} in it")
     if not found:
-        raise InputError(f"{what}, found an empty one, which would demand nothing")
+        raise InputError(f"{what}, found an empty one, which would ask for nothing")
     return tuple(found)
 
 

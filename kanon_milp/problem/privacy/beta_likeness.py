@@ -64,7 +64,7 @@ class BetaLikeness(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """What whole numbers of rows need to stay within the shares."""
+        """What integer numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]
         return smallest_within(self._caps(counts), counts)
 

@@ -1,4 +1,4 @@
-"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo terms for declaring."""
+"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo expressions for declaring."""
 
 from __future__ import annotations
 

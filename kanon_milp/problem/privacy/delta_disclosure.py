@@ -41,7 +41,7 @@ class DeltaDisclosure(Requirement):
     absent values ignored a union can break it, since it can have a value too rarely that one part did not have at all.
 
     The bounds e^δ·p on q = X/S are irrational; since S ≤ n, the best fractions with denominators up to n beside them
-    say exactly the same, so the model's coefficients are whole numbers. `assign` stays integer.
+    say exactly the same, so the model's coefficients are integers. `assign` stays integer.
     """
 
     delta: Number
@@ -84,7 +84,7 @@ class DeltaDisclosure(Requirement):
         return self.absent == "violation"
 
     def smallest_group(self, whole: Group) -> int:
-        """Whole numbers of rows within the upper shares; as published also one row of each value."""
+        """Integer numbers of rows within the upper shares; as published also one row of each value."""
         counts = whole.sensitive[self.attributes[0]]
         size = smallest_within(self._upper(counts), counts)
         return max(size, len(counts)) if self.absent == "violation" else size

@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.problem.arguments import column_names, whole_number
+from kanon_milp.problem.arguments import column_names, integer
 from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement
 from kanon_milp.problem.privacy.cells import Rows, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -27,8 +27,8 @@ class KAnonymity(Requirement):
 
     quasi_identifiers: a subset of the table's; then what is released of these columns alone is k-anonymous. Several
     sets of quasi-identifiers may each have their own k.
-    Merge-closed: sizes add up. Integral: with `open` fixed, what is left is a transportation problem with lower bounds.
-    Neither holds for a subset, where one group's rows may be what another group needs.
+    Merge-closed: sizes add up. Keeps the flow structure: with `open` fixed, what is left is a transportation problem
+    with lower bounds. Neither holds for a subset, where one group's rows may be what another group needs.
     """
 
     k: int
@@ -42,7 +42,7 @@ class KAnonymity(Requirement):
     }
 
     def __post_init__(self) -> None:
-        whole_number(self.k, "k")
+        integer(self.k, "k")
         if self.quasi_identifiers is not None:
             named = column_names(self.quasi_identifiers, "quasi_identifiers of k-anonymity")
             object.__setattr__(self, "quasi_identifiers", named)

@@ -45,7 +45,7 @@ class LDiversity(Requirement):
     """l-diversity in one of three forms.
 
     frequency: each value of the sensitive attribute makes up at most 1/l of each group (Wong et al. 2006; Bredereck et
-    al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these rows are no network.
+    al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these constraints are no network.
     distinct: at least l different values in each group, the same as p-sensitivity with p = l.
     blocki-williams: for every row of a group there are l-1 others in it such that the l rows pairwise differ in every
     one of the sensitive attributes (Blocki, Williams 2010, Definition 1); for a single attribute the same as distinct.

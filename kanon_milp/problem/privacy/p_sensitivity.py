@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.arguments import whole_number
+from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -28,8 +28,8 @@ class PSensitivity(Requirement):
     """Each group has at least p different values of the sensitive attribute (Truta, Vinay 2006; Bredereck et al. 2012,
     Definition 3). With k-anonymity beside it this is p-sensitive k-anonymity.
 
-    Merge-closed: a union has the values of both. Integral: with `open` and z fixed, the lower bounds sit on cells
-    (sensitive value within group) inside groups, which is a network (their Lemma 3).
+    Merge-closed: a union has the values of both. Keeps the flow structure: with `open` and z fixed, the lower
+    bounds sit on cells (sensitive value within group) inside groups, which is a network (their Lemma 3).
     """
 
     p: int
@@ -40,7 +40,7 @@ class PSensitivity(Requirement):
     parameters: ClassVar[Mapping[str, Parameter]] = {"p": Parameter(INTEGER)}
 
     def __post_init__(self) -> None:
-        whole_number(self.p, "p")
+        integer(self.p, "p")
         name_attribute(self)
 
     def bind(self, table: Table) -> tuple[PSensitivity, ...]:
@@ -62,7 +62,7 @@ class PSensitivity(Requirement):
 
     @property
     def needs_group_size(self) -> bool:
-        """No row compares with the size."""
+        """No constraint compares with the size."""
         return False
 
     @property
@@ -87,7 +87,7 @@ class PSensitivity(Requirement):
         return None
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """Rows (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
+        """Constraints (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
         declare_presence(block, model, instance, self.attributes, int(self.p))
 
     def relaxations(self, _whole: Group) -> tuple[ValueLimits, ...]:

@@ -20,7 +20,7 @@ SAFE = 1 << 62
 
 
 def smallest_within(caps: Caps, counts: Mapping[Label, int]) -> int:
-    """The smallest size s that whole numbers of rows can make up: Σ_σ min(N_σ, ⌊cap_σ·s⌋) ≥ s.
+    """The smallest size s that integer numbers of rows can make up: Σ_σ min(N_σ, ⌊cap_σ·s⌋) ≥ s.
 
     counts: rows of the whole table by value. Any smaller number is a valid lower bound too, so the search may end
     early.
@@ -37,7 +37,7 @@ def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray
     """Candidates whose cover holds a (fractional) group within the caps: Σ_σ min(N_gσ, cap_σ·κ) ≥ κ.
 
     κ is the smallest size that the candidate's group can have; a larger group scaled down to κ shows that the test is
-    valid. Exact in whole numbers; everything is viable where these would not fit.
+    valid. Exact in integers; everything is viable where these would not fit.
     """
     _, values = instance.sensitive_codes((attribute,))
     cap = [min(caps[value], Fraction(1)) for (value,) in values]

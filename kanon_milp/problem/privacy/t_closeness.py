@@ -37,8 +37,8 @@ class TCloseness(Requirement):
     (Li, Li, Venkatasubramanian 2007; Liang, Yuan 2013, section 2.1).
 
     t: an exact rational from 0 to 1, such as "0.15" or "3/20". distance: the ground distance between values, "equal",
-    "ordered", "numeric" or an object of `problem.distances`. form: "transport" states the transport rows of Liang,
-    Yuan 2013, Theorem 9; "short" the equivalent rows of a tree metric where the distance is one (see `transport`).
+    "ordered", "numeric" or an object of `problem.distances`. form: "transport" states the transport constraints of
+    Liang, Yuan 2013, Theorem 9; "short" the equivalent ones where the distance is a tree metric (see `transport`).
 
     Merge-closed: the distance is convex, and the reference stays the same. `assign` stays integer.
     """
@@ -98,7 +98,7 @@ class TCloseness(Requirement):
 
     @property
     def has_continuous_variables(self) -> bool:
-        """Flows of the transport rows; those of the shorter forms are whole."""
+        """Flows of the transport constraints; those of the shorter forms are integer."""
         return self.form == "transport" or self.space is None or self.space.tree is None
 
     @property
@@ -107,7 +107,7 @@ class TCloseness(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """The smallest size whose whole numbers of rows come within t of the reference."""
+        """The smallest size whose integer numbers of rows come within t of the reference."""
         space = self._space(whole)
         counts = whole.sensitive[self.attributes[0]]
         return transport.smallest_close(space, [counts[value] for value in space.values], self.exact)
@@ -124,7 +124,7 @@ class TCloseness(Requirement):
         return transport.viable(instance, self.attributes, self._space(instance.whole), self.exact)
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """Rows of `transport`: the general ones, or the shorter ones of a tree metric."""
+        """Constraints of `transport`: the general ones, or the shorter ones of a tree metric."""
         space = self._space(instance.whole)
         if self.form == "transport" or space.tree is None:
             transport.declare_flows(block, model, instance, self.attributes, space, self.exact)

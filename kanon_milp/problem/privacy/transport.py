@@ -167,11 +167,11 @@ def _below(tree: Tree, reference: Sequence[int]) -> list[int]:
 
 
 def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
-    """A lower bound on the size of a group within t of the reference, from the whole numbers of rows that it has.
+    """A lower bound on the size of a group within t of the reference, from the integer numbers of rows that it has.
 
     Equal distance with the factor d_min (every metric is at least that): of size s, at most Σ⌊s·r/n⌋ and the largest
     fractional parts agree with the reference. Tree metrics: an edge carries at least the distance of s·R/n, R the rows
-    below it, to the next whole number.
+    below it, to the next integer.
     """
     common = math.gcd(*reference)
     masses = [r // common for r in reference]
@@ -199,7 +199,7 @@ def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
 
 
 def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: Fraction) -> NDArray[np.bool_]:
-    """Candidates whose cover could come within t, exactly in whole numbers.
+    """Candidates whose cover could come within t, exactly in integers.
 
     Equal distance: a (fractional) group of the smallest size κ overlaps with the reference in Σ min(n·N_σ, κ·r_σ), and
     that must be (1-t)·κ·n. Any metric: each value's mass moves at least to the nearest value that the cover has.
