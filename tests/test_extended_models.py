@@ -61,19 +61,30 @@ def test_at_most_so_many_rows_lose_education(rows, k, weights, vectors, most):
         assert (result.table["education"] == SYMBOL).sum() <= most
 
 
+def one_level_vector(problem) -> pyo.ConcreteModel:
+    model = km.build_model(problem)
+    model.LEVEL_VECTORS = pyo.Set(initialize=sorted({model.vector[g] for g in model.CANDIDATES}))
+    model.used = pyo.Var(model.LEVEL_VECTORS, domain=pyo.Binary)
+    model.only_one = pyo.Constraint(expr=sum(model.used[v] for v in model.LEVEL_VECTORS) == 1)
+    model.alike = pyo.Constraint(model.CANDIDATES, rule=lambda m, g: m.open[g] <= m.used[m.vector[g]])
+    return model
+
+
 @settings(relaxed, max_examples=examples(60, 25))
 @given(rows_of_people, st.integers(1, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)))
 def test_one_level_vector_for_all(rows, k, weights):
     if k > len(rows):
         return
     problem = problem_of(rows, k, weights)
-    model = km.build_model(problem)
-    model.LEVEL_VECTORS = pyo.Set(initialize={model.vector[g] for g in model.CANDIDATES})
-    model.used = pyo.Var(model.LEVEL_VECTORS, domain=pyo.Binary)
-    model.only_one = pyo.Constraint(expr=sum(model.used[v] for v in model.LEVEL_VECTORS) == 1)
-    model.alike = pyo.Constraint(model.CANDIDATES, rule=lambda m, g: m.open[g] <= m.used[m.vector[g]])
+    model = one_level_vector(problem)
     each = (optimum(rows, k, weights=weights, vectors=[vector]) for vector in VECTORS)
     assert km.solve_model(problem, model).objective == min(best for best in each if best is not None)
+
+
+def test_an_addition_may_need_a_candidate_that_another_one_dominates():
+    """(a, *) stands for the same rows as (a, u) and costs more, but goes with (b, *); without it the optimum is 8."""
+    problem = problem_of([("a", "u"), ("a", "u"), ("b", "u"), ("b", "v")], 2, (1, 1))
+    assert km.solve_model(problem, one_level_vector(problem)).require_optimal().objective == 4
 
 
 def test_nobody_with_a_job_loses_the_age():
