@@ -25,7 +25,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
-from kanon_milp.verify.sizes import Supply, least_demands
+from kanon_milp.verify.definitions.base import Supply
+from kanon_milp.verify.sizes import least_demands
 from kanon_milp.verify.stated import stated
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

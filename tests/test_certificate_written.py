@@ -69,7 +69,7 @@ class AtLeast(Requirement):
         return (self,)
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         return False
 
     def smallest_group(self, _whole: Group) -> int:

@@ -19,7 +19,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.formulations import enumeration
-from kanon_milp.formulations.enumeration import Groups, Judged, enumerate_groups, unsplittable
+from kanon_milp.formulations.enumeration import Groups, GroupVectors, enumerate_groups, unsplittable
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
@@ -207,7 +207,7 @@ def test_it_is_judged_once_what_candidates_have_in_common() -> None:
     rows = [(a, b, s) for a in "ab" for b in "xy" for s in "12"]
     table = km.Table.from_frame(pl.DataFrame(rows, schema=["a", "b", "s"], orient="row"), ["a", "b"], ["s"])
     instance = prepare(km.Problem(table, [km.LDiversity(2)]))
-    judged = Judged(instance)
+    judged = GroupVectors(instance)
     first = judged.numbers(((0, 2), (1, 2)), exempt=False)
     assert first == [(1, 1)]
     assert judged.numbers(((0, 2), (1, 2)), exempt=False) is first

@@ -19,8 +19,8 @@ import pytest
 from sensitive_cases import Demand, Ground
 
 import kanon_milp as km
-from kanon_milp.problem import distances, privacy, recoding, table
 from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
+from kanon_milp.problem import distances, privacy, recoding, table
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
 
@@ -299,9 +299,9 @@ def test_a_loss_that_is_counted_wrongly_is_no_optimum() -> None:
 
 
 def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier() -> None:
-    from kanon_milp.verify import ground, rules
+    from kanon_milp.verify import definitions, ground
 
-    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(rules.BUILT_IN)
+    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(definitions.BY_KIND)
     assert {type(case.package()[0]) for case in CASES.values()} == set(privacy.REQUIREMENTS.values())
     package = {
         each.__name__

@@ -70,38 +70,15 @@ from kanon_milp.presolve.instance import Instance, compress_table, recode, types
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.arguments import file_path
-from kanon_milp.problem.distances import (
-    EqualDistance,
-    GroundDistance,
-    HierarchicalDistance,
-    MatrixDistance,
-    NumericDistance,
-    OrderedDistance,
-    ground_distance,
-)
 from kanon_milp.problem.hierarchies import Hierarchy
-from kanon_milp.problem.privacy import (
-    REQUIREMENTS,
-    AlphaKAnonymity,
-    DeltaDisclosure,
-    KAnonymity,
-    PSensitivity,
-    Requirement,
-    TCloseness,
-)
+from kanon_milp.problem.privacy import REQUIREMENTS, KAnonymity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels
+from kanon_milp.problem.table import Table
 from kanon_milp.system.files import write_file
 
 FORMAT = "kanon-milp dual certificate"
 VERSION = 4
-DISTANCES: set[type[GroundDistance]] = {
-    EqualDistance,
-    OrderedDistance,
-    NumericDistance,
-    HierarchicalDistance,
-    MatrixDistance,
-}
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -194,7 +171,7 @@ def certified_instance(problem: Problem) -> Instance:
     Sizes add up and larger covers supply more, so dominance holds whatever else the problem asks for: every table that
     has what is asked for is one of the relaxed problem.
     """
-    known = [each for r in problem.requirements for each in _certified(r, problem)] or [KAnonymity(1)]
+    known = [each for r in problem.requirements for each in _certified(r, problem.table) or ()] or [KAnonymity(1)]
     relaxed = replace(problem, privacy=known, cost_bound=None, min_groups=None, max_groups=None, objective="loss")
     types = compress_table(relaxed)
     levels = recode(relaxed, types)
@@ -247,7 +224,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [_stated(r) for r in problem.requirements if _is_known(r)],
+        "requirements": [r.stated for r in problem.requirements if _certified(r, problem.table) is not None],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {
@@ -263,17 +240,9 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     return plain
 
 
-def _stated(requirement: Requirement) -> dict[str, Any]:
-    """Name and parameters, each number once: as exact text unless it is whole by nature."""
-    described = {"name": requirement.name, **requirement.describe()}
-    return {key: described.get(f"{key}_exact", value) for key, value in described.items() if not key.endswith("_exact")}
-
-
-def _is_known(requirement: Requirement) -> bool:
-    """Whether it is one of this package, not a subclass, and so is its ground distance."""
-    if isinstance(requirement, TCloseness) and type(ground_distance(requirement.distance)) not in DISTANCES:
-        return False
-    return type(requirement) in REQUIREMENTS.values()
+def _certified(requirement: Requirement, table: Table) -> Sequence[Requirement] | None:
+    """What a certificate states of a requirement; None of one of a user's own, of which a subclass is one too."""
+    return requirement.certified(table) if type(requirement) in REQUIREMENTS.values() else None
 
 
 def table_hash(types: RowTypes) -> str:
@@ -346,21 +315,3 @@ def _rank_one_of_distinct_rows(
             rows = np.flatnonzero(of_row)
             found.append((rows.tolist(), of_row[rows].tolist(), denominator))
     return RankOneCuts.of(found), cuts[keep]
-
-
-def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:
-    """What of a requirement the parameters that `describe` names and the counts of the table say; of a user's own
-    nothing."""
-    if not _is_known(requirement):
-        return []
-    if isinstance(requirement, KAnonymity) and requirement.quasi_identifiers is not None:
-        return []
-    if isinstance(requirement, AlphaKAnonymity) and requirement.values is not None:
-        return [KAnonymity(requirement.k)]  # a little less, where fully suppressed rows are exempt from k
-    if isinstance(requirement, DeltaDisclosure):
-        (attribute,) = requirement.attributes
-        every = problem.table.column(attribute).n_unique()
-        return [PSensitivity(every, attribute)] if requirement.absent == "violation" else []
-    if isinstance(requirement, TCloseness) and not isinstance(ground_distance(requirement.distance), EqualDistance):
-        return []
-    return [requirement]

@@ -19,7 +19,7 @@ one where different values are asked for as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -31,16 +31,8 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
-    KAnonymity,
-    LDiversity,
-    PSensitivity,
-    Requirement,
-    TCloseness,
-)
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.privacy.transport import is_equal
 
 Ints = NDArray[np.int64]
@@ -154,9 +146,7 @@ def _parts(interval: Interval) -> tuple[int, int, int, int]:
 def relaxations_of(instance: Instance) -> list[Relaxation]:
     """The views of a problem's requirements, at least one for each sensitive attribute that they are about."""
     problem, found = instance.problem, []
-    alone = len(problem.attributes) == 1 and all(
-        r.attributes or (isinstance(r, KAnonymity) and r.quasi_identifiers is None) for r in problem.requirements
-    )
+    alone = len(problem.attributes) == 1 and all(r.attributes or is_size_only(r) for r in problem.requirements)
     for attribute in problem.attributes:
         meant = [r for r in problem.requirements if attribute in r.attributes]
         _, joint = instance.sensitive_codes((attribute,))
@@ -171,48 +161,30 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
     shares = [Fraction(counts[value], instance.whole.size) for value in values]
     limits, presence, exact, trees = [ALL] * len(values), 1, True, []
     for each in meant:
-        if isinstance(each, TCloseness):
-            space = each._space(instance.whole)
-            order = [space.values.index(value) for value in values]
-            apart = _apart(space)
-            around = [_around(share, each.exact, apart[at]) for share, at in zip(shares, order, strict=True)]
-            limits = [_both(a, b) for a, b in zip(limits, around, strict=True)]
-            if len(values) > 2 and not (len(values) == 3 and is_equal(space)):
-                trees.append((each, space, order))
-        else:
-            low, high, least, whole = _limits(each, counts)
+        # its facts about this attribute; a requirement that has none asks for more than they say
+        facts = [fact for fact in facts_of(each, instance.whole) if fact.attribute == attribute]
+        exact = exact and bool(facts) and all(fact.complete for fact in facts)
+        for fact in facts:
+            lower, upper = fact.lower, fact.upper
             limits = [
-                _both(a, (low.get(value, Fraction(0)), high.get(value, Fraction(1))))
+                _both(a, (lower.get(value, Fraction(0)), upper.get(value, Fraction(1))))
                 for a, value in zip(limits, values, strict=True)
             ]
-            presence, exact = max(presence, least), exact and whole
+            presence = max(presence, fact.different)
+            if fact.work is None:
+                continue
+            space, t = fact.work.space, fact.work.t
+            order = [space.values.index(value) for value in values]
+            apart = _apart(space)
+            around = [_around(share, t, apart[at]) for share, at in zip(shares, order, strict=True)]
+            limits = [_both(a, b) for a, b in zip(limits, around, strict=True)]
+            if len(values) > 2 and not (len(values) == 3 and is_equal(space)):
+                trees.append((t, space, order))
     found = []
     leaves = [Node(v, 0, of_value=limits[v]) for v in range(len(values))]
     if presence > 1 or not trees:
         found.append(Relaxation(attribute, (*leaves, Node(None, len(values))), presence, exact=exact))
-    return found + [_tree_view(attribute, each, space, order, shares, limits) for each, space, order in trees]
-
-
-def _limits(
-    requirement: Requirement, counts: Mapping[Label, int]
-) -> tuple[Mapping[Label, Fraction], Mapping[Label, Fraction], int, bool]:
-    """Lower and upper shares, number of different values, and whether that is all the requirement asks for (besides a
-    size)."""
-    none: Mapping[Label, Fraction] = {}
-    match requirement:
-        case PSensitivity():
-            return none, none, int(requirement.p), True
-        case LDiversity(form="frequency"):
-            return none, requirement._caps(counts), 1, True
-        case LDiversity():
-            return none, none, int(requirement.exact), requirement.form == "distinct"
-        case AlphaKAnonymity() | BetaLikeness():
-            return none, requirement._caps(counts), 1, True
-        case DeltaDisclosure(absent="violation"):
-            return requirement._lower(counts), requirement._upper(counts), 1, True
-        case DeltaDisclosure():
-            return none, requirement._upper(counts), 1, False
-    return none, none, 1, False
+    return found + [_tree_view(attribute, t, space, order, shares, limits) for t, space, order in trees]
 
 
 def _both(a: Interval, b: Interval) -> Interval:
@@ -236,7 +208,7 @@ def _apart(space: Space) -> list[Fraction]:
 
 def _tree_view(
     attribute: str,
-    closeness: TCloseness,
+    t: Fraction,
     space: Space,
     order: Sequence[int],
     shares: Sequence[Fraction],
@@ -252,7 +224,7 @@ def _tree_view(
     if tree is None or len(tree.parent) > WIDEST:
         nearest = _apart(space)
         nodes = [Node(v, 0, limits[v], share=shares[v], weight=nearest[order[v]] / 2) for v in range(count)]
-        return Relaxation(attribute, (*nodes, Node(None, count)), closeness=closeness.exact)
+        return Relaxation(attribute, (*nodes, Node(None, count)), closeness=t)
     children: dict[int, list[int]] = {}
     for v, parent in enumerate(tree.parent):
         children.setdefault(parent, []).append(v)
@@ -268,7 +240,7 @@ def _tree_view(
             below, share = below | {v}, share + shares[position[v]]
         weight = Fraction(tree.weight[v], scale)
         apart = _between(space, below) if 0 < len(below) < count <= COMPARED else weight
-        around = _around(share, closeness.exact, apart) if 0 < len(below) < count else ALL
+        around = _around(share, t, apart) if 0 < len(below) < count else ALL
         found.append(
             Node(
                 position.get(v),
@@ -282,7 +254,7 @@ def _tree_view(
         return below, share
 
     visit(_root(tree))
-    return Relaxation(attribute, tuple(found), closeness=closeness.exact)
+    return Relaxation(attribute, tuple(found), closeness=t)
 
 
 def _root(tree: Tree) -> int:

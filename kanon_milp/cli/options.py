@@ -11,7 +11,8 @@ import typer
 from kanon_milp.errors import InputError
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem.problem import SuppressedRows
-from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.recoding import Recoding
+from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.table import Missing
 
 ModelPath = Annotated[
@@ -127,11 +128,7 @@ def recoding(
     names: tuple[str, ...], mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str
 ) -> Recoding:
     """The recoding that --mask, --hierarchies and --weight ask for."""
-    given = weights(weight)
-    patterns = None if mask is None else PatternMask.read(mask, given, encoding)
-    if folder is not None:
-        return Hierarchies.read(folder, names, weights=given, mask=patterns, encoding=encoding)
-    return Suppression(given) if patterns is None else patterns
+    return read_recoding(names, mask, folder, weights(weight), encoding=encoding)
 
 
 def weights(entries: list[str] | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ such (split for as long as it goes), a union of groups is a group, and loss and 
 For k-anonymity alone these are the groups of κ to 2κ-1 rows, since 2κ rows or more split into two parts of at least κ.
 Where a union may break a requirement, all groups of all sizes are listed, and a candidate receives at most one.
 
-Whether rows are a group depends on their sensitive values alone. So what is judged is numbers of rows by joint
+Whether rows are a group depends on their sensitive values alone. So what is checked is numbers of rows by joint
 sensitive value (cells), each once; a vector of these can be split exactly if the rows behind it can, since any rows of
 a cell may go to either part.
 """
@@ -40,7 +40,7 @@ WAY_OUT = (
 
 
 @dataclass(frozen=True)
-class Shape:
+class GroupShape:
     """What groups of a candidate look like. cells: its row types by joint sensitive value; numbers: rows of each cell
     in a group, one vector for each possibility."""
 
@@ -78,7 +78,10 @@ class Shape:
 
 
 def enumerate_groups(instance: Instance) -> Groups:
-    """All groups of all candidates. Raises InputError where they are too many, or groups cannot be judged alone."""
+    """All groups of all candidates.
+
+    Raises InputError where they are too many, or a requirement is not about single groups.
+    """
     shapes = shapes_of(instance)
     counts = instance.types.counts.tolist()
     total = 0
@@ -101,7 +104,7 @@ def enumerate_groups(instance: Instance) -> Groups:
     return Groups(*(np.array(each, dtype=np.int64) for each in (candidate, indptr, types, copies)))
 
 
-def shapes_of(instance: Instance) -> list[Shape]:
+def shapes_of(instance: Instance) -> list[GroupShape]:
     """The shape of each candidate's groups."""
     problem, counts = instance.problem, instance.types.counts.tolist()
     if not judges_groups_alone(problem):
@@ -113,9 +116,9 @@ def shapes_of(instance: Instance) -> list[Shape]:
         shapes = []
         for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):
             rows = sum(counts[i] for i in cover)
-            shapes.append(Shape([cover], [(size,) for size in range(least, min(rows, 2 * least - 1) + 1)]))
+            shapes.append(GroupShape([cover], [(size,) for size in range(least, min(rows, 2 * least - 1) + 1)]))
         return shapes
-    judged = Judged(instance)
+    vectors = GroupVectors(instance)
     code = instance.sensitive_codes(problem.attributes)[0].tolist()
     shapes = []
     for g, cover in enumerate(instance.candidates.cover_lists()):
@@ -125,12 +128,12 @@ def shapes_of(instance: Instance) -> list[Shape]:
         values = sorted(by_value)
         cells = [by_value[value] for value in values]
         held = tuple((value, sum(counts[i] for i in cell)) for value, cell in zip(values, cells, strict=True))
-        shapes.append(Shape(cells, judged.numbers(held, exempt=bool(instance.exempt[g]))))
+        shapes.append(GroupShape(cells, vectors.numbers(held, exempt=bool(instance.exempt[g]))))
     return shapes
 
 
-class Judged:
-    """Vectors of numbers of rows by joint sensitive value that make up a group, each judged once, exactly."""
+class GroupVectors:
+    """Vectors of numbers of rows by joint sensitive value that make up a group, each checked once, exactly."""
 
     def __init__(self, instance: Instance) -> None:
         problem = instance.problem
@@ -151,7 +154,7 @@ class Judged:
             self._looked_at += math.prod(rows + 1 for _, rows in held)
             if self._looked_at > LARGEST:
                 raise InputError(
-                    f"the groups formulation judges all numbers of rows by sensitive value, and these are more than "
+                    f"the groups formulation looks at all numbers of rows by sensitive value, and these are more than "
                     f"{LARGEST:,} ({self._instance.types.count:,} row types, {self._instance.types.n:,} rows); "
                     f"{WAY_OUT}"
                 )

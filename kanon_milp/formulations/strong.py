@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pyomo.environ as pyo
 
-from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
+from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.privacy.cells import Rows
 
@@ -21,13 +20,13 @@ def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
     Under a mask of few patterns and with a continuous assignment the root LP is nearly integral and simple rounding
     finds good tables, while the sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k =
     25: 23 s without them, no proof after 150 s with them). With many patterns they are what finds good tables at all.
-    Its presolve is not to be trusted with fractional variables beside whole ones (see `add_sizes`).
+    Its presolve is not to be trusted with fractional variables beside integer ones (see `add_sizes`).
     """
     options: dict[str, object] = {}
     if instance.levels.count <= FEW_PATTERNS and instance.problem.network:
         heuristics = ("rins", "rens", "root_reduced_cost")
         options.update({f"mip_heuristic_run_{name}": False for name in heuristics})
-    if any(requirement.mixed for requirement in instance.problem.requirements):
+    if any(requirement.has_continuous_variables for requirement in instance.problem.requirements):
         options["presolve"] = "off"
     return {"highs": options}
 
@@ -35,39 +34,21 @@ def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
 def build_strong(instance: Instance) -> pyo.ConcreteModel:
     """Assignment of row types to candidates with strong links.
 
-    For k-anonymity the link rows of one candidate and its size row describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x ≤
-    n}, so the LP bound is that of the Lagrangian dual of the assignment rows. Only `open` and what requirements
-    declare is binary where these leave a network; else `assign` is integer. Row types are (quasi-identifier,
-    sensitive) tuples where requirements are about sensitive attributes.
+    For k-anonymity the links of one candidate and its size constraint describe the convex hull of {0} ∪ {Σx ≥ k, 0 ≤ x
+    ≤ n}, so the LP bound is that of the Lagrangian dual of the assignment constraints. Only `open` and what
+    requirements declare is binary where these leave a network; else `assign` is integer. Row types are
+    (quasi-identifier, sensitive) tuples where requirements are about sensitive attributes.
     """
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)
-    n, requirements = instance.types.counts.tolist(), instance.problem.requirements
-    domain = pyo.NonNegativeReals if instance.problem.network else pyo.NonNegativeIntegers
-
-    # x[i,g]: how many rows of type i candidate g receives;  y[g]: whether candidate g is used
-    m.assign = pyo.Var(m.PAIRS, domain=domain, bounds=lambda _, i, g: (0, n[i]))
-    m.open = pyo.Var(m.CANDIDATES, domain=pyo.Binary)
-
-    # every row goes somewhere: Σ_g x[i,g] = n_i
-    candidates_of = candidates_of_types(instance)
-
-    @m.Constraint(m.ROW_TYPES)
-    def placed(m: pyo.ConcreteModel, i: int) -> object:
-        gs = candidates_of[i]
-        return weighted_sum([1] * len(gs), [m.assign[i, g] for g in gs]) == n[i]
-
-    # and only to an open candidate: x[i,g] ≤ n_i · y[g]
-    @m.Constraint(m.PAIRS)
-    def linked(m: pyo.ConcreteModel, i: int, g: int) -> object:
-        return m.assign[i, g] <= n[i] * m.open[g]
-
-    if any(requirement.relative for requirement in requirements):
+    requirements = instance.problem.requirements
+    add_assignment(m, instance, pyo.NonNegativeReals if instance.problem.network else pyo.NonNegativeIntegers)
+    if any(requirement.needs_group_size for requirement in requirements):
         add_sizes(m, instance)
 
     # what each open group must have
     for requirement, name in zip(requirements, block_names(requirements), strict=True):
-        m.add_component(name, pyo.Block())
+        m.add_component(name, pyo.Block(doc=requirement.spelled))
         requirement.declare(m.component(name), m, instance)
     add_smallest_size(m, instance)
 
@@ -78,17 +59,21 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
 def add_sizes(m: pyo.ConcreteModel, instance: Instance) -> None:
     """rows[g]: how many rows candidate g receives, S_g.
 
-    Whole by themselves, but declared so: presolve of HiGHS 1.15.1 rounds the bounds of continuous variables that it
-    finds to be whole wrongly (https://github.com/ERGO-Code/HiGHS/issues/3274), and a dear point looks optimal.
+    Integer by themselves, but declared so: presolve of HiGHS 1.15.1 rounds the bounds of continuous variables that it
+    finds to be integer wrongly (https://github.com/ERGO-Code/HiGHS/issues/3274), and a point above the optimum looks
+    optimal.
     """
-    covers, support = instance.candidates.cover_lists(), instance.candidates.support.tolist()
-    m.rows = pyo.Var(m.CANDIDATES, domain=pyo.NonNegativeIntegers, bounds=lambda _, g: (0, support[g]))
+    cover, support = instance.candidates.cover_lists(), instance.candidates.support.tolist()
+    m.rows = pyo.Var(
+        m.CANDIDATES,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda _, g: (0, support[g]),
+        doc="S[g]: number of rows that candidate g receives",
+    )
 
-    # S_g = Σ_i x[i,g]
-    @m.Constraint(m.CANDIDATES)
+    @m.Constraint(m.CANDIDATES, doc="rows[g] counts the rows that candidate g receives")
     def counted(m: pyo.ConcreteModel, g: int) -> object:
-        xs = [m.assign[i, g] for i in covers[g]]
-        return weighted_sum([*[1] * len(xs), -1], [*xs, m.rows[g]]) == 0
+        return sum(m.assign[i, g] for i in cover[g]) == m.rows[g]
 
 
 def add_smallest_size(m: pyo.ConcreteModel, instance: Instance) -> None:
@@ -101,13 +86,13 @@ def add_smallest_size(m: pyo.ConcreteModel, instance: Instance) -> None:
     needed = [g for g in m.CANDIDATES if least[g] > (min(stated, 1) if exempt[g] else stated)]
     if not needed:
         return
-    m.SMALL = pyo.Set(initialize=needed, ordered=pyo.Set.InsertionOrder)
+    m.SMALL = pyo.Set(
+        initialize=needed, ordered=pyo.Set.InsertionOrder, doc="candidates whose groups all have more rows than k"
+    )
 
-    # Σ_i x[i,g] ≥ κ · y[g]
-    @m.Constraint(m.SMALL)
+    @m.Constraint(m.SMALL, doc="an open group has the number of rows that all requirements together imply")
     def smallest_size(m: pyo.ConcreteModel, g: int) -> object:
-        ones, xs = rows.of(g)
-        return (0, weighted_sum([*ones, -least[g]], [*xs, m.open[g]]), None)
+        return rows.size(g) >= least[g] * m.open[g]
 
 
 def block_names(requirements: Sequence[Requirement]) -> list[str]:

@@ -15,13 +15,11 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import METHODS
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.problem.csv_files import CsvFormat
-from kanon_milp.problem.distances import ground_distance
 from kanon_milp.problem.exact import exact_number, in_words
-from kanon_milp.problem.powers import BASES
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
-from kanon_milp.problem.privacy.delta_disclosure import ABSENT
 from kanon_milp.problem.problem import OBJECTIVES, SUPPRESSED_ROWS, Problem
-from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.recoding import PatternMask, Recoding
+from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
 
@@ -38,6 +36,19 @@ class Key:
 
 TEXT, WHOLE, TRUTH = (str,), (int,), (bool,)
 NUMBER, LIST, TABLE = (int, float, str), (list,), (dict,)
+
+
+def _parameters() -> dict[str, Key]:
+    """The parameters of all kinds of requirements, and which ones have each of them."""
+    meanings: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, Key] = {}
+    for kind in REQUIREMENTS.values():
+        for key, parameter in kind.parameters.items():
+            meanings.setdefault(key, {}).setdefault(parameter.meaning, []).append(kind.name)
+            said = (f"of {' and '.join(of)}" + (f": {text}" if text else "") for text, of in meanings[key].items())
+            found[key] = Key(parameter.types, "; ".join(said), parameter.choices)
+    return found
+
 
 SCHEMA: dict[str, dict[str, Key]] = {
     "": {
@@ -63,15 +74,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "symbol": Key(TEXT, "the suppression symbol; default *"),
     },
     "privacy": {
-        "k": Key(WHOLE, "k-anonymity: each group has at least k rows"),
-        "p": Key(WHOLE, "p-sensitivity: at least p different values of each sensitive attribute in each group"),
-        "l": Key(NUMBER, "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"),
-        "t": Key(NUMBER, "t-closeness, exact as written, with the equal ground distance"),
-        "alpha": Key(NUMBER, "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"),
-        "beta": Key(NUMBER, "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"),
-        "delta": Key(
-            NUMBER, "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
-        ),
+        **{letter: Key(kind.parameters[letter].types, kind.summary) for letter, kind in REQUIREMENTS.items()},
         "requirements": Key(
             LIST,
             "or each requirement as a table of its own, [[privacy.requirements]], with all of its arguments",
@@ -80,23 +83,7 @@ SCHEMA: dict[str, dict[str, Key]] = {
     "privacy.requirements": {
         "kind": Key(TEXT, "which requirement; required", tuple(kind.name for kind in REQUIREMENTS.values())),
         "sensitive": Key((str, list), "the sensitive attribute it is about; default: each one there is"),
-        "k": Key(WHOLE, "of k_anonymity and alpha_k_anonymity"),
-        "quasi_identifiers": Key(LIST, "of k_anonymity: a set of them that has this k of its own"),
-        "p": Key(WHOLE, "of p_sensitivity"),
-        "l": Key(NUMBER, "of l_diversity"),
-        "form": Key(
-            TEXT, "of l_diversity: frequency (default), distinct or blocki-williams; of t_closeness: short or transport"
-        ),
-        "t": Key(NUMBER, "of t_closeness"),
-        "distance": Key(
-            TEXT, "of t_closeness: equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE"
-        ),
-        "alpha": Key(NUMBER, "of alpha_k_anonymity"),
-        "values": Key(LIST, "of alpha_k_anonymity: the sensitive values meant; default all"),
-        "beta": Key(NUMBER, "of beta_likeness"),
-        "delta": Key(NUMBER, "of delta_disclosure"),
-        "log": Key(TEXT, "of delta_disclosure: natural (default) or base2", BASES),
-        "absent": Key(TEXT, "of delta_disclosure: an absent value is a violation (default) or ignored", ABSENT),
+        **_parameters(),
     },
     "recoding": {
         "mask": Key(
@@ -317,16 +304,15 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
         kind = kinds.get(arguments.pop("kind", None))
         if kind is None:
             raise InputError(f"{where}: kind is missing; one of: {', '.join(kinds)}")
-        takes = {f.name: f for f in dataclasses.fields(kind) if f.init and f.name != "space"}  # type: ignore[arg-type]
+        known = {*kind.parameters, "sensitive"}
+        takes = {f.name: f for f in dataclasses.fields(kind) if f.name in known}  # type: ignore[arg-type]
         for key in arguments:
             if key not in takes:
                 raise InputError(f'{where}: {kind.name} has no "{key}"{nearest(key, list(takes))}; {", ".join(takes)}')
         for key, taken in takes.items():
             if taken.default is dataclasses.MISSING and key not in arguments:
                 raise InputError(f"{where}: {kind.name} needs {key}")
-        if "distance" in arguments:
-            arguments["distance"] = ground_distance(arguments["distance"], path.parent, table.csv.encoding)
-        found.append(kind(**arguments))
+        found.append(kind.read(arguments, path.parent, table.csv.encoding))
     if not found:
         raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
     return found
@@ -344,27 +330,19 @@ def _exact(value: Any) -> Any:
 def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     weights = entries.get("weights", {})
     kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
-    mask = None
+    mask: PatternMask | Path | None = None
     if kind == "mask":
-        mask = PatternMask.read(path.parent / entries["mask"], weights, table.csv.encoding)
+        mask = path.parent / entries["mask"]
     elif kind == "patterns":
         mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
     elif kind == "random_patterns":
         mask = PatternMask.random(
             table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
         )
-    if "hierarchies" in entries:
-        return Hierarchies.read(
-            path.parent / entries["hierarchies"],
-            table.quasi_identifiers,
-            weights=weights,
-            level_costs=entries.get("level_costs", {}),
-            mask=mask,
-            encoding=table.csv.encoding,
-        )
-    if "level_costs" in entries:
+    folder = path.parent / entries["hierarchies"] if "hierarchies" in entries else None
+    if folder is None and "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
-    return mask if mask is not None else Suppression(weights)
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.encoding)
 
 
 def _cells(pattern: object, path: Path) -> list[Any]:

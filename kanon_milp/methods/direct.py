@@ -158,7 +158,7 @@ def assignment_of(
     if not own or not instance.problem.network:
         return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
     rows = np.bincount(candidate, weights=x, minlength=instance.candidates.count)
-    exclusive = any(requirement.exclusive for requirement in instance.problem.requirements)
+    exclusive = any(requirement.absence_matters for requirement in instance.problem.requirements)
     assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
     claimed = float(instance.candidates.cost[candidate] @ x)
     if assignment.cost > claimed + 1e-6 * max(1.0, claimed):

@@ -192,7 +192,7 @@ def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock, mod
         instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
         if reduced:
             raise InputError("a model of build_model is not reduced; export it without reduced=True")
-    prepared = prepare_for(problem, clock, reduced=chosen.reduced, merge=reduced)
+    prepared = prepare_for(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
     if prepared.shortage is not None:
         raise InputError(prepared.shortage.message)
     if message := too_large(prepared.instance):

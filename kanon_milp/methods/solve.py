@@ -24,7 +24,7 @@ from kanon_milp.presolve.infeasibility import explain_infeasible, side_constrain
 from kanon_milp.presolve.preparation import Prepared, prepare_for
 from kanon_milp.presolve.relaxation import LARGE, network_relaxation
 from kanon_milp.presolve.resources import too_large, too_long
-from kanon_milp.problem.arguments import file_path, instance_of, one_of, real_number, text, whole_number, wrong
+from kanon_milp.problem.arguments import file_path, instance_of, integer, one_of, real_number, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -220,7 +220,11 @@ def _solve_another(session: Session, problem: Problem, options: SolverOptions) -
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:
-    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README)."""
+    """Declare a problem's model: a Pyomo ConcreteModel to read, extend and export (component names: see the README).
+
+    It has every candidate that a group can have, so that constraints on what is released and other objectives can be
+    added; `solve` states smaller models, without candidates that some other one dominates.
+    """
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
     return chosen.build(_prepared_all(problem, chosen, Clock()).instance)
@@ -287,7 +291,7 @@ def _prepared(
 
 def _prepared_all(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
     """An instance for a user's own model, which must have all candidates. Raises InputError if they do not fit."""
-    prepared = _prepared(problem, formulation, clock)
+    prepared = prepare_for(problem, clock, reduced=formulation.reduced, open_model=True)
     if prepared.shortage is not None:
         raise InputError(prepared.shortage.message)
     return prepared
@@ -330,7 +334,7 @@ def _threads(asked: object) -> int:
 
 def _counted(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
     """An integer that solvers can hold, too."""
-    number = whole_number(value, what, least)
+    number = integer(value, what, least)
     if number > most:
         raise InputError(f"{what} must be at most {most}")
     return number

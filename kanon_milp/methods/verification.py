@@ -12,7 +12,8 @@ from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem, SuppressedRows
-from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
+from kanon_milp.problem.recoding import Recoding
+from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
@@ -66,7 +67,7 @@ def verify_files(
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
     Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
-    recoding = _read_recoding(table, mask, hierarchies, weights)
+    recoding = _recoding(table, mask, hierarchies, weights)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
@@ -106,7 +107,7 @@ def check_certificate_files(
         table = read_table(
             original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
         )
-    recoding = _read_recoding(table, mask, hierarchies, weights, level_costs)
+    recoding = _recoding(table, mask, hierarchies, weights, level_costs)
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
@@ -122,7 +123,7 @@ def _same_order(given: Sequence[str] | str | None, claimed: list[str]) -> list[s
     return claimed if sorted(names) == sorted(claimed) else names
 
 
-def _read_recoding(
+def _recoding(
     table: Table,
     mask: str | Path | None,
     hierarchies: str | Path | None,
@@ -130,20 +131,10 @@ def _read_recoding(
     level_costs: Mapping[str, Sequence[Number]] | None = None,
 ) -> Recoding:
     """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
-    encoding = table.csv.encoding
-    patterns = None if mask is None else PatternMask.read(mask, weights, encoding)
-    if hierarchies is not None and (
-        not _hierarchy_files(table.sensitive, hierarchies) or _hierarchy_files(table.quasi_identifiers, hierarchies)
-    ):
-        return Hierarchies.read(
-            hierarchies,
-            table.quasi_identifiers,
-            weights=weights,
-            level_costs=level_costs,
-            mask=patterns,
-            encoding=encoding,
-        )
-    return patterns or Suppression(dict(weights or {}))
+    folder = hierarchies
+    if folder is not None and _hierarchy_files(table.sensitive, folder):
+        folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.encoding)
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kanon_milp.presolve.infeasibility import side_constraints, spelled
+from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 
@@ -33,7 +33,7 @@ def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | No
     """
     requirements = {f"requirement {number}": r for number, r in enumerate(problem.requirements, 1)}
     sides = side_constraints(problem)
-    names = {**{key: spelled(r) for key, r in requirements.items()}, **sides}
+    names = {**{key: r.spelled for key, r in requirements.items()}, **sides}
     if len(names) < 2:
         return None
     kept, decided = list(names), True

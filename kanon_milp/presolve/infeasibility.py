@@ -19,19 +19,6 @@ SHOWN = 10
 WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
 
 
-def spelled(requirement: Requirement) -> str:
-    """A requirement with its parameters, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
-    described = requirement.describe()
-    exact = {key.removesuffix("_exact"): value for key, value in described.items() if key.endswith("_exact")}
-    parameters = ", ".join(
-        f"{key} = {exact.get(key, value)}"
-        for key, value in described.items()
-        if not key.endswith("_exact") and key != "sensitive"
-    )
-    about = "".join(f' of "{name}"' for name in requirement.attributes)
-    return f"{requirement.name}{about} ({parameters})"
-
-
 def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
     """Whether not even the whole table as one group satisfies a requirement.
 
@@ -51,7 +38,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
             of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
-        return f"not even the whole table as one group has {spelled(requirement)}{because}"
+        return f"not even the whole table as one group has {requirement.spelled}{because}"
     return None
 
 
@@ -97,7 +84,7 @@ def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
         covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
         alone = int((stranded & ~covered).sum())
         if alone:
-            found.append(f"{spelled(requirement)} alone rules out {alone} of them")
+            found.append(f"{requirement.spelled} alone rules out {alone} of them")
     return ": " + "; ".join(found or ["no single requirement alone, but all together"])
 
 
@@ -106,7 +93,7 @@ def explain_infeasible(problem: Problem, patterns: int) -> str:
     sides = list(side_constraints(problem).values())
     if sides:
         return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
-    requirements = ", ".join(spelled(r) for r in problem.requirements)
+    requirements = ", ".join(r.spelled for r in problem.requirements)
     return (
         f"proven: each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
         f"but not all of them at once. {WAY_OUT}"

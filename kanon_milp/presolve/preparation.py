@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_whole
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
-from kanon_milp.presolve.reductions import MERGING, Step, reduce, restore, restore_values
+from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, reduce, restore, restore_values
 from kanon_milp.presolve.reductions.base import T
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
@@ -91,13 +91,20 @@ class Prepared:
 
 
 def prepare_for(
-    problem: Problem, clock: Clock, *, reduced: bool = True, merge: bool = False, limit: Limit = NO_LIMIT
+    problem: Problem,
+    clock: Clock,
+    *,
+    reduced: bool = True,
+    merge: bool = False,
+    open_model: bool = False,
+    limit: Limit = NO_LIMIT,
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
 
-    reduced: False leaves all candidates in. merge: also by reductions that merge row types; not for models that users
-    read and extend. limit: of the session. Where that or the memory is too small for all candidates, the instance has
-    some of them, and is not reduced.
+    reduced: False leaves all candidates in. merge: also by reductions that merge row types. open_model: for a model to
+    which constraints or another objective are added; only candidates that no group can have are dropped then, since a
+    dominated one may be what the addition asks for. limit: of the session. Where that or the memory is too small for
+    all candidates, the instance has some of them, and is not reduced.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -112,7 +119,7 @@ def prepare_for(
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
         shared = limit.share(PREPARATION_SHARE)
-        steps = reduce(before, limit=shared)
+        steps = reduce(before, OPEN if open_model else REDUCTIONS, shared)
         smaller = steps[-1].instance if steps else before
         stranded = find_stranded(before, smaller)
         if merge and stranded is None:

@@ -26,6 +26,6 @@ def network_relaxation(instance: Instance) -> Problem | None:
     kept: list[Requirement] = [KAnonymity(size)]
     for requirement in problem.requirements:
         cells = {other.attributes for other in kept if other.attributes} | {requirement.attributes}
-        if requirement.integral and requirement.attributes and len(cells) == 1:
+        if requirement.keeps_flow_structure and requirement.attributes and len(cells) == 1:
             kept.append(requirement)
     return replace(problem, privacy=kept, name=f"{problem.name}, relaxed")

@@ -34,7 +34,7 @@ def text(value: object, what: str) -> str:
     return instance_of(value, str, what, "text")
 
 
-def whole_number(value: object, what: str, least: int = 1) -> int:
+def integer(value: object, what: str, least: int = 1) -> int:
     """Check an integer, also one of numpy."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         broken = isinstance(value, float | np.floating | Fraction | Decimal) and math.isfinite(value) and value % 1

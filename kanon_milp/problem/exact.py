@@ -83,7 +83,7 @@ def in_words(value: Fraction | None) -> str:
 
 
 def plain(value: Fraction | None) -> int | float | None:
-    """A fraction as int where it is whole, else as float."""
+    """A fraction as int where it is an integer, else as float."""
     if value is None:
         return None
     return int(value) if value.denominator == 1 else float(value)

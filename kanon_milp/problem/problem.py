@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kanon_milp.errors import InputError, kind_of, printable
-from kanon_milp.problem.arguments import listed, one_of, text, whole_number, wrong
+from kanon_milp.problem.arguments import integer, listed, one_of, text, wrong
 from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import bound_to
@@ -67,7 +67,7 @@ class Problem:
             one_of(value, known, what)
         for what, limit in (("min_groups", self.min_groups), ("max_groups", self.max_groups)):
             if limit is not None:
-                object.__setattr__(self, what, whole_number(limit, what))
+                object.__setattr__(self, what, integer(limit, what))
         if self.min_groups is not None and self.max_groups is not None and self.min_groups > self.max_groups:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
@@ -112,7 +112,7 @@ class Problem:
     def network(self) -> bool:
         """Whether the assignment is a minimum-cost flow once the binaries are fixed: all lower bounds are nested."""
         cells = {r.attributes for r in self.requirements if r.attributes}
-        return all(r.integral for r in self.requirements) and len(cells) <= 1
+        return all(r.keeps_flow_structure for r in self.requirements) and len(cells) <= 1
 
 
 def expect_problem(value: object, caller: str) -> Problem:

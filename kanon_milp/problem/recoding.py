@@ -2,6 +2,12 @@
 
 A *level vector* has one generalization level per quasi-identifier. Suppression is the hierarchy with two levels, so a
 pattern of the pattern-guided paper (□ keep, ⋆ suppress) is a level vector, and a pattern mask a set of them.
+
+The three kinds of recodings here are all there are: formulations, bounds, the verifier and certificates know level
+vectors and hierarchies, and the union `Recoding` is closed. What is open is what they are made of: any nested hierarchy
+of each column (`Hierarchy`, from a file or a dict), any set of level vectors (`PatternMask`), any weights and level
+costs that never fall. Local changes of cells that no level vector describes (noise, swapping, microaggregation), groups
+of values that are not nested, and losses that are no sum over cells do not fit.
 """
 
 from __future__ import annotations
@@ -18,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, kind_of, nearest, printable
@@ -28,9 +33,9 @@ from kanon_milp.problem.arguments import (
     exists,
     file_path,
     instance_of,
+    integer,
     listed,
     text,
-    whole_number,
     wrong,
 )
 from kanon_milp.problem.exact import Number, exact_number
@@ -69,8 +74,7 @@ class PatternMask:
     """Released rows must match one of these patterns (Bredereck et al. 2013, section 1).
 
     patterns: each a sequence of cells in the order of `columns` (default: of the quasi-identifiers), or a mapping
-    column → cell.
-    A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
+    column → cell. A cell is "keep" (or □), "*" (or ⋆), or a level number. weights: as in `Suppression`.
     """
 
     patterns: Sequence[Pattern]
@@ -113,13 +117,13 @@ class PatternMask:
     ) -> PatternMask:
         """Draw `count` different patterns, the fully suppressed one among them, so that every table has a solution."""
         names = column_names(columns, "columns")
-        whole_number(count, "the number of random patterns")
+        integer(count, "the number of random patterns")
         most = min(1 << len(names), MAX_LEVEL_VECTORS)
         if not names or count > most or len(names) >= sys.maxsize.bit_length():
             raise InputError(f"a random mask over {len(names)} columns has 1 to {most} patterns, not {count}")
         # pattern number i suppresses the columns that have a 1 among its binary digits, the first one first
         last = (1 << len(names)) - 1
-        drawn = [*random.Random(whole_number(seed, "seed", least=0)).sample(range(last), count - 1), last]
+        drawn = [*random.Random(integer(seed, "seed", least=0)).sample(range(last), count - 1), last]
         patterns = [["*" if digit == "1" else "keep" for digit in f"{number:0{len(names)}b}"] for number in drawn]
         return cls(patterns, {} if weights is None else weights, names)
 
@@ -242,8 +246,7 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     """Check a recoding against a table and turn it into level vectors with integer costs.
 
     domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
-    weights,
-    a value that a hierarchy does not cover, a bad or repeated pattern.
+    weights, a value that a hierarchy does not cover, a bad or repeated pattern.
     """
     names = table.quasi_identifiers
     for what, named in (
@@ -351,13 +354,13 @@ def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
 
 
 def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16]) -> tuple[NDArray[np.int64], Fraction]:
-    """What a row loses under each level vector, as whole multiples of their largest common unit."""
+    """What a row loses under each level vector, as integer multiples of their largest common unit."""
     denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))
-    whole = [[int(cost * denominator) for cost in c.costs] for c in columns]
+    integral = [[int(cost * denominator) for cost in c.costs] for c in columns]
     # sums that may be too large for a machine word are added as Python's own integers
-    kind = np.int64 if sum(map(max, whole)) < 2**62 else object
+    kind = np.int64 if sum(map(max, integral)) < 2**62 else object
     sums = np.zeros(len(vectors), dtype=kind)
-    for j, costs in enumerate(whole):
+    for j, costs in enumerate(integral):
         sums += np.array(costs, dtype=kind)[vectors[:, j]]
     divisor = int(np.gcd.reduce(sums)) if len(sums) else 0
     if divisor == 0:
@@ -384,9 +387,3 @@ def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> s
     """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
     cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
     return ",".join(cells)
-
-
-def mask_frame(levels: Levels) -> pl.DataFrame:
-    """Level vectors as the frame of a mask file."""
-    rows = [describe_vector(v, levels.columns).split(",") for v in levels.vectors.tolist()]
-    return pl.DataFrame(rows, schema=[c.name for c in levels.columns], orient="row")

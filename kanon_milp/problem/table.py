@@ -21,9 +21,9 @@ from kanon_milp.problem.arguments import (
     exists,
     file_path,
     instance_of,
+    integer,
     one_of,
     text,
-    whole_number,
 )
 from kanon_milp.problem.csv_files import CsvFormat, NoTextError, read_csv, scan_csv, text_of
 from kanon_milp.problem.roles import Names, Roles, warning
@@ -215,7 +215,7 @@ def read_table(
     """
     path = file_path(path, "path of a table")
     if rows is not None:
-        rows = whole_number(rows, "rows")
+        rows = integer(rows, "rows")
     began = time.perf_counter()
     fmt = CsvFormat(default_delimiter(path) if delimiter is None else delimiter, encoding)
     frame = read_frame(path, fmt)
@@ -228,7 +228,7 @@ def read_table(
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
-    """Read a file whole, values of a CSV file as text."""
+    """Read a whole file, values of a CSV file as text."""
     begin_threads()
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
@@ -245,7 +245,7 @@ def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
 
 
 def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
-    """Open a file lazily, for tables larger than memory: it is never held whole. A CSV file is checked line by line."""
+    """Open a file lazily, for tables larger than memory. A CSV file is checked line by line."""
     begin_threads()
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))

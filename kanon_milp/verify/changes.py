@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.verify.counts import Counts
+from kanon_milp.verify.definitions.base import ValueRule
 from kanon_milp.verify.groups import Grouping
-from kanon_milp.verify.rules import ValueRule
 
 Indices = NDArray[np.int64]
 Inside = dict[int, int]  # code of a joint value → rows

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
+from kanon_milp.verify.definitions.base import Rule, SizeRule
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
@@ -22,7 +23,7 @@ from kanon_milp.verify.numbers import exact
 from kanon_milp.verify.original import Original
 from kanon_milp.verify.plain import ProblemData, RecodingData, SuppressedRows
 from kanon_milp.verify.report import Report
-from kanon_milp.verify.rules import Rule, SizeRule, rules_of
+from kanon_milp.verify.rules import rules_of
 
 
 def verify(

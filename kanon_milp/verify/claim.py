@@ -13,10 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from kanon_milp.errors import InputError, unreadable
+from kanon_milp.verify.definitions.base import EXACT
 from kanon_milp.verify.dual import Count
 from kanon_milp.verify.plain import SUPPRESSED_ROWS, SuppressedRows
 from kanon_milp.verify.rank_one import RankOne
-from kanon_milp.verify.stated import EXACT, Stated, once, read_requirement
+from kanon_milp.verify.stated import Stated, once, read_requirement
 
 FORMAT = "kanon-milp dual certificate"
 VERSIONS = (2, 3, 4)

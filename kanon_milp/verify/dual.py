@@ -50,8 +50,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.cells import ColumnRule, Value
+from kanon_milp.verify.definitions.base import Supply
 from kanon_milp.verify.rank_one import Penalties, RankOne
-from kanon_milp.verify.sizes import Least, Supply
+from kanon_milp.verify.sizes import Least
 
 ROOM = 1 << 62  # whole numbers stay below this
 CACHED = 128  # level vectors whose groups are remembered, for ties

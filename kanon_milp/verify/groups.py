@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import UndecidedError
 from kanon_milp.verify.counts import Coding, Counts
+from kanon_milp.verify.definitions.base import Rule, SizeRule, ValueRule
 from kanon_milp.verify.facts import GroupFacts, closeness_of, sensitive_facts
 from kanon_milp.verify.frames import list_rows
 from kanon_milp.verify.ground import Ground
 from kanon_milp.verify.pairwise import pairwise_diversity
 from kanon_milp.verify.ratios import Ratios
-from kanon_milp.verify.rules import Rule, SizeRule, ValueRule
 
 
 @dataclass(frozen=True, eq=False, repr=False)

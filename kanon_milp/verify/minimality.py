@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from kanon_milp.errors import counted
 from kanon_milp.verify.cells import Levels, Readings, Rules
 from kanon_milp.verify.changes import Indices, Projection, SizeTest, ValueTest, number
+from kanon_milp.verify.definitions.base import Rule, SizeRule
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.groups import Grouping
-from kanon_milp.verify.rules import Rule, SizeRule
 
 
 @dataclass(frozen=True)

@@ -6,99 +6,29 @@ thing and say another. Requirements of a user's own are not stated: what they as
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kanon_milp.errors import InputError
+from kanon_milp.verify.definitions import BY_NAME
+from kanon_milp.verify.definitions.base import stated_number
 
-EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 K_ANONYMITY = "k_anonymity"
-Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be whole as exact text
-_Read = Callable[[object], object]
-
-
-def exact(value: object) -> Fraction:
-    """A number as exact text; raises ValueError for anything else."""
-    if not isinstance(value, str) or not EXACT.fullmatch(value):
-        raise ValueError
-    return Fraction(value)
-
-
-def whole(value: object) -> int:
-    """A whole number from 1 on; raises ValueError for anything else."""
-    if type(value) is not int or value < 1:
-        raise ValueError
-    return value
-
-
-def _shortest(value: object) -> str:
-    return str(exact(value))
-
-
-def _name(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError
-    return value
-
-
-def _names(value: object) -> list[str]:
-    if not isinstance(value, list) or not value:
-        raise ValueError
-    return [_name(each) for each in value]
-
-
-def _one_or_more(value: object) -> object:
-    return _names(value) if isinstance(value, list) else _name(value)
-
-
-def _one_of(*known: str) -> _Read:
-    def read(value: object) -> object:
-        if value not in known:
-            raise ValueError
-        return value
-
-    return read
-
-
-PARAMETERS: dict[str, dict[str, _Read]] = {
-    K_ANONYMITY: {"k": whole, "quasi_identifiers": _names},
-    "p_sensitivity": {"p": whole, "sensitive": _name},
-    "l_diversity": {
-        "l": _shortest,
-        "form": _one_of("frequency", "distinct", "blocki-williams"),
-        "sensitive": _one_or_more,
-    },
-    "alpha_k_anonymity": {"alpha": _shortest, "alpha_k": whole, "sensitive": _name, "values": whole},
-    "beta_likeness": {"beta": _shortest, "sensitive": _name},
-    "delta_disclosure": {
-        "delta": _shortest,
-        "log": _one_of("natural", "base2"),
-        "absent": _one_of("violation", "ignored"),
-        "sensitive": _name,
-    },
-    "t_closeness": {
-        "t": _shortest,
-        "distance": _one_of("equal", "ordered", "numeric", "hierarchical", "matrix"),
-        "form": _one_of("short", "transport"),
-        "sensitive": _name,
-    },
-}
-OPTIONAL = {(K_ANONYMITY, "quasi_identifiers"), ("alpha_k_anonymity", "values")}
+Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be integer as exact text
 
 
 def read_requirement(data: Mapping[str, Any]) -> Stated:
     """Check what is stated, and nothing beside it; raises InputError."""
     name = data.get("name")
-    if not isinstance(name, str) or name not in PARAMETERS:
+    if not isinstance(name, str) or name not in BY_NAME:
         raise InputError("the certificate states a requirement that is not known here")
-    readers = PARAMETERS[name]
+    known = BY_NAME[name]
+    readers = known.parameters
     try:
         if not data.keys() <= {"name", *readers}:
             raise ValueError
         return {"name": name} | {
-            key: read(data[key]) for key, read in readers.items() if key in data or (name, key) not in OPTIONAL
+            key: read(data[key]) for key, read in readers.items() if key in data or key not in known.optional
         }
     except (KeyError, ValueError, ZeroDivisionError):
         raise InputError(f"the parameters of {name} cannot be read") from None
@@ -113,7 +43,7 @@ def once(described: Mapping[str, Any]) -> dict[str, Any]:
     for key in [key for key in found if key.endswith("_exact")]:
         text, short = found.pop(key), key.removesuffix("_exact")
         try:
-            number = exact(text)
+            number = stated_number(text)
             shown = int(number) if number.denominator == 1 else float(number)
         except (ValueError, ArithmeticError):
             raise InputError(f"{key} of {found.get('name')} is not an exact number") from None

@@ -1,6 +1,6 @@
 """Exact reductions: one file each, with what it keeps, the fact it rests on, the problems it holds for and its inverse.
 
-`REDUCTIONS` leave the row types as they are: a model that users read and extend is declared over what they leave.
+`REDUCTIONS` leave the row types as they are. A model that users read and extend is declared over what `OPEN` leaves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from kanon_milp.presolve.reductions.viability import Viability
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 REDUCTIONS: tuple[Reduction[Step], ...] = (Viability(), Dominance())
+# what holds whatever constraint or objective is added to the model
+OPEN: tuple[Reduction[Step], ...] = (Viability(),)
 # after these, where nobody looks at single row types
 MERGING: tuple[Reduction[Step], ...] = (EqualSignature(),)
 
@@ -29,6 +31,7 @@ def reduce(
 
 __all__ = [
     "MERGING",
+    "OPEN",
     "REDUCTIONS",
     "Dominance",
     "EqualSignature",

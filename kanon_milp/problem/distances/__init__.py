@@ -1,4 +1,4 @@
-"""Ground distances of t-closeness: one file each, one line each in `SIMPLE` or `FROM_FILE`."""
+"""Ground distances of t-closeness: one file each, one line each in `SIMPLE` or `FROM_FILE`, and in `BUILT_IN`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ FROM_FILE: dict[str, Callable[[Path, str], GroundDistance]] = {
     "hierarchy": HierarchicalDistance.read,
     "matrix": MatrixDistance.read,
 }
+BUILT_IN: frozenset[type[GroundDistance]] = frozenset(
+    {EqualDistance, OrderedDistance, NumericDistance, HierarchicalDistance, MatrixDistance}
+)
 
 __all__ = [
+    "BUILT_IN",
     "EqualDistance",
     "GroundDistance",
     "HierarchicalDistance",

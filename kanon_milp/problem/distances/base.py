@@ -37,7 +37,7 @@ class Tree:
 class Space:
     """The metric space of a table's sensitive values (Liang, Yuan 2013, section 2.1).
 
-    values: in the order that counts are given in. scale: every distance is a whole multiple of 1/scale.
+    values: in the order that counts are given in. scale: every distance is an integer multiple of 1/scale.
     between: distance of two values by position, times scale. tree: where the metric is that of a tree.
     """
 
@@ -102,7 +102,7 @@ def all_numbers(values: Sequence[Label], where: str, what: str) -> list[Fraction
 
 
 def as_number(value: Label) -> Fraction | None:
-    """A decimal number or a fraction of whole numbers, exactly; None for any other value."""
+    """A decimal number or a fraction of integers, exactly; None for any other value."""
     if value is None or NUMBER.fullmatch(value.strip()) is None:
         return None
     try:

@@ -12,7 +12,7 @@ def emd(space: Space, p: Sequence[int], q: Sequence[int]) -> Fraction:
     """Least work to turn p/Σp into q/Σq (Liang, Yuan 2013, section 2.1), as an exact fraction.
 
     p, q: counts per value in the order of `space.values`, each with a positive sum. In a tree each edge carries the
-    difference of what lies below it; any other metric is a transportation problem in whole numbers.
+    difference of what lies below it; any other metric is a transportation problem in integers.
     Raises ValueError for counts that are no distribution over the values.
     """
     if space.tree is None:
@@ -30,7 +30,7 @@ def emd(space: Space, p: Sequence[int], q: Sequence[int]) -> Fraction:
 
 
 def emd_by_flow(space: Space, p: Sequence[int], q: Sequence[int]) -> Fraction:
-    """The same by the network simplex method in whole numbers, for any metric.
+    """The same by the network simplex method in integers, for any metric.
 
     What p and q have in common stays where it is: by the triangle inequality no least work moves it.
     """
@@ -47,7 +47,7 @@ def emd_by_flow(space: Space, p: Sequence[int], q: Sequence[int]) -> Fraction:
 
 
 def _surplus(space: Space, p: Sequence[int], q: Sequence[int]) -> tuple[list[int], int]:
-    """Per value p/Σp - q/Σq times Σp·Σq, and Σp·Σq. Python's own whole numbers: those of arrays may overflow."""
+    """Per value p/Σp - q/Σq times Σp·Σq, and Σp·Σq. Python's own integers: those of arrays may overflow."""
     ours, theirs = [int(a) for a in p], [int(b) for b in q]
     for counts in (ours, theirs):
         if len(counts) != len(space.values):

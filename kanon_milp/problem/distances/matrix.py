@@ -27,7 +27,7 @@ class MatrixDistance(GroundDistance):
     """Distances written out (Liang, Yuan 2013, section 2.1): zero diagonal, symmetric, triangle inequality, maximum 1.
 
     values: of rows and columns, possibly more than a table has. matrix: exact rationals (`exact_parameter`), one row a
-    value. source: what error messages call it. scale, whole: the matrix in whole numbers, times scale.
+    value. source: what error messages call it. scaled: the matrix in integers, times scale.
     Two values may be at distance 0. Raises InputError that names the entries, or the three values, that break the rule.
     """
 
@@ -35,7 +35,7 @@ class MatrixDistance(GroundDistance):
     matrix: Sequence[Sequence[Number]]
     source: str = "the distance matrix"
     scale: int = field(init=False, repr=False, compare=False)
-    whole: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    scaled: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "matrix"
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class MatrixDistance(GroundDistance):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "whole", tuple(tuple(int(cell * scale) for cell in row) for row in exact))
+        object.__setattr__(self, "scaled", tuple(tuple(int(cell * scale) for cell in row) for row in exact))
         self._check_pairs()
         self._check_triples()
         self._check_maximum()
@@ -87,17 +87,17 @@ class MatrixDistance(GroundDistance):
         for number, value in enumerate(values, 1):
             if value not in at:
                 raise missing_place(where, number, value, f"is not in {self.source}; add it there")
-        return Space(tuple(values), self.scale, partial(_entry, self.whole, [at[value] for value in values]))
+        return Space(tuple(values), self.scale, partial(_entry, self.scaled, [at[value] for value in values]))
 
     def _pair(self, i: int, j: int) -> str:
         return f"{named(self.values[i])} and {named(self.values[j])}"
 
     def _at(self, i: int, j: int) -> Fraction:
-        return Fraction(self.whole[i][j], self.scale)
+        return Fraction(self.scaled[i][j], self.scale)
 
     def _check_pairs(self) -> None:
         """Zero diagonal, non-negative, symmetric."""
-        d, everything = self.whole, range(len(self.values))
+        d, everything = self.scaled, range(len(self.values))
         for i in everything:
             if d[i][i]:
                 raise InputError(
@@ -114,8 +114,8 @@ class MatrixDistance(GroundDistance):
 
     def _check_triples(self) -> None:
         """Triangle inequality, for each value in the middle."""
-        largest = max((max(row) for row in self.whole), default=0)
-        d = np.array(self.whole, dtype=np.int64 if 2 * largest < SAFE else object)
+        largest = max((max(row) for row in self.scaled), default=0)
+        d = np.array(self.scaled, dtype=np.int64 if 2 * largest < SAFE else object)
         for j in range(len(self.values)):
             longer = d[:, j, None] + d[None, j, :] < d
             if longer.any():
@@ -127,7 +127,7 @@ class MatrixDistance(GroundDistance):
                 )
 
     def _check_maximum(self) -> None:
-        largest = Fraction(max((max(row) for row in self.whole), default=0), self.scale)
+        largest = Fraction(max((max(row) for row in self.scaled), default=0), self.scale)
         if not largest:
             raise InputError(f"{self.source}: the largest distance must be 1, it is 0; two values must be apart")
         if largest != 1:
@@ -141,5 +141,5 @@ def _is_square(rows: list[list[str]]) -> bool:
     return len(rows[0]) > 1 and [row[0] for row in rows[1:]] == rows[0][1:]
 
 
-def _entry(whole: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:
-    return whole[chosen[i]][chosen[j]]
+def _entry(scaled: Sequence[Sequence[int]], chosen: Sequence[int], i: int, j: int) -> int:
+    return scaled[chosen[i]][chosen[j]]

@@ -1,4 +1,4 @@
-"""Privacy requirements: one file each, one line each in `REQUIREMENTS`."""
+"""Privacy requirements: one file each, one line each in `KINDS`."""
 
 from kanon_milp.problem.privacy.alpha import AlphaKAnonymity
 from kanon_milp.problem.privacy.base import Requirement, Shortfall
@@ -10,15 +10,16 @@ from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
 from kanon_milp.problem.privacy.t_closeness import TCloseness
 from kanon_milp.problem.records import Group
 
-REQUIREMENTS: dict[str, type[Requirement]] = {
-    "k": KAnonymity,
-    "p": PSensitivity,
-    "l": LDiversity,
-    "t": TCloseness,
-    "alpha": AlphaKAnonymity,
-    "beta": BetaLikeness,
-    "delta": DeltaDisclosure,
-}
+KINDS: tuple[type[Requirement], ...] = (
+    KAnonymity,
+    PSensitivity,
+    LDiversity,
+    TCloseness,
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+)
+REQUIREMENTS: dict[str, type[Requirement]] = {kind.letter: kind for kind in KINDS}
 
 __all__ = [
     "REQUIREMENTS",

@@ -12,13 +12,23 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.arguments import whole_number
+from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.distances.base import distinct_labels
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.expressions import weighted_sum
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import (
+    INTEGER,
+    LIST,
+    NUMBER,
+    Parameter,
+    Requirement,
+    Shortfall,
+    name_attribute,
+    sensitive_names,
+)
 from kanon_milp.problem.privacy.cells import Rows
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.k_anonymity import KAnonymity
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -40,9 +50,16 @@ class AlphaKAnonymity(Requirement):
     sensitive: str | None = None
     values: Sequence[str | None] | None = field(default=None, repr=False)
     name: ClassVar[str] = "alpha_k_anonymity"
+    letter: ClassVar[str] = "alpha"
+    summary: ClassVar[str] = "(alpha,k)-anonymity: no sensitive value makes up more than alpha of a group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "k": Parameter(INTEGER),
+        "alpha": Parameter(NUMBER),
+        "values": Parameter(LIST, "the sensitive values meant; default all"),
+    }
 
     def __post_init__(self) -> None:
-        whole_number(self.k, "k")
+        integer(self.k, "k")
         name_attribute(self)
         if self.values is not None:
             object.__setattr__(self, "values", distinct_labels(self.values, "values of alpha"))
@@ -81,7 +98,7 @@ class AlphaKAnonymity(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """k, or what whole numbers of rows need to stay within the shares."""
+        """k, or what integer numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]
         return max(int(self.k), smallest_within(self._caps(counts), counts))
 
@@ -111,13 +128,21 @@ class AlphaKAnonymity(Requirement):
         (attribute,) = self.attributes
         rows = Rows(model, instance)
 
-        # an open group has at least k rows
-        @block.Constraint(model.CANDIDATES)
+        @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows")
         def size(_block: pyo.Block, g: int) -> object:
-            ones, xs = rows.of(g)
-            return (0, weighted_sum([*ones, -self.k], [*xs, model.open[g]]), None)
+            return rows.size(g) >= self.k * model.open[g]
 
         declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares."""
+        (attribute,) = self.attributes
+        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[Requirement, ...]:
+        """All of it; the size alone where some values are meant, since `describe` does not name them."""
+        # a little less than that, where fully suppressed rows are exempt from k
+        return (self,) if self.values is None else (KAnonymity(self.k),)
 
     def describe(self) -> dict[str, object]:
         """α, k, the attribute, and how many values are meant (not which)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, kind_of, nearest
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group, Label
 
 if TYPE_CHECKING:
@@ -29,10 +31,36 @@ class Shortfall:
     text: str
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as a model file gives it: kinds of TOML values, what it means beside its name, known values."""
+
+    types: tuple[type, ...]
+    meaning: str = ""
+    choices: tuple[str, ...] = ()
+
+
+INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
+
+
 class Requirement(ABC):
-    """A property that each group must have. One file each in `privacy/`, one line each in its registry."""
+    """A property that each group must have. One file each in `privacy/`, one line each in its registry.
+
+    To add one, define `bind`, `smallest_group`, `holds`, `declare` and `describe`; everything else has a default that
+    is valid for every requirement. The flags may be set where they are true, and make the model easier to solve.
+    """
 
     name: ClassVar[str]
+    # of those that model files can name: the key of [privacy], what that asks for, and the parameters in
+    # [[privacy.requirements]], beside `sensitive`
+    letter: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str) -> Self:
+        """From the parameters in a model file in this folder, numbers as they are written."""
+        return cls(**arguments)
 
     @abstractmethod
     def bind(self, table: Table) -> tuple[Self, ...]:
@@ -57,26 +85,36 @@ class Requirement(ABC):
         return False
 
     @property
-    def integral(self) -> bool:
-        """Whether, with the binaries fixed, its rows bound numbers of rows within disjoint cells of a group.
+    def keeps_flow_structure(self) -> bool:
+        """Whether, with the binary variables fixed, its constraints bound numbers of rows in disjoint parts of a group.
 
-        Such requirements about the same attributes together leave a network, so `assign` may be continuous.
+        Such requirements about the same attributes together leave a network flow, so `assign` may be continuous.
+        Default False, which is always valid.
         """
         return False
 
     @property
-    def exclusive(self) -> bool:
-        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it."""
+    def absence_matters(self) -> bool:
+        """Whether a value that the solver left out of a group may spoil it, so that row assignment must not add it.
+
+        Only asked of requirements that keep the flow structure.
+        """
         return False
 
     @property
-    def mixed(self) -> bool:
-        """Whether it declares variables that may be fractional where the assignment is whole."""
+    def has_continuous_variables(self) -> bool:
+        """Whether it declares continuous variables that may be fractional where the assignment is integer.
+
+        Presolve of HiGHS is off then (see `formulations.strong.add_sizes`).
+        """
         return False
 
     @property
-    def relative(self) -> bool:
-        """Whether its rows compare with the size of the group, so that the model needs `rows`."""
+    def needs_group_size(self) -> bool:
+        """Whether its constraints use the size of the group, so that the model gets the variables `rows[g]`.
+
+        Default True, which is always valid.
+        """
         return True
 
     @abstractmethod
@@ -91,17 +129,54 @@ class Requirement(ABC):
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
         return np.ones(instance.candidates.count, dtype=bool)
 
+    def relaxations(self, _whole: Group) -> Sequence[ValueLimits]:
+        """What bounds and heuristics may take for granted of every group that has it; nothing is always valid.
+
+        whole: the whole table as a group.
+        """
+        return ()
+
+    @property
+    def size_only(self) -> bool:
+        """Whether a group has it exactly if it has at least `smallest_group` rows."""
+        return False
+
+    def certified(self, _table: Table) -> Sequence[Requirement] | None:
+        """What its parameters, as `describe` gives them, and the counts of the table prove about every group.
+
+        That is as much as a certificate states. None where it cannot be stated: certificates leave it out then, and say
+        so, as always for a requirement of a user's own.
+        """
+        return None
+
     def shortfall(self, _whole: Group) -> Shortfall | None:
         """What to say where the whole table does not satisfy it; None where there is nothing to point at."""
         return None
 
     @abstractmethod
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """State the rows of the strong formulation, indexed components for all candidates."""
+        """State it in the strong formulation: constraints over `model.assign` and `model.open` for all candidates.
+
+        block: an empty block of the model, for its components. instance: row types and candidates as arrays.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, object]:
-        """Its parameters as in `result.json`, such as {"k": 5}."""
+        """Its parameters as in `result.json`, such as {"k": 5}. No values of the table."""
+
+    @property
+    def spelled(self) -> str:
+        """Its name and parameters in words, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
+        described = self.stated
+        parameters = ", ".join(f"{key} = {described[key]}" for key in described if key not in ("name", "sensitive"))
+        about = "".join(f' of "{name}"' for name in self.attributes)
+        return f"{self.name}{about} ({parameters})"
+
+    @property
+    def stated(self) -> dict[str, object]:
+        """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
+        found = {"name": self.name, **self.describe()}
+        return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}
 
 
 def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
@@ -114,7 +189,7 @@ def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
         if not isinstance(each, Requirement):
             raise InputError(f"{what}, found {kind_of(each)} in it")
     if not found:
-        raise InputError(f"{what}, found an empty one, which would demand nothing")
+        raise InputError(f"{what}, found an empty one, which would ask for nothing")
     return tuple(found)
 
 
@@ -124,6 +199,23 @@ def satisfies(requirement: Requirement, group: Group) -> bool:
     if not isinstance(found, bool | np.bool_):
         raise InputError(f"{type(requirement).__name__}.holds must return True or False, found {kind_of(found)}")
     return bool(found)
+
+
+def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
+    """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
+    return requirement.relaxations(whole) if _speaks_for_holds(requirement, "relaxations") else ()
+
+
+def is_size_only(requirement: Requirement) -> bool:
+    """What `size_only` says; False for a class that defines `holds` anew and not it."""
+    return requirement.size_only and _speaks_for_holds(requirement, "size_only")
+
+
+def _speaks_for_holds(requirement: Requirement, name: str) -> bool:
+    """Whether this is defined where `holds` is, or in a subclass of that."""
+    order = type(requirement).__mro__
+    first = {each: next(at for at, kind in enumerate(order) if each in vars(kind)) for each in (name, "holds")}
+    return first[name] <= first["holds"]
 
 
 R = TypeVar("R", bound=Requirement)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, bind_each, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -34,6 +35,9 @@ class BetaLikeness(Requirement):
     beta: Number
     sensitive: str | None = None
     name: ClassVar[str] = "beta_likeness"
+    letter: ClassVar[str] = "beta"
+    summary: ClassVar[str] = "basic beta-likeness: no share in a group above (1 + beta) times the share in the table"
+    parameters: ClassVar[Mapping[str, Parameter]] = {"beta": Parameter(NUMBER)}
 
     def __post_init__(self) -> None:
         name_attribute(self)
@@ -60,7 +64,7 @@ class BetaLikeness(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """What whole numbers of rows need to stay within the shares."""
+        """What integer numbers of rows need to stay within the shares."""
         counts = whole.sensitive[self.attributes[0]]
         return smallest_within(self._caps(counts), counts)
 
@@ -82,6 +86,15 @@ class BetaLikeness(Requirement):
         """X_σg ≤ (1+β)·p_σ·S_g."""
         (attribute,) = self.attributes
         declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares."""
+        (attribute,) = self.attributes
+        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[BetaLikeness, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number β and the attribute."""

@@ -1,4 +1,4 @@
-"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo terms for declaring."""
+"""Numbers of rows of a candidate by sensitive value: as arrays for viability, as Pyomo expressions for declaring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Ints = NDArray[np.int64]
 
 
 class Rows:
-    """Pyomo terms for the rows that a candidate receives: all of them, or those with one joint sensitive value."""
+    """Pyomo expressions for the rows that a candidate receives: all of them, or those with one joint sensitive value.
+
+    In the formulas of requirements S_g is `size(g)` and X_σg is `with_value(g, σ)`.
+    """
 
     def __init__(self, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str] = ()) -> None:
         self._model = model
@@ -31,23 +34,33 @@ class Rows:
                 cells.setdefault(code[i], []).append(i)
             self._cells.append(cells)
 
-    def of(self, g: int) -> tuple[list[int], list[Any]]:
-        """S_g = Σ_i x[i,g], as coefficients and variables."""
+    def size(self, g: int) -> Any:
+        """S_g = Σ_i x[i,g]: the variable `rows[g]` where the model has it."""
         if self._size is not None:
-            return [1], [self._size[g]]
-        return [1] * len(self._members[g]), [self._model.assign[i, g] for i in self._members[g]]
+            return self._size[g]
+        return sum(self._model.assign[i, g] for i in self._members[g])
 
     def values(self, g: int) -> list[int]:
         """Codes of the sensitive values in the cover of g."""
         return sorted(self._cells[g])
 
-    def with_value(self, g: int, value: int) -> list[Any]:
-        """The variables x[i,g] of the row types with this sensitive value; their sum is X_σg."""
-        return [self._model.assign[i, g] for i in self._cells[g].get(value, [])]
+    def types(self, g: int, value: int) -> list[int]:
+        """The row types in the cover of g with this sensitive value."""
+        return self._cells[g].get(value, [])
+
+    def with_value(self, g: int, value: int) -> Any:
+        """X_σg = Σ_i x[i,σ,g] over the row types with this sensitive value; 0 where the cover has none."""
+        return sum(self._model.assign[i, g] for i in self.types(g, value))
 
     def index(self) -> list[tuple[int, int]]:
         """All (candidate, sensitive value) that occur."""
         return [(g, value) for g, cells in enumerate(self._cells) for value in sorted(cells)]
+
+
+def cells(rows: Rows) -> pyo.Set:
+    """The set of all (candidate, number of a sensitive value) that occur."""
+    doc = "(candidate g, number of a sensitive value σ) with σ in the cover of g"
+    return pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder, doc=doc)
 
 
 def supports(instance: InstanceData, attributes: Sequence[str]) -> sp.csr_array:

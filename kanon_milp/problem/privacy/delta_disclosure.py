@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.powers import BASES, Base, below_power, largest_below, smallest_above
-from kanon_milp.problem.privacy.base import Requirement, bind_each, name_attribute
-from kanon_milp.problem.privacy.cells import Rows, distinct_values
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -40,7 +41,7 @@ class DeltaDisclosure(Requirement):
     absent values ignored a union can break it, since it can have a value too rarely that one part did not have at all.
 
     The bounds e^δ·p on q = X/S are irrational; since S ≤ n, the best fractions with denominators up to n beside them
-    say exactly the same, so the model's coefficients are whole numbers. `assign` stays integer.
+    say exactly the same, so the model's coefficients are integers. `assign` stays integer.
     """
 
     delta: Number
@@ -48,6 +49,13 @@ class DeltaDisclosure(Requirement):
     absent: Absent = "violation"
     sensitive: str | None = None
     name: ClassVar[str] = "delta_disclosure"
+    letter: ClassVar[str] = "delta"
+    summary: ClassVar[str] = "delta-disclosure privacy: the natural logarithm of these shares' ratio stays within delta"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "delta": Parameter(NUMBER),
+        "log": Parameter(TEXT, "natural (default) or base2", BASES),
+        "absent": Parameter(TEXT, "an absent value is a violation (default) or ignored", ABSENT),
+    }
 
     def __post_init__(self) -> None:
         name_attribute(self)
@@ -76,7 +84,7 @@ class DeltaDisclosure(Requirement):
         return self.absent == "violation"
 
     def smallest_group(self, whole: Group) -> int:
-        """Whole numbers of rows within the upper shares; as published also one row of each value."""
+        """Integer numbers of rows within the upper shares; as published also one row of each value."""
         counts = whole.sensitive[self.attributes[0]]
         size = smallest_within(self._upper(counts), counts)
         return max(size, len(counts)) if self.absent == "violation" else size
@@ -107,7 +115,7 @@ class DeltaDisclosure(Requirement):
         return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """e^-δ·p_σ·S_g < X_σg < e^δ·p_σ·S_g, with exact whole coefficients for S_g ≤ n."""
+        """e^-δ·p_σ·S_g < X_σg < e^δ·p_σ·S_g, with exact integer coefficients for S_g ≤ n."""
         (attribute,) = self.attributes
         counts = instance.whole.sensitive[attribute]
         declare_caps(block, model, instance, attribute, self._upper(counts))
@@ -116,42 +124,51 @@ class DeltaDisclosure(Requirement):
         lower = self._lower(counts)
         floor = [lower[value] for (value,) in values]
         support = instance.candidates.support.tolist()
-        block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
+        block.CELLS = cells(rows)
         if self.absent == "violation":
-            # every value has its least share (viability dropped the candidates that lack one)
-            @block.Constraint(block.CELLS)
+
+            @block.Constraint(block.CELLS, doc="every sensitive value has its least share of a group")
             def least(_block: pyo.Block, g: int, value: int) -> object:
-                xs = rows.with_value(g, value)
-                above, below = floor[value].numerator, floor[value].denominator
-                return (0, weighted_sum([*[below] * len(xs), -above], [*xs, model.rows[g]]), None)
+                return floor[value].denominator * rows.with_value(g, value) >= floor[value].numerator * rows.size(g)
 
             lacking = [
                 g for g in model.CANDIDATES if len(rows.values(g)) < len(values)
             ]  # only where candidates were not reduced
-            block.LACKING = pyo.Set(initialize=lacking, ordered=pyo.Set.InsertionOrder)
+            block.LACKING = pyo.Set(
+                initialize=lacking, ordered=pyo.Set.InsertionOrder, doc="candidates that lack a sensitive value"
+            )
 
-            # a candidate without one of the values stays closed
-            @block.Constraint(block.LACKING)
+            @block.Constraint(block.LACKING, doc="a candidate that lacks a sensitive value is not used")
             def never(_block: pyo.Block, g: int) -> object:
                 return model.open[g] <= 0
 
             return
-        block.present = pyo.Var(block.CELLS, domain=pyo.Binary)
+        block.present = pyo.Var(block.CELLS, domain=pyo.Binary, doc="z[g,σ]: whether g receives a row with value σ")
 
-        # a value occurs only where z[g,σ] = 1: X_σg ≤ N_g · z[g,σ]
-        @block.Constraint(block.CELLS)
+        @block.Constraint(block.CELLS, doc="a sensitive value occurs only where z[g,σ] = 1")
         def occurs(b: pyo.Block, g: int, value: int) -> object:
-            xs = rows.with_value(g, value)
-            return (None, weighted_sum([*[1] * len(xs), -support[g]], [*xs, b.present[g, value]]), 0)
+            return rows.with_value(g, value) <= support[g] * b.present[g, value]
 
-        # and then it has its least share: X_σg ≥ e^-δ·p_σ·S_g - (1 - z[g,σ])·N_g
-        @block.Constraint(block.CELLS)
+        # X_σg ≥ e^-δ·p_σ·S_g, unless z[g,σ] = 0 (then S_g ≤ N_g makes it hold)
+        @block.Constraint(block.CELLS, doc="a sensitive value that occurs has its least share of the group")
         def least_if_present(b: pyo.Block, g: int, value: int) -> object:
-            xs = rows.with_value(g, value)
             above, below = floor[value].numerator, floor[value].denominator
-            free = above * support[g]
-            terms = weighted_sum([*[below] * len(xs), -above, -free], [*xs, model.rows[g], b.present[g, value]])
-            return (-free, terms, None)
+            absent = 1 - b.present[g, value]
+            return below * rows.with_value(g, value) >= above * rows.size(g) - above * support[g] * absent
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares; lower ones too where each value must be there."""
+        (attribute,) = self.attributes
+        counts = whole.sensitive[attribute]
+        if self.absent == "violation":
+            return (ValueLimits(attribute, self._lower(counts), self._upper(counts), complete=True),)
+        return (ValueLimits(attribute, upper=self._upper(counts)),)
+
+    def certified(self, table: Table) -> tuple[Requirement, ...]:
+        """That each value is there, where it must be; the limits of the shares are not rational."""
+        (attribute,) = self.attributes
+        every = table.column(attribute).n_unique()
+        return (PSensitivity(every, attribute),) if self.absent == "violation" else ()
 
     def describe(self) -> dict[str, object]:
         """δ, the logarithm, the reading of absent values and the attribute."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,9 +11,8 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
-from kanon_milp.problem.arguments import column_names, whole_number
-from kanon_milp.problem.expressions import weighted_sum
-from kanon_milp.problem.privacy.base import Requirement
+from kanon_milp.problem.arguments import column_names, integer
+from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement
 from kanon_milp.problem.privacy.cells import Rows, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group
@@ -28,16 +27,22 @@ class KAnonymity(Requirement):
 
     quasi_identifiers: a subset of the table's; then what is released of these columns alone is k-anonymous. Several
     sets of quasi-identifiers may each have their own k.
-    Merge-closed: sizes add up. Integral: with `open` fixed, what is left is a transportation problem with lower bounds.
-    Neither holds for a subset, where one group's rows may be what another group needs.
+    Merge-closed: sizes add up. Keeps the flow structure: with `open` fixed, what is left is a transportation problem
+    with lower bounds. Neither holds for a subset, where one group's rows may be what another group needs.
     """
 
     k: int
     quasi_identifiers: Sequence[str] | None = None
     name: ClassVar[str] = "k_anonymity"
+    letter: ClassVar[str] = "k"
+    summary: ClassVar[str] = "k-anonymity: each group has at least k rows"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "k": Parameter(INTEGER),
+        "quasi_identifiers": Parameter(LIST, "a set of them that has this k of its own"),
+    }
 
     def __post_init__(self) -> None:
-        whole_number(self.k, "k")
+        integer(self.k, "k")
         if self.quasi_identifiers is not None:
             named = column_names(self.quasi_identifiers, "quasi_identifiers of k-anonymity")
             object.__setattr__(self, "quasi_identifiers", named)
@@ -67,12 +72,12 @@ class KAnonymity(Requirement):
         return self.quasi_identifiers is None
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """A subset's classes cut across those of another subset."""
         return self.quasi_identifiers is None
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         """A subset's classes add up the sizes of many groups."""
         return self.quasi_identifiers is not None
 
@@ -103,12 +108,9 @@ class KAnonymity(Requirement):
         if self.quasi_identifiers is None:
             exempt = instance.exempt
 
-            # an open group has at least k rows; where fully suppressed rows are exempt, theirs needs only to be
-            # non-empty
-            @block.Constraint(model.CANDIDATES)
+            @block.Constraint(model.CANDIDATES, doc="an open group has at least k rows (one where it is exempt)")
             def size(_block: pyo.Block, g: int) -> object:
-                ones, xs = rows.of(g)
-                return (0, weighted_sum([*ones, -1 if exempt[g] else -self.k], [*xs, model.open[g]]), None)
+                return rows.size(g) >= (1 if exempt[g] else self.k) * model.open[g]
 
             return
         projection, suppressed = projections(instance, self.quasi_identifiers)
@@ -117,14 +119,20 @@ class KAnonymity(Requirement):
             alike.setdefault(number, []).append(g)
         free = suppressed & instance.exempt_reading
 
-        # whichever of these candidates is open, together they have at least k rows
-        @block.Constraint(model.CANDIDATES)
+        @block.Constraint(model.CANDIDATES, doc="groups released alike in these columns have at least k rows together")
         def together(_block: pyo.Block, g: int) -> object:
             if free[g]:
                 return pyo.Constraint.Skip
-            same = alike[int(projection[g])]
-            xs = [model.rows[h] for h in same]
-            return (0, weighted_sum([*[1] * len(xs), -self.k], [*xs, model.open[g]]), None)
+            return sum(rows.size(h) for h in alike[int(projection[g])]) >= self.k * model.open[g]
+
+    @property
+    def size_only(self) -> bool:
+        """A subset's classes are no groups."""
+        return self.quasi_identifiers is None
+
+    def certified(self, _table: Table) -> tuple[KAnonymity, ...]:
+        """All of it; nothing of a subset, whose classes are no groups."""
+        return (self,) if self.quasi_identifiers is None else ()
 
     def describe(self) -> dict[str, object]:
         """The parameter k, and the set of quasi-identifiers where it is not all of them."""

@@ -15,11 +15,20 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import column_names, one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import pairwise
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import (
+    NUMBER,
+    TEXT,
+    Parameter,
+    Requirement,
+    Shortfall,
+    name_attribute,
+    sensitive_names,
+)
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import refuse_too_many
 from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 
@@ -36,7 +45,7 @@ class LDiversity(Requirement):
     """l-diversity in one of three forms.
 
     frequency: each value of the sensitive attribute makes up at most 1/l of each group (Wong et al. 2006; Bredereck et
-    al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these rows are no network.
+    al. 2012, Definition 4); l may be any rational from 1 on. `assign` stays integer: these constraints are no network.
     distinct: at least l different values in each group, the same as p-sensitivity with p = l.
     blocki-williams: for every row of a group there are l-1 others in it such that the l rows pairwise differ in every
     one of the sensitive attributes (Blocki, Williams 2010, Definition 1); for a single attribute the same as distinct.
@@ -49,6 +58,12 @@ class LDiversity(Requirement):
     form: Form = "frequency"
     sensitive: str | Sequence[str] | None = None
     name: ClassVar[str] = "l_diversity"
+    letter: ClassVar[str] = "l"
+    summary: ClassVar[str] = "l-diversity, exact as written: no sensitive value makes up more than 1/l of a group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "l": Parameter(NUMBER),
+        "form": Parameter(TEXT, "frequency (default), distinct or blocki-williams"),
+    }
 
     def __post_init__(self) -> None:
         one_of(self.form, FORMS, "the form of l-diversity")
@@ -86,17 +101,17 @@ class LDiversity(Requirement):
         return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """The distinct and Blocki-Williams forms bound cells."""
         return self.form != "frequency"
 
     @property
-    def exclusive(self) -> bool:
+    def absence_matters(self) -> bool:
         """For Blocki-Williams each row needs partners of its own."""
         return self.form == "blocki-williams"
 
     @property
-    def relative(self) -> bool:
+    def needs_group_size(self) -> bool:
         """Frequencies compare with the size."""
         return self.form == "frequency"
 
@@ -152,6 +167,18 @@ class LDiversity(Requirement):
             declare_presence(block, model, instance, self.attributes, int(self.exact))
         else:
             pairwise.declare(block, model, instance, self.attributes, int(self.exact))
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """Upper shares, or different values, which partners of each row are more than."""
+        if self.form == "frequency":
+            (attribute,) = self.attributes
+            return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+        number, complete = int(self.exact), self.form == "distinct"
+        return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
+
+    def certified(self, _table: Table) -> tuple[LDiversity, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The number l, the form and the attributes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,11 +11,12 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.arguments import whole_number
-from kanon_milp.problem.privacy.base import Requirement, Shortfall, bind_each, name_attribute
+from kanon_milp.problem.arguments import integer
+from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
 
 if TYPE_CHECKING:
@@ -26,16 +28,19 @@ class PSensitivity(Requirement):
     """Each group has at least p different values of the sensitive attribute (Truta, Vinay 2006; Bredereck et al. 2012,
     Definition 3). With k-anonymity beside it this is p-sensitive k-anonymity.
 
-    Merge-closed: a union has the values of both. Integral: with `open` and z fixed, the lower bounds sit on cells
-    (sensitive value within group) inside groups, which is a network (their Lemma 3).
+    Merge-closed: a union has the values of both. Keeps the flow structure: with `open` and z fixed, the lower
+    bounds sit on cells (sensitive value within group) inside groups, which is a network (their Lemma 3).
     """
 
     p: int
     sensitive: str | None = None
     name: ClassVar[str] = "p_sensitivity"
+    letter: ClassVar[str] = "p"
+    summary: ClassVar[str] = "p-sensitivity: at least p different values of each sensitive attribute in each group"
+    parameters: ClassVar[Mapping[str, Parameter]] = {"p": Parameter(INTEGER)}
 
     def __post_init__(self) -> None:
-        whole_number(self.p, "p")
+        integer(self.p, "p")
         name_attribute(self)
 
     def bind(self, table: Table) -> tuple[PSensitivity, ...]:
@@ -51,13 +56,13 @@ class PSensitivity(Requirement):
         return () if self.sensitive is None else (self.sensitive,)
 
     @property
-    def integral(self) -> bool:
+    def keeps_flow_structure(self) -> bool:
         """Lower bounds on cells."""
         return True
 
     @property
-    def relative(self) -> bool:
-        """No row compares with the size."""
+    def needs_group_size(self) -> bool:
+        """No constraint compares with the size."""
         return False
 
     @property
@@ -82,8 +87,16 @@ class PSensitivity(Requirement):
         return None
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """Rows (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
+        """Constraints (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
         declare_presence(block, model, instance, self.attributes, int(self.p))
+
+    def relaxations(self, _whole: Group) -> tuple[ValueLimits, ...]:
+        """Different values."""
+        return (ValueLimits(self.attributes[0], different=int(self.p), complete=True),)
+
+    def certified(self, _table: Table) -> tuple[PSensitivity, ...]:
+        """All of it."""
+        return (self,)
 
     def describe(self) -> dict[str, object]:
         """The parameter p and the attribute."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pyomo.environ as pyo
 
 from kanon_milp.errors import UndecidedError
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy.cells import Rows
+from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
 
 Values = tuple[Label, ...]
@@ -58,59 +57,56 @@ def declare(
     """
     rows = Rows(model, instance, attributes)
     _, joint = instance.sensitive_codes(attributes)
-    counts = instance.types.counts.tolist()
-    members = {(g, value): rows.with_value(g, value) for g, value in rows.index()}
-    block.CELLS = pyo.Set(dimen=2, initialize=list(members), ordered=pyo.Set.InsertionOrder)
-    block.present = pyo.Var(block.CELLS, domain=pyo.Binary)
+    n = instance.types.counts.tolist()
+    block.CELLS = cells(rows)
+    block.present = pyo.Var(block.CELLS, domain=pyo.Binary, doc="z[g,τ]: whether the joint value τ occurs in g")
     partners = {
-        (g, value): [other for other in rows.values(g) if _differ(joint[value], joint[other])] for g, value in members
+        (g, value): [other for other in rows.values(g) if _differ(joint[value], joint[other])]
+        for g, value in rows.index()
     }
     block.CHOICES = pyo.Set(
-        dimen=3, initialize=[(g, value, other) for (g, value), others in partners.items() for other in others]
+        dimen=3,
+        initialize=[(g, value, other) for (g, value), others in partners.items() for other in others],
+        doc="(g, τ, τ') where τ and τ' differ in every attribute",
     )
-    block.partner = pyo.Var(block.CHOICES, domain=pyo.Binary)
+    block.partner = pyo.Var(block.CHOICES, domain=pyo.Binary, doc="w[g,τ,τ']: τ' is chosen as a partner of τ in g")
 
-    # z says what occurs: Σ_i x[i,τ,g] ≥ z[g,τ] ...
-    @block.Constraint(block.CELLS)
+    @block.Constraint(block.CELLS, doc="a joint value with z[g,τ] = 1 occurs")
     def occurs(b: pyo.Block, g: int, value: int) -> object:
-        xs = members[g, value]
-        return (0, weighted_sum([*[1] * len(xs), -1], [*xs, b.present[g, value]]), None)
+        return rows.with_value(g, value) >= b.present[g, value]
 
-    # ... and x[i,τ,g] ≤ n_iτ · z[g,τ]
     block.MEMBERS = pyo.Set(
-        dimen=3, initialize=[(g, value, x.index()[0]) for (g, value), xs in members.items() for x in xs]
+        dimen=3,
+        initialize=[(g, value, i) for g, value in rows.index() for i in rows.types(g, value)],
+        doc="(g, τ, i) where row type i of the cover of g has the joint value τ",
     )
 
-    @block.Constraint(block.MEMBERS)
+    @block.Constraint(block.MEMBERS, doc="a joint value with z[g,τ] = 0 does not occur")
     def admits(b: pyo.Block, g: int, value: int, i: int) -> object:
-        return model.assign[i, g] <= counts[i] * b.present[g, value]
+        return model.assign[i, g] <= n[i] * b.present[g, value]
 
-    # nothing occurs in a closed group
-    @block.Constraint(block.CELLS)
+    @block.Constraint(block.CELLS, doc="nothing occurs in a candidate that is not used")
     def closed(b: pyo.Block, g: int, value: int) -> object:
         return b.present[g, value] <= model.open[g]
 
-    # who occurs has enough partners: Σ_τ' w[g,τ,τ'] ≥ (l-1)·z[g,τ]
-    @block.Constraint(block.CELLS)
+    @block.Constraint(block.CELLS, doc="a joint value that occurs has l-1 partners")
     def enough(b: pyo.Block, g: int, value: int) -> object:
-        ws = [b.partner[g, value, other] for other in partners[g, value]]
-        return (0, weighted_sum([*[1] * len(ws), 1 - number], [*ws, b.present[g, value]]), None)
+        chosen = sum(b.partner[g, value, other] for other in partners[g, value])
+        return chosen >= (number - 1) * b.present[g, value]
 
-    # a partner occurs: w[g,τ,τ'] ≤ z[g,τ']
-    @block.Constraint(block.CHOICES)
+    @block.Constraint(block.CHOICES, doc="a partner occurs")
     def exists(b: pyo.Block, g: int, value: int, other: int) -> object:
         return b.partner[g, value, other] <= b.present[g, other]
 
-    # partners of one row differ from each other: each value of each attribute at most once among them
     alike: dict[tuple[int, int, int, Label], list[int]] = {}
     for (g, value), others in partners.items():
         for other in others:
             for attribute, label in enumerate(joint[other]):
                 alike.setdefault((g, value, attribute, label), []).append(other)
     crowded = [(key, others) for key, others in alike.items() if len(others) > 1]
-    block.ALIKE = pyo.RangeSet(0, len(crowded) - 1)
+    block.ALIKE = pyo.RangeSet(0, len(crowded) - 1, doc="sets of possible partners of one τ that share a value")
 
-    @block.Constraint(block.ALIKE)
+    @block.Constraint(block.ALIKE, doc="partners differ from each other: at most one of those that share a value")
     def differ(b: pyo.Block, number_of: int) -> object:
         (g, value, _, _), others = crowded[number_of]
-        return (None, weighted_sum([1] * len(others), [b.partner[g, value, other] for other in others]), 1)
+        return sum(b.partner[g, value, other] for other in others) <= 1

@@ -10,7 +10,6 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.problem.expressions import weighted_sum
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy.cells import Rows, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
@@ -21,7 +20,7 @@ SAFE = 1 << 62
 
 
 def smallest_within(caps: Caps, counts: Mapping[Label, int]) -> int:
-    """The smallest size s that whole numbers of rows can make up: Σ_σ min(N_σ, ⌊cap_σ·s⌋) ≥ s.
+    """The smallest size s that integer numbers of rows can make up: Σ_σ min(N_σ, ⌊cap_σ·s⌋) ≥ s.
 
     counts: rows of the whole table by value. Any smaller number is a valid lower bound too, so the search may end
     early.
@@ -38,7 +37,7 @@ def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray
     """Candidates whose cover holds a (fractional) group within the caps: Σ_σ min(N_gσ, cap_σ·κ) ≥ κ.
 
     κ is the smallest size that the candidate's group can have; a larger group scaled down to κ shows that the test is
-    valid. Exact in whole numbers; everything is viable where these would not fit.
+    valid. Exact in integers; everything is viable where these would not fit.
     """
     _, values = instance.sensitive_codes((attribute,))
     cap = [min(caps[value], Fraction(1)) for (value,) in values]
@@ -57,20 +56,20 @@ def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray
 def declare_caps(
     block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attribute: str, caps: Caps, name: str = "share"
 ) -> None:
-    """Rows den(cap_σ)·X_σg ≤ num(cap_σ)·S_g, coefficients whole, for the values in the cover of g."""
+    """The constraints den(cap_σ)·X_σg ≤ num(cap_σ)·S_g, coefficients integer, for the values in the cover of g."""
     rows = Rows(model, instance, (attribute,))
     _, values = instance.sensitive_codes((attribute,))
     cap = {code: caps[value] for code, (value,) in enumerate(values)}
-    cells = pyo.Set(dimen=2, initialize=[cell for cell in rows.index() if cap[cell[1]] < 1])
+    limited = [(g, value) for g, value in rows.index() if cap[value] < 1]
+    cells = pyo.Set(dimen=2, initialize=limited, doc="(candidate g, number of a sensitive value σ) with a limit")
     block.add_component(f"{name}_CELLS", cells)
 
-    # no value has more than its share of the group: X_σg ≤ cap_σ · S_g
+    # X_σg ≤ cap_σ · S_g
     def rule(_block: pyo.Block, g: int, value: int) -> object:
-        xs = rows.with_value(g, value)
-        above, below = cap[value].numerator, cap[value].denominator
-        return (None, weighted_sum([*[below] * len(xs), -above], [*xs, model.rows[g]]), 0)
+        return cap[value].denominator * rows.with_value(g, value) <= cap[value].numerator * rows.size(g)
 
-    block.add_component(name, pyo.Constraint(cells, rule=rule))
+    limit = pyo.Constraint(cells, rule=rule, doc="no sensitive value has more than its share of a group")
+    block.add_component(name, limit)
 
 
 def largest_share(counts: Mapping[Label, int]) -> tuple[Label, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
@@ -12,12 +14,13 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
-from kanon_milp.problem.distances import SIMPLE, GroundDistance, Space, ground_distance
+from kanon_milp.problem.distances import BUILT_IN, SIMPLE, EqualDistance, GroundDistance, Space, ground_distance
 from kanon_milp.problem.distances.emd import emd
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import transport
-from kanon_milp.problem.privacy.base import Requirement, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, name_attribute, sensitive_names
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.relaxed import ValueLimits, Work
 from kanon_milp.problem.records import Group
 
 if TYPE_CHECKING:
@@ -34,8 +37,8 @@ class TCloseness(Requirement):
     (Li, Li, Venkatasubramanian 2007; Liang, Yuan 2013, section 2.1).
 
     t: an exact rational from 0 to 1, such as "0.15" or "3/20". distance: the ground distance between values, "equal",
-    "ordered", "numeric" or an object of `problem.distances`. form: "transport" states the transport rows of Liang,
-    Yuan 2013, Theorem 9; "short" the equivalent rows of a tree metric where the distance is one (see `transport`).
+    "ordered", "numeric" or an object of `problem.distances`. form: "transport" states the transport constraints of
+    Liang, Yuan 2013, Theorem 9; "short" the equivalent ones where the distance is a tree metric (see `transport`).
 
     Merge-closed: the distance is convex, and the reference stays the same. `assign` stays integer.
     """
@@ -46,6 +49,13 @@ class TCloseness(Requirement):
     form: Form = "short"
     space: Space | None = field(default=None, repr=False, compare=False)
     name: ClassVar[str] = "t_closeness"
+    letter: ClassVar[str] = "t"
+    summary: ClassVar[str] = "t-closeness, exact as written, with the equal ground distance"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "form": Parameter(TEXT, "short or transport"),
+        "t": Parameter(NUMBER),
+        "distance": Parameter(TEXT, "equal (default), ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE"),
+    }
 
     def __post_init__(self) -> None:
         if not 0 <= self.exact <= 1:
@@ -56,6 +66,12 @@ class TCloseness(Requirement):
         if self.distance not in SIMPLE:
             # a file is read once, so what is solved and what is verified is the same
             object.__setattr__(self, "distance", distance)
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Any], folder: Path, encoding: str) -> TCloseness:
+        """Files of ground distances are beside the model file."""
+        read = {"distance": ground_distance(arguments["distance"], folder, encoding)} if "distance" in arguments else {}
+        return cls(**{**arguments, **read})
 
     @property
     def exact(self) -> Fraction:
@@ -81,8 +97,8 @@ class TCloseness(Requirement):
         return () if self.sensitive is None else (self.sensitive,)
 
     @property
-    def mixed(self) -> bool:
-        """Flows of the transport rows; those of the shorter forms are whole."""
+    def has_continuous_variables(self) -> bool:
+        """Flows of the transport constraints; those of the shorter forms are integer."""
         return self.form == "transport" or self.space is None or self.space.tree is None
 
     @property
@@ -91,7 +107,7 @@ class TCloseness(Requirement):
         return True
 
     def smallest_group(self, whole: Group) -> int:
-        """The smallest size whose whole numbers of rows come within t of the reference."""
+        """The smallest size whose integer numbers of rows come within t of the reference."""
         space = self._space(whole)
         counts = whole.sensitive[self.attributes[0]]
         return transport.smallest_close(space, [counts[value] for value in space.values], self.exact)
@@ -108,7 +124,7 @@ class TCloseness(Requirement):
         return transport.viable(instance, self.attributes, self._space(instance.whole), self.exact)
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """Rows of `transport`: the general ones, or the shorter ones of a tree metric."""
+        """Constraints of `transport`: the general ones, or the shorter ones of a tree metric."""
         space = self._space(instance.whole)
         if self.form == "transport" or space.tree is None:
             transport.declare_flows(block, model, instance, self.attributes, space, self.exact)
@@ -116,6 +132,18 @@ class TCloseness(Requirement):
             transport.declare_equal(block, model, instance, self.attributes, self.exact)
         else:
             transport.declare_tree(block, model, instance, self.attributes, space, self.exact)
+
+    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+        """The work."""
+        work = Work(self._space(whole), self.exact)
+        return (ValueLimits(self.attributes[0], work=work, complete=True),)
+
+    def certified(self, _table: Table) -> tuple[TCloseness, ...] | None:
+        """All of it for the equal distance, nothing for others; None for a distance of a user's own."""
+        kind = type(ground_distance(self.distance))
+        if kind not in BUILT_IN:
+            return None
+        return (self,) if kind is EqualDistance else ()
 
     def describe(self) -> dict[str, object]:
         """t, the ground distance, the form and the attribute."""

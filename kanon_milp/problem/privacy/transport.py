@@ -1,7 +1,7 @@
-"""The rows of t-closeness: the earth mover's distance to the whole table, scaled by the size of the group.
+"""The constraints of t-closeness: the earth mover's distance to the whole table, scaled by the size of the group.
 
 With group size S = Σ x, rows X_σ of the group and r_σ of the table (Σ r = n), moving the masses n·X_σ to r_σ·S costs
-n·S times the distance of the two distributions. All coefficients are whole numbers.
+n·S times the distance of the two distributions. All coefficients are integers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -17,8 +16,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
-from kanon_milp.problem.expressions import weighted_sum
-from kanon_milp.problem.privacy.cells import Rows, supports
+from kanon_milp.problem.privacy.cells import Rows, cells, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.shares import SAFE, SEARCHED
 
@@ -43,45 +41,38 @@ def declare_flows(
     space: Space,
     t: Fraction,
 ) -> None:
-    """The transport rows of Liang, Yuan 2013 (proof of Theorem 9), for any metric; f is their g.
+    """The transport constraints of Liang, Yuan 2013 (proof of Theorem 9), for any metric; f is their g.
 
     Σ_τ f[g,σ,τ] = X_σg;  n·Σ_σ f[g,σ,τ] = r_τ·S_g;  Σ d_στ·f[g,σ,τ] ≤ t·S_g;  f ≥ 0.
     """
     rows = Rows(model, instance, attributes)
     n, reference = _masses(instance, attributes)
     everything = range(len(reference))
-    block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
+    block.CELLS = cells(rows)
     block.FLOWS = pyo.Set(
         dimen=3,
         initialize=[(g, s, t_) for g, s in rows.index() for t_ in everything],
         ordered=pyo.Set.InsertionOrder,
+        doc="(candidate g, a sensitive value σ of its cover, any sensitive value τ)",
     )
-    block.flow = pyo.Var(block.FLOWS, domain=pyo.NonNegativeReals)
+    block.flow = pyo.Var(block.FLOWS, domain=pyo.NonNegativeReals, doc="f[g,σ,τ]: mass moved from σ to τ")
+    # d_στ as integers
+    d = {(of, to): t.denominator * space.distance(of, to) for of in everything for to in everything if of != to}
 
-    # what leaves a value is what the group has of it
-    @block.Constraint(block.CELLS)
+    @block.Constraint(block.CELLS, doc="what leaves a sensitive value is what the group has of it")
     def leaves(b: pyo.Block, g: int, value: int) -> object:
-        flows, xs = [b.flow[g, value, to] for to in everything], rows.with_value(g, value)
-        return weighted_sum([*[1] * len(flows), *[-1] * len(xs)], [*flows, *xs]) == 0
+        return sum(b.flow[g, value, to] for to in everything) == rows.with_value(g, value)
 
-    # what arrives at a value is its share of the table
-    @block.Constraint(model.CANDIDATES, pyo.RangeSet(0, len(reference) - 1))
+    @block.Constraint(
+        model.CANDIDATES, pyo.RangeSet(0, len(reference) - 1), doc="what arrives at a value is its share of the table"
+    )
     def arrives(b: pyo.Block, g: int, value: int) -> object:
-        flows = [b.flow[g, of, value] for of in rows.values(g)]
-        return weighted_sum([*[n] * len(flows), -reference[value]], [*flows, model.rows[g]]) == 0
+        return n * sum(b.flow[g, of, value] for of in rows.values(g)) == reference[value] * rows.size(g)
 
-    # the work is at most t for each unit of mass
-    @block.Constraint(model.CANDIDATES)
+    @block.Constraint(model.CANDIDATES, doc="the work is at most t for each row of the group")
     def work(b: pyo.Block, g: int) -> object:
-        terms = [
-            (t.denominator * space.distance(of, to), b.flow[g, of, to])
-            for of in rows.values(g)
-            for to in everything
-            if of != to
-        ]
-        size = (-t.numerator * space.scale, model.rows[g])
-        coefficients, variables = zip(*terms, size, strict=True)
-        return (None, weighted_sum(list(coefficients), list(variables)), 0)
+        done = sum(d[of, to] * b.flow[g, of, to] for of in rows.values(g) for to in everything if of != to)
+        return done <= t.numerator * space.scale * rows.size(g)
 
 
 def declare_equal(
@@ -90,25 +81,20 @@ def declare_equal(
     """Equal distance (Liang, Yuan 2013, Fact 1): the sum of the positive parts of n·X_σ - r_σ·S is at most t·n·S."""
     rows = Rows(model, instance, attributes)
     n, reference = _masses(instance, attributes)
-    block.CELLS = pyo.Set(dimen=2, initialize=rows.index(), ordered=pyo.Set.InsertionOrder)
-    block.excess = pyo.Var(block.CELLS, domain=pyo.NonNegativeIntegers)
+    block.CELLS = cells(rows)
+    block.excess = pyo.Var(
+        block.CELLS, domain=pyo.NonNegativeIntegers, doc="e[g,σ]: what g has too much of σ, n·X - r·S where positive"
+    )
 
-    # e[g,σ] ≥ n·X_σg - r_σ·S_g; values that the cover lacks have no positive part
-    @block.Constraint(block.CELLS)
+    # values that the cover lacks have no positive part
+    @block.Constraint(block.CELLS, doc="e[g,σ] is at least what the group has too much of σ")
     def above(b: pyo.Block, g: int, value: int) -> object:
-        xs = rows.with_value(g, value)
-        terms = weighted_sum([*[n] * len(xs), -reference[value], -1], [*xs, model.rows[g], b.excess[g, value]])
-        return (None, terms, 0)
+        return b.excess[g, value] >= n * rows.with_value(g, value) - reference[value] * rows.size(g)
 
-    # Σ_σ e[g,σ] ≤ t·n·S_g
-    @block.Constraint(model.CANDIDATES)
+    @block.Constraint(model.CANDIDATES, doc="the excess is at most t for each row of the group")
     def work(b: pyo.Block, g: int) -> object:
-        es = [b.excess[g, value] for value in rows.values(g)]
-        return (
-            None,
-            weighted_sum([*[t.denominator] * len(es), -t.numerator * n], [*es, model.rows[g]]),
-            0,
-        )
+        excess = sum(b.excess[g, value] for value in rows.values(g))
+        return t.denominator * excess <= t.numerator * n * rows.size(g)
 
 
 def declare_tree(
@@ -132,45 +118,32 @@ def declare_tree(
     below = _below(tree, reference)
     plans = {g: _plan(tree, rows.values(g)) for g in model.CANDIDATES}
     edges = [(g, v) for g, plan in plans.items() for v in plan]
-    block.EDGES = pyo.Set(dimen=2, initialize=edges, ordered=pyo.Set.InsertionOrder)
-    block.up = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers)
-    block.down = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers)
+    block.EDGES = pyo.Set(
+        dimen=2,
+        initialize=edges,
+        ordered=pyo.Set.InsertionOrder,
+        doc="(candidate g, lower node v of an edge) with a sensitive value of the cover of g below it",
+    )
+    block.up = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers, doc="mass that an edge carries to the root")
+    block.down = pyo.Var(block.EDGES, domain=pyo.NonNegativeIntegers, doc="mass that an edge carries from the root")
     children: list[list[int]] = [[] for _ in tree.parent]
     for v, p in enumerate(tree.parent):
         if p >= 0:
             children[p].append(v)
 
-    # an edge carries what the edges below it carry and what its own node has too much
-    @block.Constraint(block.EDGES)
+    @block.Constraint(block.EDGES, doc="an edge carries what the edges below it carry and its node has too much")
     def carries(b: pyo.Block, g: int, v: int) -> object:
-        terms: list[tuple[int, Any]] = [(1, b.up[g, v]), (-1, b.down[g, v])]
-        missing = reference[v] if v < len(reference) else 0
-        if v < len(reference):
-            terms += [(-n, x) for x in rows.with_value(g, v)]
-        for child in children[v]:
-            if child in plans[g]:
-                terms += [(-1, b.up[g, child]), (1, b.down[g, child])]
-            else:
-                missing += below[child]
-        terms.append((missing, model.rows[g]))
-        coefficients, variables = zip(*terms, strict=True)
-        return weighted_sum(list(coefficients), list(variables)) == 0
+        own = n * rows.with_value(g, v) - reference[v] * rows.size(g) if v < len(reference) else 0
+        carried = sum(b.up[g, child] - b.down[g, child] for child in children[v] if child in plans[g])
+        missing = sum(below[child] for child in children[v] if child not in plans[g])
+        return b.up[g, v] - b.down[g, v] == own + carried - missing * rows.size(g)
 
-    # Σ weight·(up + down) ≤ t·n·S
-    @block.Constraint(model.CANDIDATES)
+    # Σ_edges weight·|carried| ≤ t·n·S
+    @block.Constraint(model.CANDIDATES, doc="the work is at most t for each row of the group")
     def work(b: pyo.Block, g: int) -> object:
-        coefficients, variables = [], []
-        fixed = 0
-        for v, p in enumerate(tree.parent):
-            if p < 0:
-                continue
-            if v in plans[g]:
-                coefficients += [t.denominator * tree.weight[v]] * 2
-                variables += [b.up[g, v], b.down[g, v]]
-            else:
-                fixed += tree.weight[v] * below[v]
-        coefficients.append(t.denominator * fixed - t.numerator * n * space.scale)
-        return (None, weighted_sum(coefficients, [*variables, model.rows[g]]), 0)
+        done = sum(tree.weight[v] * (b.up[g, v] + b.down[g, v]) for v in plans[g])
+        fixed = sum(tree.weight[v] * below[v] for v, p in enumerate(tree.parent) if p >= 0 and v not in plans[g])
+        return t.denominator * (done + fixed * rows.size(g)) <= t.numerator * n * space.scale * rows.size(g)
 
 
 def _plan(tree: Tree, values: Sequence[int]) -> dict[int, None]:
@@ -194,11 +167,11 @@ def _below(tree: Tree, reference: Sequence[int]) -> list[int]:
 
 
 def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
-    """A lower bound on the size of a group within t of the reference, from the whole numbers of rows that it has.
+    """A lower bound on the size of a group within t of the reference, from the integer numbers of rows that it has.
 
     Equal distance with the factor d_min (every metric is at least that): of size s, at most Σ⌊s·r/n⌋ and the largest
     fractional parts agree with the reference. Tree metrics: an edge carries at least the distance of s·R/n, R the rows
-    below it, to the next whole number.
+    below it, to the next integer.
     """
     common = math.gcd(*reference)
     masses = [r // common for r in reference]
@@ -226,7 +199,7 @@ def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
 
 
 def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: Fraction) -> NDArray[np.bool_]:
-    """Candidates whose cover could come within t, exactly in whole numbers.
+    """Candidates whose cover could come within t, exactly in integers.
 
     Equal distance: a (fractional) group of the smallest size κ overlaps with the reference in Σ min(n·N_σ, κ·r_σ), and
     that must be (1-t)·κ·n. Any metric: each value's mass moves at least to the nearest value that the cover has.

@@ -1,0 +1,88 @@
+"""The verifier's definition of δ-disclosure privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from kanon_milp.errors import InputError
+from kanon_milp.verify.counts import Counts
+from kanon_milp.verify.definitions.base import (
+    AtLeast,
+    Bools,
+    Definition,
+    Rule,
+    ValueRule,
+    column_name,
+    different,
+    meant,
+    one_of,
+    rows_by_value,
+    shortest,
+)
+from kanon_milp.verify.logarithms import log_below
+from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.original import Original
+from kanon_milp.verify.ratios import NEAR
+
+LARGE = 10**6  # no logarithm of a ratio of numbers of rows comes near
+
+
+def _delta_disclosure(requirement: Any, table: Original) -> Sequence[Rule]:
+    """|log(q/p)| < δ for each value of the table (Brickell, Shmatikov 2008), or of the group (absent "ignored")."""
+    delta, log, absent = exact(requirement.delta, "delta"), requirement.log, requirement.absent
+    if log not in ("natural", "base2") or absent not in ("violation", "ignored"):
+        raise InputError("delta-disclosure: the logarithm, or the reading of absent values, is unknown to the verifier")
+
+    def holds(counts: Counts) -> Bools:
+        close = counts.every(_logs_below(counts, delta, log))
+        return close if absent == "ignored" else close & (counts.distinct == len(counts.labels))
+
+    return [
+        ValueRule(
+            "delta_disclosure",
+            (name,),
+            {"delta": delta, "log": log, "absent": absent, "sensitive": name},
+            holds,
+        )
+        for name in meant(requirement.sensitive, table)
+    ]
+
+
+def _logs_below(counts: Counts, delta: Fraction, log: str) -> Bools:
+    """Per entry; floats decide where they are far from δ."""
+    ratios = counts.changes
+    logs = (np.log2 if log == "base2" else np.log)(ratios.floats())
+    limit = float(min(delta, Fraction(LARGE)))
+    below = np.asarray(logs < limit, dtype=bool)
+    decided: dict[tuple[int, int], bool] = {}
+    for entry in np.flatnonzero(np.abs(logs - limit) <= NEAR * (1 + limit)).tolist():
+        pair = int(ratios.above[entry]), int(ratios.below[entry])
+        if pair not in decided:
+            decided[pair] = log_below(Fraction(*pair), delta, log)
+        below[entry] = decided[pair]
+    return below
+
+
+def _delta(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+    """Where an absent value is a violation, each must be there; the bounds on shares are not rational."""
+    if requirement["absent"] != "violation":
+        return AtLeast(1)
+    return different(len(rows_by_value(requirement["sensitive"], table)), [requirement["sensitive"]], table)
+
+
+DEFINITION = Definition(
+    "DeltaDisclosure",
+    "delta_disclosure",
+    _delta_disclosure,
+    {
+        "delta": shortest,
+        "log": one_of("natural", "base2"),
+        "absent": one_of("violation", "ignored"),
+        "sensitive": column_name,
+    },
+    _delta,
+)

@@ -1,0 +1,43 @@
+"""The verifier's definition of k-anonymity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kanon_milp.errors import InputError
+from kanon_milp.verify.definitions.base import AtLeast, Definition, Rule, SizeRule, column_names, count
+from kanon_milp.verify.numbers import integer
+from kanon_milp.verify.original import Original
+
+
+def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
+    """At least k rows (Samarati 2001), or at least k rows that are released alike in some columns."""
+    given = requirement.quasi_identifiers
+    if given is None:
+        return [SizeRule(integer(requirement.k, "k"))]
+    named = {given} if isinstance(given, str) else set(given)
+    if not named or not named <= set(table.quasi_identifiers):
+        raise InputError(f"{table.source}: k-anonymity of a set of quasi-identifiers: one of its names is none")
+    columns = tuple(name for name in table.quasi_identifiers if name in named)
+    everything = len(columns) == len(table.quasi_identifiers)
+    return [SizeRule(integer(requirement.k, "k"), None if everything else columns)]
+
+
+def _anonymous(requirement: Mapping[str, Any], table: Original) -> AtLeast:
+    """So many rows; where some of the quasi-identifiers are meant, rows of several groups can be alike in them."""
+    if "quasi_identifiers" not in requirement:
+        return AtLeast(count(requirement["k"]))
+    if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
+        raise ValueError
+    return AtLeast(1)
+
+
+DEFINITION = Definition(
+    "KAnonymity",
+    "k_anonymity",
+    _k_anonymity,
+    {"k": count, "quasi_identifiers": column_names},
+    _anonymous,
+    frozenset({"quasi_identifiers"}),
+)

@@ -1,0 +1,165 @@
+"""Models that users read and extend: constraints on what is released, judged by brute force."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections import Counter
+
+import polars as pl
+import pyomo.environ as pyo
+import pytest
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import SYMBOL, optimum
+
+import kanon_milp as km
+
+COLUMNS = ["age", "education"]
+VECTORS = list(itertools.product((0, 1), repeat=len(COLUMNS)))
+rows_of_people = st.lists(st.tuples(*(st.sampled_from("ab"), st.sampled_from("uvw"))), min_size=3, max_size=7)
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+masks = st.sets(st.sampled_from(VECTORS[:-1])).map(lambda some: [*sorted(some), VECTORS[-1]])
+
+
+def problem_of(rows, k, weights, vectors=VECTORS, **options) -> km.Problem:
+    frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    patterns = [["*" if level else "keep" for level in vector] for vector in vectors]
+    mask = km.PatternMask(patterns, dict(zip(COLUMNS, weights, strict=True)))
+    return km.Problem(km.Table.from_frame(frame, COLUMNS), [km.KAnonymity(k)], mask, **options)
+
+
+def cheapest_where(rows, k, weights, vectors, allowed) -> int | None:
+    """The least loss of all tables in which each row is released by one of the vectors, by going through all."""
+    best = None
+    for chosen in itertools.product(vectors, repeat=len(rows)):
+        released = [
+            tuple(SYMBOL if level else cell for cell, level in zip(row, vector, strict=True))
+            for row, vector in zip(rows, chosen, strict=True)
+        ]
+        if min(Counter(released).values()) >= k and allowed(chosen):
+            loss = sum(weight * level for vector in chosen for weight, level in zip(weights, vector, strict=True))
+            best = loss if best is None else min(best, loss)
+    return best
+
+
+@settings(relaxed, max_examples=examples(60, 25))
+@given(rows_of_people, st.integers(2, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)), masks, st.integers(0, 7))
+def test_at_most_so_many_rows_lose_education(rows, k, weights, vectors, most):
+    if k > len(rows):
+        return
+    problem = problem_of(rows, k, weights, vectors)
+    model = km.build_model(problem)
+    lost = sum(model.assign[i, g] for i, g in model.PAIRS if model.level[g, "education"] > 0)
+    model.kept = pyo.Constraint(expr=(None, lost, most))
+    result = km.solve_model(problem, model)
+    expected = cheapest_where(rows, k, weights, vectors, lambda chosen: sum(v[1] for v in chosen) <= most)
+    assert result.objective == expected
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    if expected is not None:
+        assert (result.table["education"] == SYMBOL).sum() <= most
+
+
+def one_level_vector(problem) -> pyo.ConcreteModel:
+    model = km.build_model(problem)
+    model.LEVEL_VECTORS = pyo.Set(initialize=sorted({model.vector[g] for g in model.CANDIDATES}))
+    model.used = pyo.Var(model.LEVEL_VECTORS, domain=pyo.Binary)
+    model.only_one = pyo.Constraint(expr=sum(model.used[v] for v in model.LEVEL_VECTORS) == 1)
+    model.alike = pyo.Constraint(model.CANDIDATES, rule=lambda m, g: m.open[g] <= m.used[m.vector[g]])
+    return model
+
+
+@settings(relaxed, max_examples=examples(60, 25))
+@given(rows_of_people, st.integers(1, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)))
+def test_one_level_vector_for_all(rows, k, weights):
+    if k > len(rows):
+        return
+    problem = problem_of(rows, k, weights)
+    model = one_level_vector(problem)
+    each = (optimum(rows, k, weights=weights, vectors=[vector]) for vector in VECTORS)
+    assert km.solve_model(problem, model).objective == min(best for best in each if best is not None)
+
+
+def test_an_addition_may_need_a_candidate_that_another_one_dominates():
+    """(a, *) stands for the same rows as (a, u) and costs more, but goes with (b, *); without it the optimum is 8."""
+    problem = problem_of([("a", "u"), ("a", "u"), ("b", "u"), ("b", "v")], 2, (1, 1))
+    assert km.solve_model(problem, one_level_vector(problem)).require_optimal().objective == 4
+
+
+def test_nobody_with_a_job_loses_the_age():
+    """By the values of row types, sensitive ones among them, and by released labels of a hierarchy."""
+    frame = pl.DataFrame(
+        {
+            "age": ["31", "35", "38", "52"] * 2,
+            "city": ["x"] * 4 + ["y"] * 4,
+            "job": ["p", "q", "p", "q", "p", "q", "p", "p"],
+        }
+    )
+    table = km.Table.from_frame(frame, ["age", "city"], "job")
+    ages = {age: (age, f"{age[0]}0-{age[0]}9", "*") for age in ("31", "35", "38", "52")}
+    problem = km.Problem(table, [km.KAnonymity(2), km.PSensitivity(2)], km.Hierarchies({"age": ages}))
+    model = km.build_model(problem)
+    assert {model.original[i] for i in model.ROW_TYPES} == set(frame.select("age", "city").iter_rows())
+    assert {(*model.original[i], *model.sensitive[i]) for i in model.ROW_TYPES} == set(frame.iter_rows())
+    assert sum(model.n[i] for i in model.ROW_TYPES) == 8
+    assert model.height["age"] == 2
+    assert model.height["city"] == 1
+    assert ("30-39", "x") in {model.released[g] for g in model.CANDIDATES}
+    model.keep = pyo.Constraint(
+        expr=sum(
+            model.assign[i, g] for i, g in model.PAIRS if model.released[g][0] == "*" and model.sensitive[i] == ("q",)
+        )
+        == 0
+    )
+    result = km.solve_model(problem, model).require_optimal()
+    # 52 can keep its age only with the other one of that age, at the cost of both cities
+    assert result.table.filter(pl.col("job") == "q")["age"].to_list() == ["30-39", "52", "30-39"]
+    assert result.table["city"].to_list() == ["x", "x", "x", "*", "y", "y", "y", "*"]
+
+
+@pytest.mark.parametrize("formulation", ["strong", "textbook", "groups"])
+def test_what_is_known_of_row_types_and_candidates(formulation):
+    """n, w, N, cover and level say the same as the released labels and the table."""
+    rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "v")]
+    problem = problem_of(rows, 2, (1, 3))
+    model = km.build_model(problem, formulation)
+    times = Counter(rows)
+    assert {model.original[i]: model.n[i] for i in model.ROW_TYPES} == times
+    assert set(model.PAIRS) == {(i, g) for g in model.CANDIDATES for i in model.cover[g]}
+    for g in model.CANDIDATES:
+        suppressed = [label == SYMBOL for label in model.released[g]]
+        assert [model.level[g, column] for column in model.QUASI_IDENTIFIERS] == suppressed
+        assert model.w[g] == suppressed[0] + 3 * suppressed[1]
+        assert model.N[g] == sum(model.n[i] for i in model.cover[g])
+        matching = [
+            row
+            for row in times
+            if all(label in (SYMBOL, cell) for label, cell in zip(model.released[g], row, strict=True))
+        ]
+        assert sorted(model.original[i] for i in model.cover[g]) == sorted(matching)
+
+
+def test_a_model_is_worth_printing(capsys):
+    """Every component says what it is, values are printed, and copies know the same."""
+    table = km.Table.from_frame(
+        pl.DataFrame({"a": ["1", "1", "2"], "b": ["x", "y", "y"], "s": ["7", "8", "9"]}), ["a", "b"], "s"
+    )
+    requirements = [km.KAnonymity(2), km.PSensitivity(2), km.LDiversity("3/2"), km.TCloseness("1/2")]
+    requirements += [km.LDiversity(2, form="blocki-williams"), km.DeltaDisclosure(9, absent="ignored")]
+    requirements += [km.TCloseness("1/2", distance="ordered"), km.TCloseness("1/2", form="transport")]
+    requirements += [km.AlphaKAnonymity("2/3", 2), km.BetaLikeness(2), km.KAnonymity(2, quasi_identifiers=["a"])]
+    model = km.build_model(km.Problem(table, requirements, min_groups=1, max_groups=3, cost_bound=9))
+    unsaid = [
+        component.name
+        for component in model.component_objects()
+        if not component.doc and "_index" not in component.name
+    ]
+    assert unsaid == []
+    model.pprint()
+    printed = capsys.readouterr().out
+    assert "('1', '*')" in printed  # a released row
+    assert "every row goes to one candidate" in printed
+    assert 'l_diversity of "s" (l = 3/2, form = frequency)' in printed
+    twin = copy.deepcopy(model)
+    assert [twin.released[g] for g in twin.CANDIDATES] == [model.released[g] for g in model.CANDIDATES]
