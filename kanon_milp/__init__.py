@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
+    from kanon_milp.methods.registry import Method, register_method
     from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
     from kanon_milp.methods.solve import build_model, solve, solve_model
+    from kanon_milp.presolve.assignment import Assignment
     from kanon_milp.presolve.row_types import RowTypes, compress
     from kanon_milp.problem import distances
     from kanon_milp.problem.hierarchies import Hierarchy
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlphaKAnonymity",
+    "Assignment",
     "BetaLikeness",
     "DeltaDisclosure",
     "Hierarchies",
@@ -46,6 +50,7 @@ __all__ = [
     "KanonError",
     "KanonWarning",
     "LDiversity",
+    "Method",
     "ModelFile",
     "NotProvenError",
     "PSensitivity",
@@ -56,6 +61,7 @@ __all__ = [
     "Result",
     "RoleWarning",
     "RowTypes",
+    "Session",
     "SolverError",
     "Suppression",
     "TCloseness",
@@ -66,6 +72,7 @@ __all__ = [
     "distances",
     "read_model",
     "read_table",
+    "register_method",
     "solve",
     "solve_model",
     "verify",
@@ -90,7 +97,10 @@ _HOMES = {
     "problem": ("distances",),
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
+    "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
+    "methods.session": ("Session",),
+    "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
     "problem.table": ("Table", "read_table"),

@@ -260,7 +260,7 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(
     result = km.solve(problem, method="search", iteration_limit=1)
     assert result.exact_bound is not None
     assert 655 <= result.exact_bound <= 657  # 653 without rank-1 cuts
-    report = check_certificate(problem, result.certificate)
+    report = check_certificate(problem, result.certify())
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out

@@ -90,7 +90,7 @@ class Prepared:
         return [] if self.instance is self.before else self.steps
 
 
-def prepare_for(
+def presolve(
     problem: Problem, clock: Clock, *, reduced: bool = True, merge: bool = False, limit: Limit = NO_LIMIT
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
