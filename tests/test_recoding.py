@@ -13,7 +13,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.presolve.instance import compress_table, prepare, recode
-from kanon_milp.problem.recoding import Levels, mask_frame
+from kanon_milp.problem.recoding import Levels, describe_vector
 
 TABLE = km.Table.from_frame(pl.DataFrame({"age": ["31", "38", "64"], "sex": ["f", "m", "f"]}), ["age", "sex"])
 AGE = [("31", "30-39", "*"), ("38", "30-39", "*"), ("64", "60-69", "*")]
@@ -56,7 +56,9 @@ def test_a_mask_may_name_levels_in_any_column_order() -> None:
 def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
     mask = km.PatternMask.random(["age", "sex"], 3, seed=4)
     path = tmp_path / "mask.csv"
-    mask_frame(levels(mask)).write_csv(path)
+    known = levels(mask)
+    vectors = [describe_vector(vector, known.columns) for vector in known.vectors.tolist()]
+    path.write_text("\n".join([",".join(column.name for column in known.columns), *vectors]) + "\n")
     assert levels(km.PatternMask.read(path)).vectors.tolist() == levels(mask).vectors.tolist()
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, kind_of, nearest, printable
@@ -384,9 +383,3 @@ def describe_vector(vector: Sequence[int], columns: Sequence[ColumnLevels]) -> s
     """Write a level vector as in a mask file: keep, * or the level number, separated by commas."""
     cells = ("keep" if v == 0 else "*" if v == c.height else str(v) for v, c in zip(vector, columns, strict=True))
     return ",".join(cells)
-
-
-def mask_frame(levels: Levels) -> pl.DataFrame:
-    """Level vectors as the frame of a mask file."""
-    rows = [describe_vector(v, levels.columns).split(",") for v in levels.vectors.tolist()]
-    return pl.DataFrame(rows, schema=[c.name for c in levels.columns], orient="row")
