@@ -262,8 +262,8 @@ def integral_assignment(instance: Instance, compiled: Compiled, model: pyo.Concr
     if not instance.problem.network:
         return compiled
     continuous = np.flatnonzero(~compiled.linear.integer)
-    whole = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
-    return replace(compiled, linear=replace(compiled.linear, whole=whole))
+    integral = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
+    return replace(compiled, linear=replace(compiled.linear, whole=integral))
 
 
 def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:

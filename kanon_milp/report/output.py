@@ -36,7 +36,7 @@ FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv
 def check_output(problem: Problem, folder: Path) -> str:
     """Raise InputError if the results of a problem could not be written to the folder; creates nothing.
 
-    Returns a word on what will not be written, if there is something.
+    Returns what will not be written, in words; empty if everything will.
     """
     check_folder(folder, FILES)
     table = problem.table
@@ -94,7 +94,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def json_text(value: Any, *, only_ascii: bool = False) -> str:
-    """JSON of plain numbers, texts and lists; a value that JSON has no word for is a defect and raises.
+    """JSON of plain numbers, texts and lists; a value that JSON cannot express is a defect and raises.
 
     What could steer a terminal, or is no character of its own, is written as JSON's \\u001b.
     """

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of
+from kanon_milp.errors import InputError, kind_of, term
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in, ground
 from kanon_milp.verify.logarithms import log_below
@@ -67,7 +67,7 @@ class ValueRule:
 
     @property
     def text(self) -> str:
-        """Such as 'l_diversity (l = 3/2, form = frequency) of "disease"'."""
+        """Such as 'l-diversity (l = 3/2, form = frequency) of "disease"'."""
         given = self.parameters
         shown = {
             key: given.get(f"{key}_exact", value)
@@ -76,7 +76,8 @@ class ValueRule:
         }
         parameters = ", ".join(f"{key} = {value}" for key, value in shown.items())
         of = " and ".join(f'"{name}"' for name in (self.attributes if self.own is None else self.own))
-        return f"{self.name} ({parameters})" + (f" of {of}" if of else "")
+        name = self.name if self.own is not None else term(self.name)
+        return f"{name} ({parameters})" + (f" of {of}" if of else "")
 
 
 Rule = SizeRule | ValueRule
@@ -126,11 +127,11 @@ def _l_diversity(requirement: Any, table: Original) -> Sequence[Rule]:
 
     if form == "frequency":
         return [rule((name,), name, lambda counts: counts.frequency.at_least(number)) for name in names]
-    whole = -(-number.numerator // number.denominator)
+    ceiling = -(-number.numerator // number.denominator)
     if form == "distinct":
-        return [rule((name,), name, lambda counts: counts.distinct >= whole) for name in names]
+        return [rule((name,), name, lambda counts: counts.distinct >= ceiling) for name in names]
     if form == "blocki-williams":
-        return [rule(names, list(names), lambda counts: have_partners(counts, whole))]
+        return [rule(names, list(names), lambda counts: have_partners(counts, ceiling))]
     raise InputError(f"the form of l-diversity is unknown to the verifier, found {kind_of(form)}")
 
 
@@ -201,7 +202,7 @@ def _logs_below(counts: Counts, delta: Fraction, log: str) -> Bools:
 
 
 def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
-    """The earth mover's distance to the whole table is at most t (Li, Li, Venkatasubramanian 2007)."""
+    """The earth mover's distance to the entire table is at most t (Li, Li, Venkatasubramanian 2007)."""
     t, distance = exact(requirement.t, "t"), ground(requirement.distance, "t-closeness: distance")
 
     def rule(name: str) -> Rule:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.original import Original
-from kanon_milp.verify.stated import K_ANONYMITY, exact, whole
+from kanon_milp.verify.stated import K_ANONYMITY, exact, integer
 
 Value = str | None
 Counts = Mapping[Value, int]
@@ -21,7 +21,7 @@ SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
 class Supply:
     """Σ_σ min(N_σ, limit_σ) ≥ need for the rows N_σ by sensitive value that a group is taken from.
 
-    It holds for more rows whenever it holds for fewer. Numbers are whole after multiplication by `scale`: limits and
+    It holds for more rows whenever it holds for fewer. Numbers are integers after multiplication by `scale`: limits and
     need are given so.
     """
 
@@ -47,7 +47,7 @@ class Least:
 
 
 @dataclass(frozen=True)
-class Demands:
+class SizeConditions:
     """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
     asked for, since the table as one group has more of a value than its share, and every union of groups would not."""
 
@@ -56,7 +56,7 @@ class Demands:
     possible: bool
 
 
-def least_demands(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> Demands:
+def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> SizeConditions:
     """What the requirements ask of a group at least; fully suppressed rows are exempt from k alone.
 
     requirements: as `kanon_milp.verify.stated` reads them. Raises InputError for what makes no sense for the table.
@@ -70,7 +70,7 @@ def least_demands(requirements: Sequence[Mapping[str, Any]], table: Original, su
     besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
     exempt = besides_k if suppressed_rows == "exempt" else strict
     first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
-    return Demands(first, second, all(rule.possible for rule, _ in rules))
+    return SizeConditions(first, second, all(rule.possible for rule, _ in rules))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Rule:
         name = requirement["name"]
         readers: dict[str, Callable[[Mapping[str, Any], Original], _Rule]] = {
             K_ANONYMITY: _anonymous,
-            "p_sensitivity": lambda r, table: _different(whole(r["p"]), [r["sensitive"]], table),
+            "p_sensitivity": lambda r, table: _different(integer(r["p"]), [r["sensitive"]], table),
             "l_diversity": _diverse,
             "alpha_k_anonymity": _alpha,
             "beta_likeness": _beta,
@@ -104,7 +104,7 @@ class _Rule:
 def _anonymous(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """So many rows; where some of the quasi-identifiers are meant, rows of several groups can be alike in them."""
     if "quasi_identifiers" not in requirement:
-        return _Rule(whole(requirement["k"]))
+        return _Rule(integer(requirement["k"]))
     if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
         raise ValueError
     return _Rule(1)
@@ -120,7 +120,7 @@ def _different(number: int, attributes: Sequence[str], table: Original) -> _Rule
 
 
 def _within(shares: Mapping[Value, Fraction], attribute: str, counts: Counts) -> _Rule:
-    """No value has more than its share. κ: the smallest s that whole numbers of rows make up,
+    """No value has more than its share. κ: the smallest s that integers of rows make up,
     Σ min(N_σ, ⌊share_σ·s⌋) ≥ s."""
     pairs = [(shares[value].numerator, shares[value].denominator, rows) for value, rows in counts.items()]
     n = sum(counts.values())
@@ -143,7 +143,7 @@ def _diverse(requirement: Mapping[str, Any], table: Original) -> _Rule:
 
 def _alpha(requirement: Mapping[str, Any], table: Original) -> _Rule:
     """Which values are meant is not written down, so only shares of all of them say something."""
-    k, counts = whole(requirement["alpha_k"]), _counts(requirement["sensitive"], table)
+    k, counts = integer(requirement["alpha_k"]), _counts(requirement["sensitive"], table)
     if "values" in requirement:
         return _Rule(k)
     shares = _within(dict.fromkeys(counts, exact(requirement["alpha"])), requirement["sensitive"], counts)
@@ -151,7 +151,7 @@ def _alpha(requirement: Mapping[str, Any], table: Original) -> _Rule:
 
 
 def _beta(requirement: Mapping[str, Any], table: Original) -> _Rule:
-    """Shares of 1+β times those of the whole table."""
+    """Shares of 1+β times those of the entire table."""
     counts, factor = _counts(requirement["sensitive"], table), 1 + exact(requirement["beta"])
     shares = {value: factor * Fraction(rows, table.n) for value, rows in counts.items()}
     return _within(shares, requirement["sensitive"], counts)

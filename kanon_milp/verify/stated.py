@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, term
 
 EXACT = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 K_ANONYMITY = "k_anonymity"
-Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be whole as exact text
+Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be integers as exact text
 _Read = Callable[[object], object]
 
 
@@ -26,8 +26,8 @@ def exact(value: object) -> Fraction:
     return Fraction(value)
 
 
-def whole(value: object) -> int:
-    """A whole number from 1 on; raises ValueError for anything else."""
+def integer(value: object) -> int:
+    """An integer from 1 on; raises ValueError for anything else."""
     if type(value) is not int or value < 1:
         raise ValueError
     return value
@@ -63,14 +63,14 @@ def _one_of(*known: str) -> _Read:
 
 
 PARAMETERS: dict[str, dict[str, _Read]] = {
-    K_ANONYMITY: {"k": whole, "quasi_identifiers": _names},
-    "p_sensitivity": {"p": whole, "sensitive": _name},
+    K_ANONYMITY: {"k": integer, "quasi_identifiers": _names},
+    "p_sensitivity": {"p": integer, "sensitive": _name},
     "l_diversity": {
         "l": _shortest,
         "form": _one_of("frequency", "distinct", "blocki-williams"),
         "sensitive": _one_or_more,
     },
-    "alpha_k_anonymity": {"alpha": _shortest, "alpha_k": whole, "sensitive": _name, "values": whole},
+    "alpha_k_anonymity": {"alpha": _shortest, "alpha_k": integer, "sensitive": _name, "values": integer},
     "beta_likeness": {"beta": _shortest, "sensitive": _name},
     "delta_disclosure": {
         "delta": _shortest,
@@ -139,7 +139,7 @@ def stated(requirements: Iterable[Any]) -> list[Stated]:
 def spelled(requirement: Stated) -> str:
     """A requirement in words, from the very numbers that are proven with."""
     parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
-    return f"{requirement['name']} ({parameters})"
+    return f"{term(requirement['name'])} ({parameters})"
 
 
 def _own(thing: object) -> bool:

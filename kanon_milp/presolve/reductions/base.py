@@ -125,7 +125,7 @@ def supports(counts: Ints, of_pair: NDArray[np.int32], members: NDArray[np.int32
     return found
 
 
-def judges_groups_alone(problem: Problem) -> bool:
+def groups_are_independent(problem: Problem) -> bool:
     """Whether each requirement asks for something of each group alone, whatever the other groups are.
 
     Not so k-anonymity of some quasi-identifiers: it adds up groups that are released alike there, and has to read
@@ -137,7 +137,7 @@ def judges_groups_alone(problem: Problem) -> bool:
 def without_values(types: RowTypes) -> RowTypes:
     """Row types whose quasi-identifiers cannot be read: `codes` has no columns.
 
-    For instances whose covers are no longer those that recoding the table gives. Whoever generalizes the values of
+    For instances whose covers are no longer those that recoding the table gives. Code that generalizes the values of
     such row types anew (enumeration, dominance, labels, the way back to the rows) finds covers that are not there, and
     an "optimum" below the true one; instead there is an IndexError.
     """
