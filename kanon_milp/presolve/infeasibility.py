@@ -16,6 +16,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import describe_vector
 
 SHOWN = 10
+_KEYS = {"quasi_identifiers": "quasi-identifiers", "alpha_k": "k"}
 WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
 
 
@@ -24,12 +25,16 @@ def spelled(requirement: Requirement) -> str:
     described = requirement.describe()
     exact = {key.removesuffix("_exact"): value for key, value in described.items() if key.endswith("_exact")}
     parameters = ", ".join(
-        f"{key} = {exact.get(key, value)}"
+        f"{_KEYS.get(key, key)} = {_listed(exact.get(key, value))}"
         for key, value in described.items()
         if not key.endswith("_exact") and key != "sensitive"
     )
     about = "".join(f' of "{name}"' for name in requirement.attributes)
     return f"{term(requirement.name)}{about} ({parameters})"
+
+
+def _listed(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:

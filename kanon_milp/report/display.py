@@ -17,6 +17,7 @@ from rich.text import Text
 
 from kanon_milp.errors import counted, printable
 from kanon_milp.methods.result import NO_SOLVER, Result
+from kanon_milp.presolve.infeasibility import spelled
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.output import as_polars, json_text
@@ -122,7 +123,7 @@ def show_result(
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
-    requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
+    requirements = ", ".join(spelled(requirement) for requirement in result.problem.requirements)
     recoding = problem["recoding"].replace("_", " ")
     if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
         recoding += " with a pattern mask"
@@ -173,20 +174,6 @@ def _solver(result: Result) -> str:
         return f"none (method {solver.method}), {total}"
     method = "" if solver.method == "milp" else f" (method {solver.method})"
     return f"{solver.name} {solver.version}{method}, {total}, {seconds['solve']:.2f} s solving"
-
-
-def _in_short(requirement: dict[str, Any]) -> str:
-    """A requirement as one reads it: 'k = 3', 't = 1/10 (distance equal, form short) of disease'."""
-    given = {key: value for key, value in requirement.items() if key != "name" and not key.endswith("_exact")}
-    about = given.pop("sensitive", None)
-    letter = next(iter(given))
-    text = f"{letter} = {requirement.get(f'{letter}_exact', given.pop(letter))}"
-    others = ", ".join(f"{key} {_listed(value)}" for key, value in given.items() if key != letter)
-    return text + (f" ({others})" if others else "") + (f" of {_listed(about)}" if about else "")
-
-
-def _listed(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def show_groups(result: Result) -> None:
