@@ -15,7 +15,7 @@ from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_subprobl
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.pricing import possible_pairs
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, groups_are_independent, supports, without_values
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
@@ -61,7 +61,7 @@ class ReducedCosts(Reduction[Dropped]):
 
     def accepts(self, problem: Problem) -> bool:
         """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and groups_are_independent(problem)
+        return problem.objective == "loss" and judges_groups_alone(problem)
 
     def _apply(self, instance: Instance) -> Dropped:
         candidates = instance.candidates

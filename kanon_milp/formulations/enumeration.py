@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import groups_are_independent
+from kanon_milp.presolve.reductions.base import judges_groups_alone
 from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import satisfies
 
@@ -104,7 +104,7 @@ def enumerate_groups(instance: Instance) -> Groups:
 def shapes_of(instance: Instance) -> list[Shape]:
     """The shape of each candidate's groups."""
     problem, counts = instance.problem, instance.types.counts.tolist()
-    if not groups_are_independent(problem):
+    if not judges_groups_alone(problem):
         raise InputError(
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
             "quasi-identifiers adds up groups that are released alike there: use the strong formulation"

@@ -160,7 +160,7 @@ def solve_direct(
     try:
         with clock.step("handover"):
             compiled = session.limit.call(compile_model, model)
-            compiled = integral_assignment(instance, compiled, model) if own else _integer_assignment(compiled, model)
+            compiled = integral_assignment(instance, compiled, model) if own else integer_assignment(compiled, model)
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
@@ -266,7 +266,7 @@ def integral_assignment(instance: Instance, compiled: Compiled, model: pyo.Concr
     return replace(compiled, linear=replace(compiled.linear, whole=integral))
 
 
-def _integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
+def integer_assignment(compiled: Compiled, model: pyo.ConcreteModel) -> Compiled:
     """Take `assign` as integer: a user's constraints may have broken the network behind it."""
     columns = compiled.columns_of(list(model.assign.values()))
     integer = compiled.linear.integer.copy()

@@ -42,7 +42,7 @@ MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
-CUT_EVALUATIONS = 6_000  # of the Lagrangian, which take as long as the shortest rounds of cuts that are worth it
+CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
@@ -74,9 +74,9 @@ def solve_hybrid(session: Session) -> Result:
                 interrupt=limit.interrupt,
                 threads=options.threads,
             )
-            evaluation_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
+            iteration_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
             tracker.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
-        hybrid = _Hybrid(session, dual, tracker, pool, limit, evaluation_seconds)
+        hybrid = _Hybrid(session, dual, tracker, pool, limit, iteration_seconds)
         with clock.step("search"):
             hybrid.search()
         if hybrid.worth_raising():
@@ -114,14 +114,14 @@ def _limit(session: Session) -> Limit:
 
 @dataclass(eq=False)
 class _Hybrid:
-    """The phases after the bound, and why the last one ended. evaluation_seconds: of one evaluation of the bound."""
+    """The phases after the bound, and why the last one ended. iteration_seconds: what one of the bound has taken."""
 
     session: Session
     dual: DualPoint
     tracker: Tracker
     pool: Pool
     limit: Limit
-    evaluation_seconds: float
+    iteration_seconds: float
 
     @property
     def enough(self) -> int:
@@ -147,7 +147,7 @@ class _Hybrid:
         """Whether a table that does not fit has groups small enough for rank-1 cuts, and so many seconds are enough."""
         if float(np.median(self.session.instance.least)) > CUT_ROWS:
             return False
-        return self.session.iterations is not None or seconds >= CUT_EVALUATIONS * self.evaluation_seconds
+        return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
 
     def _effort(self) -> Effort:
         return Effort(self.limit.ends, self.session.iterations, self.limit.interrupt, self.enough)

@@ -163,15 +163,7 @@ def solve_model(
     clock = Clock(on_stage)
     chosen = get_formulation(formulation)
     prepared = _with_all_candidates(problem, chosen, clock)
-    candidates = prepared.instance.candidates
-    for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
-        component = model.component(name)
-        if component is None or len(component) != size:
-            others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
-            raise InputError(
-                f'the model was not built for this problem by the formulation "{formulation}": it has no component '
-                f'"{name}" of {size} members; give solve_model what build_model was given, perhaps {others}'
-            )
+    check_model(model, prepared, formulation)
     adapter = adapter_of(solver)
     check_available(adapter)
     begin_log(options)
@@ -189,6 +181,19 @@ def solve_model(
             files=fingerprints(problem),
         )
         return solve_direct(session, model, own=False, explain=lambda: why)
+
+
+def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
+    """Raise InputError for a model without the components that `build_model` gives it by this formulation."""
+    candidates = prepared.instance.candidates
+    for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
+        component = model.component(name)
+        if component is None or len(component) != size:
+            others = " or ".join(f'formulation="{other}"' for other in FORMULATIONS if other != formulation)
+            raise InputError(
+                f'the model was not built for this problem by the formulation "{formulation}": it has no component '
+                f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
+            )
 
 
 def _with_all_candidates(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:
