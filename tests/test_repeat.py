@@ -178,7 +178,7 @@ def test_the_hash_is_that_of_the_table_when_the_session_began(folder: Path) -> N
     before = hashlib.sha256(Path("people.tsv").read_bytes()).hexdigest()
 
     def overwrite(stage: str) -> None:
-        if stage == "solve":
+        if stage == "compress":
             Path("people.tsv").write_text("changed")
 
     result = km.solve(km.Problem(read, km.KAnonymity(2)), on_stage=overwrite)

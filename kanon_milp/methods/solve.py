@@ -85,6 +85,7 @@ def solve(
     named = registry.find(method, problem, given)
     if named is None or "solver" in named.takes:
         check_available(adapter)
+    files = fingerprints(problem)
     clock = Clock(on_stage)
     with ctrl_c_sets(interrupt) as stop:
         limit = limit_of(clock, options, stop)
@@ -102,7 +103,7 @@ def solve(
             iteration_limit,
             dask,
             on_progress,
-            fingerprints(problem),
+            files,
             solver_used="solver" in runs.takes,
         )
         return settled(session) or _run(runs, session)
@@ -160,6 +161,7 @@ def solve_model(
     instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options)
     check_callbacks(on_progress, on_stage, interrupt)
+    files = fingerprints(problem)
     clock = Clock(on_stage)
     chosen = get_formulation(formulation)
     prepared = _with_all_candidates(problem, chosen, clock)
@@ -178,7 +180,7 @@ def solve_model(
             clock,
             interrupt=stop,
             on_progress=on_progress,
-            files=fingerprints(problem),
+            files=files,
         )
         return solve_direct(session, model, own=False, explain=lambda: why)
 
