@@ -52,7 +52,7 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import Prepared, prepare_for
+from kanon_milp.presolve.preparation import Prepared, presolve
 from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.exact import plain
 from kanon_milp.solvers import Capability, OnProgress, Progress, SolverOptions, get
@@ -68,7 +68,7 @@ SOONEST = 0.1  # seconds at which the picture begins
 
 def prepared_for(problem: km.Problem, on_stage: OnStage | None = None) -> tuple[Prepared, Clock]:
     clock = Clock(on_stage)
-    return prepare_for(problem, clock, merge=True), clock
+    return presolve(problem, clock, merge=True), clock
 
 
 def short_search(instance: Instance, seconds: float, threads: int, seed: int) -> Assignment | None:
@@ -95,7 +95,7 @@ def whole_from(
     if not (found := adapter.availability()):
         raise SolverError(f"{solver} cannot be used: {found.value}")
     prepared, clock = prepared_for(problem)
-    run = Session(prepared, get_formulation("strong"), adapter, options, clock)
+    session = Session(prepared, get_formulation("strong"), adapter, options, clock, on_progress=on_progress)
     if obstacle := too_large(prepared.instance) or too_long(prepared.instance, options.time_limit):
         raise SolverError(obstacle)
     with clock.step("build"):
@@ -107,7 +107,7 @@ def whole_from(
         return values
 
     with mock.patch.object(direct, "first_table", start):
-        return direct.solve_direct(run, model, on_progress, own=True)
+        return direct.solve_direct(session, model, own=True)
 
 
 def options_of(method: str, instance: Instance, args: argparse.Namespace) -> SolverOptions:

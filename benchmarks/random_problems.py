@@ -29,7 +29,7 @@ from sensitive_cases import SensitiveCase
 from strategies import Case
 
 import kanon_milp as km
-from kanon_milp.methods.solve import unsearchable
+from kanon_milp.methods.registry import search_refuses
 from kanon_milp.verify import check_certificate
 
 SOLVERS = ("highs", "cbc", "scip", "cpsat", "pulp:PULP_CBC_CMD")
@@ -57,7 +57,7 @@ def work(seed: int, number: int) -> campaign.Row:
     case = drawn_case(draw, number)
     solver = SOLVERS[(number + number // FORCED) % len(SOLVERS)]
     problem = case.problem()
-    forced = number % FORCED == 0 and not unsearchable(problem)
+    forced = number % FORCED == 0 and not search_refuses(problem)
     formulation = "strong" if forced else draw.choice(formulations(case))
     options: dict[str, Any] = {"solver": solver, "formulation": formulation, "time_limit": SECONDS}
     options |= {"method": "search"} if forced else {"method": "milp"}
@@ -180,7 +180,7 @@ def wrong_table(case: Case | SensitiveCase, result: km.Result) -> list[str]:
 
 
 def wrong_certificate(problem: km.Problem, result: km.Result, loss: Fraction | None) -> list[str]:
-    report = check_certificate(problem, result.certificate.as_dict())
+    report = check_certificate(problem, result.certify().as_dict())
     if not report.valid:
         return [f"certificate refused: {'; '.join(report.problems)}"]
     if loss is not None and report.bound > loss:

@@ -127,9 +127,8 @@ def disagreement(rows: Rows, k: int, expected: Fraction | None) -> str:
         return "" if result.proof == "infeasible" else result.summary()
     if not result.is_optimal or result.exact_objective != expected:
         return result.summary()
-    if result.certificate.bound > expected:
-        return f"the certificate says {result.certificate.bound}"
-    return ""
+    certified = result.certify().bound
+    return f"the certificate says {certified}" if certified > expected else ""
 
 
 def wrongly_fixed(instance: Instance, dual: DualPoint, expected: Fraction, done: Done) -> str:

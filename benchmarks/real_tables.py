@@ -49,7 +49,7 @@ def main() -> None:
             threads=args.threads,
             seed=args.seed,
         )
-        certified = result.certificate
+        certified = result.certify()
         if args.certificates:
             args.certificates.mkdir(parents=True, exist_ok=True)
             certified.write(args.certificates / f"{args.table}_{rows}_{k}.json")

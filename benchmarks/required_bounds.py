@@ -20,7 +20,7 @@ from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.bounds.required import proven_required, required_bound
 from kanon_milp.formulations import get_formulation
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import prepare_for
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
@@ -52,9 +52,7 @@ def main() -> None:
         quasi = columns or [column for column in frame.columns if column != sensitive]
         table = km.Table.from_frame(frame, quasi, sensitive)
         mask = km.PatternMask.random(quasi, PATTERNS[args.data], 0)
-        instance = prepare_for(
-            km.Problem(table, privacy, mask), get_formulation("strong"), Clock(), merge=True
-        ).instance
+        instance = presolve(km.Problem(table, privacy, mask), get_formulation("strong"), Clock(), merge=True).instance
         unit = instance.levels.unit
         began = time.perf_counter()
         dual = lagrangian(instance, seconds=args.seconds)

@@ -23,6 +23,7 @@ import polars as pl
 from common import Q8
 
 import kanon_milp as km
+from kanon_milp.cli.exit_codes import exit_code
 
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.05
 HEAD = ("case", "limit", "seconds", "overrun", "stop_reason", "proof", "objective", "bound", "exit", "late")
@@ -83,7 +84,7 @@ def run_case(name: str) -> None:
     result = km.solve(
         case.problem(), case.solver, method=case.method, formulation=case.formulation, time_limit=case.time_limit
     )
-    print(json.dumps({**result.as_dict(), "exit_code": result.exit_code}))
+    print(json.dumps({**result.as_dict(), "exit_code": exit_code(result)}))
 
 
 def main() -> int:

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
+    from kanon_milp.methods.registry import Method, register_method
     from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
     from kanon_milp.methods.solve import build_model, solve, solve_model
+    from kanon_milp.presolve.assignment import Assignment
     from kanon_milp.presolve.row_types import RowTypes, compress
     from kanon_milp.problem import distances
     from kanon_milp.problem.hierarchies import Hierarchy
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlphaKAnonymity",
+    "Assignment",
     "BetaLikeness",
     "DeltaDisclosure",
     "Hierarchies",
@@ -48,6 +52,7 @@ __all__ = [
     "KanonError",
     "KanonWarning",
     "LDiversity",
+    "Method",
     "ModelFile",
     "NotProvenError",
     "PSensitivity",
@@ -58,6 +63,7 @@ __all__ = [
     "Result",
     "RoleWarning",
     "RowTypes",
+    "Session",
     "SolverAdapter",
     "SolverError",
     "Suppression",
@@ -71,6 +77,7 @@ __all__ = [
     "import_solution",
     "read_model",
     "read_table",
+    "register_method",
     "register_solver",
     "solve",
     "solve_model",
@@ -97,7 +104,10 @@ _HOMES = {
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
     "methods.exchange": ("export_model", "import_solution"),
+    "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
+    "methods.session": ("Session",),
+    "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
     "solvers": ("SolverAdapter", "register_solver"),

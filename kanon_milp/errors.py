@@ -10,6 +10,15 @@ import unicodedata
 
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
+_TERMS = {
+    "k_anonymity": "k-anonymity",
+    "p_sensitivity": "p-sensitivity",
+    "l_diversity": "l-diversity",
+    "t_closeness": "t-closeness",
+    "alpha_k_anonymity": "(alpha,k)-anonymity",
+    "beta_likeness": "beta-likeness",
+    "delta_disclosure": "delta-disclosure privacy",
+}
 
 
 class KanonError(Exception):
@@ -78,6 +87,11 @@ def kind_of(value: object) -> str:
 def counted(number: int, word: str) -> str:
     """Such as "1 field" and "2,000 fields"."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def term(name: str) -> str:
+    """The field's term for a built-in requirement, such as l-diversity for l_diversity; another name as it is."""
+    return _TERMS.get(name, name)
 
 
 def nearest(word: str, known: list[str]) -> str:

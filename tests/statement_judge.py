@@ -20,7 +20,7 @@ SENTENCE = re.compile(
     r"|(?: suppresses fewer than (?P<cells>[\d/]+) cells| has a loss below (?P<loss>[\d/]+))"
     r"(?P<trivial>, which is true of every table and says nothing)?)"
 )
-REQUIREMENT = re.compile(r"(\w+) \(([^()]*)\)")
+REQUIREMENT = re.compile(r"(\(alpha,k\)-anonymity|[kplt]-[a-z]+|beta-likeness|delta-disclosure privacy) \(([^()]*)\)")
 
 
 def is_true(
@@ -37,7 +37,7 @@ def is_true(
     k, rules = int(said["k"] or 1), []
     for name, parameters in REQUIREMENT.findall(said["rest"]):
         given = dict(part.split(" = ") for part in parameters.split(", "))
-        if name == "k_anonymity":
+        if name == "k-anonymity":
             k = max(k, int(given["k"]))
         else:
             rules.append((name, tuple(sorted(given.items()))))
@@ -86,18 +86,18 @@ def _rule(
 ) -> Callable[[Sequence[int]], bool]:
     column = names.index(given.pop("sensitive"))
     match name, given:
-        case "p_sensitivity", {"p": p}:
+        case "p-sensitivity", {"p": p}:
             return lambda group: judges.p_sensitive(group, secrets, column, int(p))
-        case "l_diversity", {"l": l, "form": "frequency"}:
+        case "l-diversity", {"l": l, "form": "frequency"}:
             return lambda group: judges.frequency_diverse(group, secrets, column, Fraction(l))
-        case "l_diversity", {"l": l, "form": "distinct"}:
+        case "l-diversity", {"l": l, "form": "distinct"}:
             return lambda group: len({secrets[i][column] for i in group}) >= Fraction(l)
-        case "alpha_k_anonymity", {"alpha": alpha, "alpha_k": k}:
+        case "(alpha,k)-anonymity", {"alpha": alpha, "alpha_k": k}:
             return lambda group: judges.alpha_k_anonymous(group, secrets, column, Fraction(alpha), int(k))
-        case "beta_likeness", {"beta": beta}:
+        case "beta-likeness", {"beta": beta}:
             return lambda group: judges.beta_like(group, secrets, column, Fraction(beta))
-        case "delta_disclosure", {"delta": delta, "log": log, "absent": absent}:
+        case "delta-disclosure privacy", {"delta": delta, "log": log, "absent": absent}:
             return lambda group: judges.delta_disclosing(group, secrets, column, Fraction(delta), log, absent)
-        case "t_closeness", {"t": t, "distance": "equal"}:
+        case "t-closeness", {"t": t, "distance": "equal"}:
             return lambda group: judges.t_close(group, secrets, column, Fraction(t), judges.equal_distance)
     raise AssertionError(f"{name} {given}")

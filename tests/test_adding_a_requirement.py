@@ -105,7 +105,7 @@ def test_two_files_and_a_name_in_the_registry(tmp_path: Path) -> None:
     ]
     checked = run("verify", "--original", data, "--certificate", certificate)
     assert checked.returncode == 0, checked.stderr
-    assert "no table with k_anonymity (k = 2) and at_most (most = 3) suppresses fewer than 2 cells" in checked.stdout
+    assert "no table with k-anonymity (k = 2) and at_most (most = 3) suppresses fewer than 2 cells" in checked.stdout
     model.write_text(f"[data]\n{columns}[privacy]\nk = 2\nmosst = 3\n")
     misspelt = run("solve", model)
     assert misspelt.returncode == 2

@@ -26,7 +26,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.definitions.base import Supply
-from kanon_milp.verify.sizes import least_demands
+from kanon_milp.verify.sizes import size_conditions
 from kanon_milp.verify.stated import stated
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -66,7 +66,7 @@ def test_no_group_needs_less_than_what_is_demanded(kind: str) -> None:
     @settings(relaxed, max_examples=8)
     def needs(case: SensitiveCase) -> None:
         problem = case.problem()
-        asked = least_demands(stated(problem.requirements), problem.table, "exempt")
+        asked = size_conditions(stated(problem.requirements), problem.table, "exempt")
         demand = asked.exempt
         assert demand == asked.strict
         rows = range(len(case.secrets))
@@ -181,7 +181,7 @@ def test_sensitive_values_are_part_of_the_table() -> None:
 
 def test_it_is_about_one_problem() -> None:
     honest = certificate()
-    refused(check_certificate(problem(3), honest), "it has k_anonymity (k = 2), not k_anonymity (k = 3)")
+    refused(check_certificate(problem(3), honest), "it has k-anonymity (k = 2), not k-anonymity (k = 3)")
     refused(check_certificate(problem(1), honest), "requirements differ")
     refused(check_certificate(problem(suppressed_rows="exempt"), honest), "fully suppressed rows differ")
     refused(check_certificate(problem(recoding=km.Suppression({"age": 2})), honest), "weights or level costs differ")
@@ -207,7 +207,7 @@ def test_one_certificate_for_requirements_in_any_order() -> None:
     here, there = [km.KAnonymity(3), km.PSensitivity(2)], [km.PSensitivity(2), km.KAnonymity(3)]
     report = check_certificate(km.Problem(secret, there), certificate(km.Problem(secret, here)))
     assert report.valid
-    assert "p_sensitivity (p = 2, sensitive = s) and k_anonymity (k = 3)" in report.statement
+    assert "p-sensitivity (p = 2, sensitive = s) and k-anonymity (k = 3)" in report.statement
 
 
 # --------------------------------------------------------------------------------------- packing cuts

@@ -22,7 +22,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
-from kanon_milp.methods.solve import unsearchable
+from kanon_milp.methods.registry import search_refuses
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Group, Requirement
 from kanon_milp.verify import CertificateReport, check_certificate
@@ -37,13 +37,13 @@ relaxed = settings(
 @settings(relaxed, max_examples=examples(400, 40))
 def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
     problem = case.problem()
-    result = km.solve(problem, method="milp" if unsearchable(problem) else method)
+    result = km.solve(problem, method="milp" if search_refuses(problem) else method)
     said: AbstractContextManager[Any] = nullcontext()
     if result.proof == "infeasible":
         said = suppress(km.InputError)  # or a certificate, of a bound that holds since there is no table
     found = None
     with said:
-        found = result.certificate
+        found = result.certify()
     if found is None:
         return
     report = check_certificate(problem, json.loads(json.dumps(found.as_dict())))
@@ -132,7 +132,7 @@ def test_a_requirement_of_a_users_own_is_left_out(known: bool, tmp_path: Path) -
     problem = km.Problem(secret_table(), [AtLeast(3), *([km.KAnonymity(2)] if known else [])])
     result = km.solve(problem)
     assert result.is_optimal
-    report = accepted(problem, result.certificate, tmp_path)
+    report = accepted(problem, result.certify(), tmp_path)
     said = "no 2-anonymous table suppresses fewer than 4 cells" if known else "no table suppresses fewer than 0 cells"
     assert report.statement.startswith(said)
     assert report.vacuous == (not known)
@@ -150,7 +150,7 @@ def test_where_there_is_no_table_there_is_no_certificate() -> None:
     result = km.solve(km.Problem(table(), [km.KAnonymity(2)], km.PatternMask([(0, 0)])))
     assert result.proof == "infeasible"
     with pytest.raises(km.InputError, match="there is no table, and no bound"):
-        _ = result.certificate
+        _ = result.certify()
 
 
 def test_what_a_mask_costs_is_proven_without_any_requirement() -> None:

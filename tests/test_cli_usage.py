@@ -33,13 +33,13 @@ __all__ = ["table"]  # the fixture
 def test_options_of_the_search_are_refused_where_nothing_is_searched(table: Path) -> None:
     base = ("solve", "--data", str(table), "--qi", QI, "--k", "2")
     for option, said in (
-        (("--iteration-limit", "5"), "an iteration limit is for the search"),
-        (("--dask", "tcp://127.0.0.1:1"), "a Dask cluster is for the search"),
+        (("--iteration-limit", "5"), "an iteration limit is for the method search"),
+        (("--dask", "tcp://127.0.0.1:1"), "a Dask cluster is for the method search"),
     ):
         refused = run(*base, "--method", "milp", *option)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert said in refused.stderr
-        assert "use search, auto or a node limit" in refused.stderr
+        assert "milp has no use for it" in refused.stderr
         noted = run(*base, *option, "--json")
         assert noted.returncode == 0
         assert json.loads(noted.stdout)["solver"]["method"] == "milp"

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 # in the order in which somebody would read them, since later ones use names of earlier ones
 EXAMPLES = ("README.md", "docs/getting-started.md", "docs/extending/requirements.md", "docs/extending/models.md")
+EXAMPLES += ("docs/extending/solvers.md", "docs/extending/methods.md")
 
 
 def blocks(path: Path, language: str) -> list[str]:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
+from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import SolverError
 from kanon_milp.solvers.highs import HighsAdapter
 
@@ -21,7 +22,7 @@ def table() -> km.Table:
 
 def message(*privacy: km.Requirement, **more: Any) -> str:
     result = km.solve(km.Problem(table(), privacy, **more))
-    assert (result.proof, result.stop_reason, result.exit_code) == ("infeasible", "infeasible", 3)
+    assert (result.proof, result.stop_reason, exit_code(result)) == ("infeasible", "infeasible", 3)
     assert result.table is None
     assert "secret" not in result.message
     return result.message
@@ -30,18 +31,18 @@ def message(*privacy: km.Requirement, **more: Any) -> str:
 def test_a_value_that_is_too_frequent_is_named_by_column_and_row() -> None:
     said = message(km.LDiversity(2))
     assert said == (
-        'not even the whole table as one group has l_diversity of "s" (l = 2, form = frequency): '
+        'not even all rows as one group satisfy l-diversity of "s" (l = 2, form = frequency): '
         'in column "s" the value of row 1 has 3 of 5 rows, more than n/l = 5/2'
     )
     assert "the value of row 1 has 3 of 5 rows, more than α·n = 5/2" in message(km.AlphaKAnonymity("1/2"))
-    assert "not even the whole table" in message(km.AlphaKAnonymity("1/5", values=["flu-secret"]))
+    assert "not even all rows as one group" in message(km.AlphaKAnonymity("1/5", values=["flu-secret"]))
 
 
 def test_a_mask_without_full_suppression_names_rows_and_requirement() -> None:
     mask = km.PatternMask([("keep", "*")])
     said = message(km.KAnonymity(1), km.PSensitivity(2), recoding=mask)
     assert "(rows 1, 2, 5)" in said
-    assert 'p_sensitivity of "s" (p = 2) alone rules out 3 of them' in said
+    assert 'p-sensitivity of "s" (p = 2) alone rules out 3 of them' in said
     assert "Patterns tried: keep,*" in said
 
 
@@ -55,7 +56,7 @@ def test_a_conflict_is_irreducible() -> None:
     said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=3, max_groups=4)
     assert said == (
         "proven: no table satisfies all of these together (without any one of them there is a solution): "
-        't_closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
+        't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
     )
 
 
@@ -91,4 +92,4 @@ def test_more_groups_than_the_requirements_allow(solver: str) -> None:
     problem = km.Problem(table(), [km.KAnonymity(2)], min_groups=3)
     result = km.solve(problem, solver)
     assert result.proof == "infeasible"
-    assert "k_anonymity (k = 2), at least 3 groups" in result.message
+    assert "k-anonymity (k = 2), at least 3 groups" in result.message

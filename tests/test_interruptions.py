@@ -66,6 +66,7 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "import random, threading, time\n"
         "import polars as pl\n"
         "import kanon_milp as km\n"
+        "from kanon_milp.cli.exit_codes import exit_code\n"
         "from kanon_milp.solvers.common import Watch\n"
         "reacts = Watch.wait\n"
         "def never_reacts(self, *_, **__):\n"
@@ -77,7 +78,7 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "frame = pl.DataFrame({f'q{j}': [draw.choice('abc') for _ in range(120)] for j in range(6)})\n"
         "problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(5))\n"
         "result = km.solve(problem, method='milp')\n"
-        "print(result.stop_reason, result.exit_code, 'highs' in [t.name for t in threading.enumerate()])\n"
+        "print(result.stop_reason, exit_code(result), 'highs' in [t.name for t in threading.enumerate()])\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -92,6 +92,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
     "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
     "LDiversity": (km.LDiversity, {"l": 2}, {"l": "whole float", "form": "", "sensitive": "none whole text"}),
+    "Method": (
+        km.Method,
+        {"name": "mine", "about": "", "run": print},
+        {"name": "text", "about": "text", "run": "", "refuses": "", "takes": ""},
+    ),
     "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
     "PatternMask": (
         km.PatternMask,
@@ -187,6 +192,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         },
     ),
     "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
+    "register_method": (km.register_method, {"method": km.Method("tried", "", print)}, {"method": ""}),
     "solve": (
         km.solve,
         {"problem": PROBLEM},
@@ -244,7 +250,18 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
     "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
 }
 # what the package makes itself, errors, and what is no function
-MADE = {"ModelFile", "Report", "Requirement", "Result", "RowTypes", "SolverAdapter", "datasets", "distances"}
+MADE = {
+    "Assignment",
+    "ModelFile",
+    "Report",
+    "Requirement",
+    "Result",
+    "RowTypes",
+    "Session",
+    "SolverAdapter",
+    "datasets",
+}
+MADE |= {"distances"}
 CASES = [
     pytest.param(function, given, argument, set(taken.split()), id=f"{name}-{argument}")
     for name, (function, given, arguments) in {**CALLS, **DISTANCES}.items()
@@ -419,7 +436,7 @@ def test_decimals_of_256_bits_are_refused(tmp_path: Path) -> None:
 def test_a_path_with_a_zero_character_is_refused() -> None:
     with pytest.raises(km.InputError, match="zero character"):
         km.solve(PROBLEM, log_file="a\0b")
-    certificate = km.solve(PROBLEM, method="search").certificate
+    certificate = km.solve(PROBLEM, method="search").certify()
     for path, words in (("a\0", "zero character"), (None, "a path")):
         with pytest.raises(km.InputError, match=words):
             certificate.write(path)

@@ -254,13 +254,13 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     result = km.solve(problem, method="search", iteration_limit=1)
     assert result.exact_bound is not None
     assert result.exact_bound <= result.objective
-    report = check_certificate(problem, result.certificate)
+    report = check_certificate(problem, result.certify())
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out
     for name, limit, options in (
         ("CUT_ROWS", 4.0, {"iteration_limit": 1}),
-        ("CUT_PASSES", math.inf, {"time_limit": 1.5}),
+        ("CUT_ITERATIONS", math.inf, {"time_limit": 1.5}),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(hybrid, name, limit)

@@ -24,7 +24,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.formulations.enumeration import Groups, enumerate_groups
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.preparation import prepare_for
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -218,7 +218,7 @@ def test_weights_and_denominators_are_positive() -> None:
 @given(cases(sides=False), st.data())
 @settings(relaxed, max_examples=examples(50, 16))
 def test_over_row_types_that_were_merged_they_say_the_same(case: Case, data: st.DataObject) -> None:
-    prepared = prepare_for(case.problem(), Clock(), merge=True)
+    prepared = presolve(case.problem(), Clock(), merge=True)
     merged, before = prepared.instance.types, prepared.before.types
     given_rows = data.draw(drawn_rows(merged.count))
     rows = RankOneCuts.of(given_rows)

@@ -56,9 +56,9 @@ def test_a_mask_may_name_levels_in_any_column_order() -> None:
 def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
     mask = km.PatternMask.random(["age", "sex"], 3, seed=4)
     path = tmp_path / "mask.csv"
-    applied = levels(mask)
-    lines = [describe_vector(vector, applied.columns) for vector in applied.vectors.tolist()]
-    path.write_text("\n".join([",".join(column.name for column in applied.columns), *lines]) + "\n")
+    known = levels(mask)
+    vectors = [describe_vector(vector, known.columns) for vector in known.vectors.tolist()]
+    path.write_text("\n".join([",".join(column.name for column in known.columns), *vectors]) + "\n")
     assert levels(km.PatternMask.read(path)).vectors.tolist() == levels(mask).vectors.tolist()
 
 

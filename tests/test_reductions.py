@@ -34,7 +34,7 @@ from kanon_milp.bounds import ExactDual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import prepare, with_candidates
-from kanon_milp.presolve.preparation import prepare_for
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import (
     Dominance,
     EqualSignature,
@@ -199,7 +199,7 @@ def test_k_anonymity_of_some_columns_is_not_merged(case: SensitiveCase) -> None:
 def test_a_model_to_extend_has_all_row_types_and_solve_merges_them() -> None:
     problem = km.Problem(table_of("ax bz cw cw cv cv"), [km.KAnonymity(2)])
     assert len(km.build_model(problem).ROW_TYPES) == 4
-    plain, merged = (prepare_for(problem, Clock(), merge=merge) for merge in (False, True))
+    plain, merged = (presolve(problem, Clock(), merge=merge) for merge in (False, True))
     assert (plain.instance.types.count, merged.instance.types.count) == (4, 3)
     assert [found["name"] for found in merged.reduction_sizes] == ["viability", "dominance", "equal_signature"]
     assert merged.reduction_sizes[-1] == {
@@ -209,7 +209,7 @@ def test_a_model_to_extend_has_all_row_types_and_solve_merges_them() -> None:
         "candidates": 4,
         "pairs": 7,
     }
-    textbook = prepare_for(problem, Clock(), reduced=False, merge=True)
+    textbook = presolve(problem, Clock(), reduced=False, merge=True)
     found = best(textbook.instance)
     assert found is not None
     assert textbook.restore(found[1]) is found[1]

@@ -189,7 +189,7 @@ def test_models_that_start_from_it_have_the_same_optimum(case: SensitiveCase) ->
     best = judge(case)
     with pytest.MonkeyPatch.context() as patched:
         # the package's name `solve` is the function, not the module
-        patched.setattr(importlib.import_module("kanon_milp.methods.solve"), "LARGE", 0)
+        patched.setattr(importlib.import_module("kanon_milp.methods.direct"), "LARGE", 0)
         result = km.solve(case.problem())
     assert result.exact_objective == best
     assert best is None or result.exact_bound == best

@@ -18,6 +18,7 @@ from sensitive_cases import CLOSENESS, KINDS, Demand, SensitiveCase, sensitive_c
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.cli.exit_codes import exit_code
 
 relaxed = settings(
     deadline=None,
@@ -32,14 +33,14 @@ def judge(case: SensitiveCase) -> Fraction | None:
 def check(expected: Fraction | None, result: km.Result) -> None:
     if expected is None:
         assert result.proof == "infeasible"
-        assert result.exit_code == 3
+        assert exit_code(result) == 3
         assert result.table is None
     else:
         assert result.exact_objective == expected
         assert result.exact_bound == expected
         assert result.is_optimal
         assert result.gap == 0
-        assert result.exit_code == 0
+        assert exit_code(result) == 0
 
 
 def value(result: km.Result) -> Fraction | None:

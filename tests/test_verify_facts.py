@@ -146,14 +146,14 @@ def test_rows_that_pairwise_differ_need_two_attributes() -> None:
 def test_entropy_of_a_group_is_exact() -> None:
     found = EntropyDiversity((3, 2))
     assert found.text == "(3125/108)^(1/5)"
-    assert (found.whole, found.holds(2), found.holds(Fraction(19, 10))) == (1, False, True)
+    assert (found.floor, found.holds(2), found.holds(Fraction(19, 10))) == (1, False, True)
     # rounded down: the next float is too large
     assert found.holds(Fraction(found.value))
     assert not found.holds(Fraction(math.nextafter(found.value, 2)))
     assert found.value == pytest.approx(math.exp(-0.6 * math.log(0.6) - 0.4 * math.log(0.4)), rel=1e-14)
     for even in ((1,), (1, 1), (7, 7), (3, 3, 3), (2,) * 11):
         flat = EntropyDiversity(even)
-        assert (flat.value, flat.whole, flat.text) == (len(even), len(even), str(len(even)))
+        assert (flat.value, flat.floor, flat.text) == (len(even), len(even), str(len(even)))
     assert EntropyDiversity((2, 1, 1)).text == "8^(1/2)"
     long = EntropyDiversity((1000, 17, 3))
     assert long.text.startswith("(2^")
@@ -171,7 +171,7 @@ def test_the_least_entropy_is_found_where_floats_cannot_tell() -> None:
     assert not less(even, odd)
     assert EntropyDiversity((4, 2)).powers == EntropyDiversity((2, 1)).powers
     assert not less(EntropyDiversity((4, 2)), EntropyDiversity((2, 1)))
-    assert (odd.whole, even.whole) == (1, 2)
+    assert (odd.floor, even.floor) == (1, 2)
     hair = Fraction(1, 10**70)
     assert even.holds(2 - hair)
     assert not even.holds(2 + hair)

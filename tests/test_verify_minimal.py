@@ -69,7 +69,7 @@ def test_what_could_be_more_specific_is_named() -> None:
     assert report.as_dict()["not_minimal"] == report.not_minimal
     # where k = 2, a whole column may still be released
     pair = small([("a", "x"), ("b", "x")], [("*", "*")] * 2, [KAnonymity(2)])
-    assert pair.not_minimal == '1 column of whole groups could be more specific, the first in column "c1", rows 1, 2'
+    assert pair.not_minimal == '1 column of entire groups could be more specific, the first in column "c1", rows 1, 2'
     # the third row may join the first two
     joins = small([("a",)] * 2 + [("a",), ("b",), ("c",)], [("a",)] * 2 + [("*",)] * 3, [KAnonymity(2)])
     assert joins.not_minimal == '1 cell could be more specific, the first in column "c0", row 3'
@@ -91,7 +91,7 @@ def test_free_levels_leave_tables_of_least_cost_that_are_not_minimal() -> None:
     report = small([("a",), ("a",)], [("ab",), ("ab",)], [KAnonymity(2)], recoding)
     assert report
     assert report.cost == 0
-    assert report.not_minimal == '1 column of whole groups could be more specific, the first in column "c0", rows 1, 2'
+    assert report.not_minimal == '1 column of entire groups could be more specific, the first in column "c0", rows 1, 2'
     # "c" is its own label one level up, and so as specific as can be
     assert small([("c",), ("c",)], [("c",), ("c",)], [KAnonymity(2)], recoding).minimal
 
@@ -139,7 +139,9 @@ def test_groups_join_only_where_the_requirement_allows_it() -> None:
     values = ["x"] * 10 + ["y"] * 10
     loose, strict = (DeltaDisclosure(delta, absent="ignored") for delta in (2, 1))
     report = secret(cells, released, values, [KAnonymity(2), loose])
-    assert report.not_minimal == '1 column of whole groups could be more specific, the first in column "q", rows 10, 11'
+    assert (
+        report.not_minimal == '1 column of entire groups could be more specific, the first in column "q", rows 10, 11'
+    )
     assert secret(cells, released, values, [KAnonymity(2), strict]).minimal
 
 
@@ -287,7 +289,7 @@ def test_minimality_is_what_trying_every_replacement_finds(case: Any, asked: Any
         group, j = columns[0]
         first = f'the first in column "q{j}", rows {", ".join(str(i + 1) for i in group[:5])}'
         assert found.pop(0).startswith(
-            f"{len(columns)} column{'s' * (len(columns) > 1)} of whole groups could be more specific, {first}"
+            f"{len(columns)} column{'s' * (len(columns) > 1)} of entire groups could be more specific, {first}"
         )
     assert found in ([], [""])
 

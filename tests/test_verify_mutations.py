@@ -19,8 +19,8 @@ import pytest
 from sensitive_cases import Demand, Ground
 
 import kanon_milp as km
-from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
 from kanon_milp.problem import distances, privacy, recoding, table
+from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_verify import TABLE_2, TABLE_3, TABLE_5, liang_yuan, printed
 
-from kanon_milp.errors import UndecidedError
+from kanon_milp.errors import UndecidedError, term
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.presolve.infeasibility import refuse_whole
-from kanon_milp.presolve.instance import compress_table, prepare, types_of, whole_table
+from kanon_milp.presolve.infeasibility import refuse_one_group
+from kanon_milp.presolve.instance import compress_table, prepare, table_as_group, types_of
 from kanon_milp.problem.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -44,7 +44,7 @@ def test_table_3_is_2_diverse_and_no_more() -> None:
     assert hospital([LDiversity(2)], TABLE_3)
     report = hospital([LDiversity("5/2")], TABLE_3)
     assert report.violations == (
-        '4 of 4 groups violate l_diversity (l = 5/2, form = frequency) of "disease"; the first is rows 1, 2',
+        '4 of 4 groups violate l-diversity (l = 5/2, form = frequency) of "disease"; the first is rows 1, 2',
     )
     assert report.privacy == ({"l": 2.5, "l_exact": "5/2", "form": "frequency", "sensitive": "disease"},)
 
@@ -55,13 +55,13 @@ def test_table_5_is_closer_as_a_released_table_than_as_a_partition() -> None:
     assert hospital([TCloseness("1/15")], TABLE_5)
     report = hospital([TCloseness("1/15")], TABLE_5, partition=partition)
     assert len(report.violations) == 1
-    assert "1 of 3 groups of the partition violate t_closeness (t = 1/15, distance = equal" in report.violations[0]
+    assert "1 of 3 groups of the partition violate t-closeness (t = 1/15, distance = equal" in report.violations[0]
     assert not hospital([TCloseness("1/16")], TABLE_5)
 
 
 def test_a_partition_that_is_the_groups_themselves_says_nothing_twice() -> None:
     whole = hospital([PSensitivity(2)], TABLE_2, partition=[0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
-    assert whole.violations == ('1 of 3 groups violate p_sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
+    assert whole.violations == ('1 of 3 groups violate p-sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
     assert whole.partition == whole.released
 
 
@@ -168,7 +168,9 @@ def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
     failing = [group for group in judges.groups_of([(c,) for c in cells]).values() if not judge(group, secrets)]
     assert report.ok == (not failing), report.violations
     if failing:
-        assert report.violations[0].startswith(f"{len(failing)} of {report.groups} groups violate {requirement.name} (")
+        assert report.violations[0].startswith(
+            f"{len(failing)} of {report.groups} groups violate {term(requirement.name)} ("
+        )
 
 
 @settings(max_examples=examples(60, 20), deadline=None)
@@ -238,8 +240,8 @@ def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search() -> 
     (requirement,) = problem.requirements
     types = types_of(problem, compress_table(problem))
     with pytest.raises(UndecidedError, match="could not be decided"):
-        requirement.holds(whole_table(types))
-    assert refuse_whole(problem, types) is None
+        requirement.holds(table_as_group(types))
+    assert refuse_one_group(problem, types) is None
     assert greedy(prepare(problem)) is None
 
 
@@ -250,6 +252,6 @@ def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch: pytest.Mon
     report = verify(problem, frame)
     assert not report.ok
     assert report.violations == (
-        'whether the 1 groups have l_diversity (l = 8, form = blocki-williams) of "u" and "v" and "w" '
+        'whether all groups satisfy l-diversity (l = 8, form = blocki-williams) of "u" and "v" and "w" '
         "could not be decided within 20 steps",
     )

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from kanon_milp.cli.interrupts import INTERRUPTED, NO_TABLE, Interrupted, signals
+from kanon_milp.cli.exit_codes import BAD_INPUT, NO_TABLE
+from kanon_milp.cli.interrupts import INTERRUPTED, Interrupted, signals
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
-BAD_INPUT = 2
 
 
 def command_line() -> int:

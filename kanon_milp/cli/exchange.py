@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from kanon_milp.cli import options
+from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import exchange
-from kanon_milp.methods.result import UNVERIFIED
 from kanon_milp.report import display, output
 from kanon_milp.solvers.mps import names_path
 from kanon_milp.system.files import check_target, refuse_overwriting
@@ -86,14 +86,16 @@ def import_solution(
     result = exchange.import_solution(
         asked.problem, solution, names=names, formulation=formulation, reduced=reduced or None
     )
-    described = result.as_dict() if out is None else output.write_result(result, out)
+    described = output.described(result, None if asked.file is None else asked.file.path)
+    if out is not None:
+        described = output.write_result(result, out, described)
     if json:
         display.print_json(described)
     elif not quiet:
         display.show_result(result, asked.title, out)
     if wrong := "" if asked.file is None else asked.file.contradiction(result):
         display.say(f"error: {wrong}", err=True)
-    raise typer.Exit(UNVERIFIED if wrong and result.is_optimal else result.exit_code)
+    raise typer.Exit(UNVERIFIED if wrong and result.is_optimal else exit_code(result))
 
 
 def _of_file(asked: Asked) -> str | None:

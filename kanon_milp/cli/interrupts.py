@@ -7,7 +7,8 @@ import signal
 from types import FrameType
 from typing import Literal
 
-NO_TABLE = 5
+from kanon_milp.cli.exit_codes import NO_TABLE
+
 INTERRUPTED = "interrupted before there was a result\n"
 
 

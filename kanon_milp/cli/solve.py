@@ -9,11 +9,12 @@ import typer
 
 from kanon_milp import solvers
 from kanon_milp.cli import options
+from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
 from kanon_milp.cli.interrupts import signals
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
-from kanon_milp.methods.result import UNVERIFIED, Result
-from kanon_milp.methods.session import MethodName
+from kanon_milp.methods import registry
+from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting
@@ -36,8 +37,8 @@ def solve(
     ] = None,
     cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
     method: Annotated[
-        MethodName | None,
-        typer.Option("--method", help="milp: one model; search: bound and search; auto (default): what suits."),
+        str | None,
+        typer.Option("--method", metavar="NAME", help=f"{registry.about()}."),
     ] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
@@ -72,11 +73,12 @@ def solve(
     """Anonymize a table at proven minimum loss.
 
     Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
-    proof
-    of optimality; 5 no table within the limit; 6 verification failed.
+    proof of optimality; 5 no table within the limit; 6 verification failed.
     """
     if json and show:
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
+    if method is not None:
+        registry.known_name(method, "--method")
     chosen: dict[str, Any] = {}
     problem, read = asked.problem, asked.file
     if read is not None:
@@ -116,9 +118,9 @@ def solve(
                 interrupt=stop,
                 **chosen,
             )
-        proof = None if certificate is None or result.proof == "infeasible" else result.certificate
+        proof = None if certificate is None or result.proof == "infeasible" else result.certify()
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    described = _written(result, out, certificate, proof)
+    described = _written(result, None if read is None else read.path, out, certificate, proof)
     if certificate is not None and proof is None:
         display.say("no certificate: there is no table whose loss could be bounded", err=True)
         certificate = None
@@ -126,12 +128,13 @@ def solve(
     if searching and result.solver.method == "milp" and not quiet:
         options_named = " and ".join(searching)
         display.say(
-            f"note: one model was solved, so {options_named} had no effect (--method search searches)", err=True
+            f"note: direct MILP was used, so {options_named} had no effect (--method search searches)", err=True
         )
     if json:
         display.print_json(described)
     elif not quiet:
-        display.show_result(result, asked.title, out, certificate)
+        shown = None if certificate is None or proof is None else (certificate, proof)
+        display.show_result(result, asked.title, out, shown)
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():
@@ -140,12 +143,15 @@ def solve(
     if wrong:
         display.say(f"error: {wrong}", err=True)
     refuted = wrong and (result.is_optimal or result.proof == "infeasible")
-    raise typer.Exit(UNVERIFIED if refuted else result.exit_code)
+    raise typer.Exit(UNVERIFIED if refuted else exit_code(result))
 
 
-def _written(result: Result, out: Path | None, certificate: Path | None, proof: Certificate | None) -> dict[str, Any]:
+def _written(
+    result: Result, model: Path | None, out: Path | None, certificate: Path | None, proof: Certificate | None
+) -> dict[str, Any]:
     """Write what was asked for, and return the object of result.json. Where the folder cannot be written, there is no
-    certificate either, nor one of an earlier run where this one has none."""
+    certificate either, nor one of an earlier session where this one has none."""
+    described = output.described(result, model)
     if certificate is not None and proof is None:
         certificate.unlink(missing_ok=True)
     elif certificate is not None and proof is not None:
@@ -153,9 +159,9 @@ def _written(result: Result, out: Path | None, certificate: Path | None, proof: 
             out.mkdir(parents=True, exist_ok=True)
         proof.write(certificate)
     if out is None:
-        return result.as_dict()
+        return described
     try:
-        return output.write_result(result, out)
+        return output.write_result(result, out, described)
     except InputError:
         if certificate is not None and certificate.is_file():
             certificate.unlink()
@@ -163,7 +169,7 @@ def _written(result: Result, out: Path | None, certificate: Path | None, proof: 
 
 
 def _what_is_left(result: Result) -> str:
-    """What came of a run that somebody has interrupted."""
+    """What came of a session that somebody has interrupted."""
     if result.stop_reason != "interrupted":
         return "the result was complete"
     return "this is the best table so far" if result.verified else "there was no table yet"

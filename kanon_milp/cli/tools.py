@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kanon_milp.cli import options
-from kanon_milp.methods.result import NO_TABLE, OPTIMAL
+from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.row_types import compress as compress_rows
 from kanon_milp.problem.csv_files import CsvFormat

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp.cli import options
+from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
-from kanon_milp.methods.result import OPTIMAL, UNVERIFIED
 from kanon_milp.methods.verification import check_certificate_files, verify_files
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.report import display, output

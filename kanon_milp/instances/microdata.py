@@ -101,7 +101,7 @@ def _asked(rows: int, columns: Sequence[str]) -> None:
 
 
 def _chunk(rows: int, number: int, seed: int) -> pl.DataFrame:
-    """One chunk: always drawn whole, so that shorter tables begin as longer ones do."""
+    """One chunk: always drawn completely, so that shorter tables begin as longer ones do."""
     rng = np.random.default_rng([seed, number])
     # a hidden social position between 0 and 1 makes education, work and marital status depend on each other
     position = rng.random(CHUNK)

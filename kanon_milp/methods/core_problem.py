@@ -1,10 +1,9 @@
-"""What is left after fixing, as one model for the solver; again with less left when a better table turns up."""
+"""The core problem, as one restricted MILP for the solver; a smaller one whenever a better table turns up."""
 
 from __future__ import annotations
 
 import math
 import threading
-import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -29,8 +28,8 @@ from kanon_milp.system.limit import Limit, Over
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-MODEL_PAIRS = 300_000  # what is left after fixing goes to the solver as one model up to this size
-WORTH = 0.7  # the model is made anew if no more than this part of its pairs would be left
+MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to this size
+WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
 
 
 class _Call(threading.Event):
@@ -49,48 +48,47 @@ class _Call(threading.Event):
 class CoreProblem:
     """The models of what a better table could use, until nothing better is left, or the time is over.
 
-    backed_by: who stands behind the last answer.
+    backed_by: what the last answer is backed by.
     """
 
     session: Session
     dual: DualPoint
     tracker: Tracker
-    stop: threading.Event
-    ends: float
+    limit: Limit
     backed_by: tuple[Backing, ...] = ()
 
     def solve(self) -> tuple[tuple[int, int], StopReason | None, str]:
         """Number of variables and constraints of the last model, why it stopped, and what the solver says.
 
-        None: no solver has run, because too much is left or the time is over.
+        None: no solver has run, because the core problem is too large or the time is over.
         """
         size, reason, message = (0, 0), None, ""
         while True:
             before = self.tracker.best
-            if time.perf_counter() >= self.ends:
+            if self.limit.over:
                 return size, reason, message
             step = self._fixed(None if before is None else before.cost)
-            rest = self.session.prepared.instance if step is None else step.instance
-            if rest.candidates.pairs > MODEL_PAIRS or time.perf_counter() >= self.ends:
+            rest = self.session.instance if step is None else step.instance
+            if rest.candidates.pairs > MODEL_PAIRS or self.limit.over:
                 return size, reason, message
             size, answer = self._solve(rest, step)
             if answer is None:
                 return size, reason, message
             reason, message, self.backed_by = answer.stop_reason, answer.message, answer.backed_by
             best = self.tracker.best
-            if reason is not StopReason.INTERRUPTED or self.stop.is_set():
+            if reason is not StopReason.INTERRUPTED or self.limit.asked:
                 return size, reason, message
             if best is before or best is None or best.cost <= self.tracker.bound:
                 return size, None, message
 
     def _fixed(self, incumbent: int | None) -> Dropped | None:
-        """What is left for tables no dearer than the incumbent: it is among them, so there is a complete start."""
+        """The core problem of tables no more expensive than the incumbent, which is among them: a complete start."""
         if incumbent is None:
             return None
-        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.session.prepared.instance)
+        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.session.instance)
 
     def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
-        session, tracker, limit = self.session, self.tracker, Limit(self.ends, self.stop)
+        session, tracker, limit = self.session, self.tracker, self.limit
         if too_long(rest, limit.seconds):
             return (0, 0), None
         try:
@@ -102,15 +100,14 @@ class CoreProblem:
             return (0, 0), None
         size = (compiled.linear.variables, compiled.linear.constraints)
         grid = Grid(size=precision_size(session.adapter, compiled.linear))
-        left = self.ends - time.perf_counter()
-        if left <= 0:
+        if limit.left == 0:
             return size, None
-        limited = replace(session.options, time_limit=None if math.isinf(left) else left, absolute_gap=INTEGRAL_GAP)
+        limited = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
         start = None
         if tracker.best is not None and step is not None:
             candidate = np.searchsorted(step.origin, tracker.best.candidate)
             start = start_of(rest, model, compiled, replace(tracker.best, candidate=candidate))
-        call = _Call(self.stop)
+        call = _Call(limit.interrupt or threading.Event())
         seen: list[int] = [] if tracker.best is None else [tracker.best.cost]
 
         def watch(point: Progress) -> None:
@@ -127,7 +124,7 @@ class CoreProblem:
         incumbent = None if tracker.best is None else tracker.best.cost
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
-            tracker.better(tighten_groups(session.prepared.instance, restore([] if step is None else [step], found)))
+            tracker.better(tighten_groups(session.instance, restore([] if step is None else [step], found)))
         bound = grid.safe(answer.bound)
         if bound is not None:
             # what costs as much as the incumbent may be missing from the rest
@@ -136,7 +133,7 @@ class CoreProblem:
 
     def _left(self, incumbent: int) -> int:
         """Pairs that would be left."""
-        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.session.prepared.instance)
+        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.session.instance)
         return int(pairs.sum())
 
 

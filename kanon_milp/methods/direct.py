@@ -1,4 +1,4 @@
-"""Solving a problem by one model: hand it over, take the point, assign rows, verify, judge."""
+"""The method `milp`: one model for the solver, the bound known beforehand, and row assignment of what it returns."""
 
 from __future__ import annotations
 
@@ -13,16 +13,23 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Verdict, judge, objective_of, scale_of
+from kanon_milp.methods.outcome import Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Found, Session
+from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.conflict import find_conflict
 from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers import Capability, OnProgress, Progress, SolverResult, StopReason
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.relaxation import LARGE, network_relaxation
+from kanon_milp.presolve.resources import too_large, too_long
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import Capability, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.common import check_numbers
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.second_look import solve_checked
+from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Over
 
 if TYPE_CHECKING:
@@ -30,61 +37,163 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
+BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
+REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
+EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 TOO_LATE = "it ended before the solver could start"
+
+
+def solve_milp(session: Session, *, explain: bool = True) -> Result:
+    """Declare and solve one model, with what is known of its bound before.
+
+    explain: find out what is in conflict where there is no solution.
+    """
+    asked, instance = session.options, session.instance
+    tuned = session.formulation.tune(instance).get(session.adapter.name, {})
+    # with an integral objective, incumbent and bound meet once they are less than one unit apart
+    session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
+    bound, dual = _known_bound(session, asked)
+    known = Outcome(bound=bound, dual=dual)
+    if message := too_large(instance):
+        return session.end(session.fallback(known.stopped("error", message)))
+    if message := too_long(instance, session.limit.seconds):
+        return session.end(session.fallback(known.stopped("time_limit", message)))
+    try:
+        with session.clock.step("build"):
+            model = session.limit.call(session.formulation.build, instance)
+    except Over:
+        return session.end(session.fallback(known.stopped(session.limit.reason, TOO_LATE)))
+    return solve_direct(session, model, own=True, explain=(lambda: _explain(session)) if explain else None, known=known)
+
+
+def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
+    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
+
+    With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
+    """
+    problem, instance, clock = session.problem, session.instance, session.clock
+    unknown = Outcome().bound
+    if session.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+        return unknown, None
+    if session.limit.over:
+        return unknown, None
+    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code that small problems do not need
+    from kanon_milp.bounds.required import improved
+
+    unit = instance.levels.unit
+    with clock.step("bound"):
+        seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
+        dual = lagrangian(instance, seconds=seconds, interrupt=session.interrupt, threads=asked.threads)
+        bound = proven_bound(instance, round_dual(dual))
+        better = bound
+        with suppress(Over):  # the proof of what it has found takes as long as it takes
+            part = session.limit.part(REQUIRED_SHARE * seconds)
+            better = part.call(improved, instance, bound, dual.multipliers, seconds, session.interrupt)
+        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
+    relaxed = network_relaxation(instance)
+    if relaxed is None or session.limit.over:
+        return known, dual
+    with clock.step("solve"):
+        share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
+        easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
+
+
+def _solve_another(session: Session, problem: Problem, options: SolverOptions) -> Result:
+    """Solve a problem that tells something about that of the session, on the same solver."""
+    clock, formulation = Clock(), session.formulation
+    limit = limit_of(clock, options, session.interrupt)
+    prepared = presolve(problem, clock, reduced=formulation.reduced, merge=True, limit=limit)
+    another = Session(prepared, formulation, session.adapter, options, clock, interrupt=session.interrupt)
+    return settled(another) or solve_milp(another, explain=False)
+
+
+def settled(session: Session) -> Result | None:
+    """The result where no method is needed: there is no solution, or not even all candidates; None elsewhere."""
+    prepared = session.prepared
+    if prepared.shortage is not None and prepared.obstacle is None:
+        return session.end(session.fallback(Outcome().stopped(prepared.shortage.reason, prepared.shortage.message)))
+    if prepared.obstacle is None:
+        return None
+    refuted = session.one_group()  # what the requirements say of themselves is held against a verified table
+    if refuted is None:
+        return session.end(Outcome().infeasible(("own bound",), prepared.obstacle))
+    said = "what the requirements say of themselves leaves no solution, which this table refutes"
+    return session.end(replace(Outcome().failed(said), found=refuted))
+
+
+def _explain(session: Session) -> str:
+    """Which of the things asked for are in conflict, or just that there is no solution."""
+    problem, limit = session.problem, session.limit.part(EXPLAIN_SECONDS)
+
+    def is_infeasible(smaller: Problem) -> bool | None:
+        if limit.over:
+            return None
+        # any table will do: a gap that the first one meets
+        options = replace(session.options, time_limit=limit.left, gap=0.999, log_file=None)
+        try:
+            trial = _solve_another(session, smaller, options)
+        except SolverError:  # what is proven already does not depend on this
+            return None
+        return True if trial.proof == "infeasible" else False if trial.verified else None
+
+    conflict = find_conflict(problem, is_infeasible)
+    return explain_infeasible(problem, session.prepared.before.levels.count) if conflict is None else str(conflict)
 
 
 def solve_direct(
     session: Session,
     model: pyo.ConcreteModel,
-    on_progress: OnProgress | None,
     *,
     own: bool,
     explain: Callable[[], str] | None = None,
-    known: Bound = UNKNOWN,
-    dual: DualPoint | None = None,
+    known: Outcome | None = None,
 ) -> Result:
-    """Hand a problem's whole model over, solve it, assign rows, verify and judge.
+    """Hand a problem's model over, solve it, assign rows, verify, and say what is proven.
 
-    own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known: a
-    bound on the loss that is already proven. dual: multipliers that prove a part of it.
+    own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known:
+    bound and multipliers from before.
     """
-    instance, clock = session.prepared.instance, session.clock
+    instance, clock = session.instance, session.clock
+    known = known or Outcome()
     try:
         with clock.step("handover"):
             compiled = session.limit.call(to_arrays, model)
             compiled = integral_assignment(instance, compiled, model) if own else integer_assignment(compiled, model)
     except Over:
-        return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, dual=dual)
+        return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
     compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
     linear = compiled.linear
-    size = (linear.variables, linear.constraints)
+    known = replace(known, size=(linear.variables, linear.constraints))
 
     start = first_table(session, model, compiled) if own else None
     if session.limit.over:
-        return session.end_without(session.limit.reason, TOO_LATE, own=own, bound=known, size=size, dual=dual)
+        return session.end(_too_late(session, known, own=own))
     options = replace(session.options, time_limit=session.limit.seconds)
 
     def forward(point: Progress) -> None:
-        if on_progress is not None:
-            on_progress(Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound)))
+        if session.on_progress is not None:
+            shown = Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound))
+            session.on_progress(shown)
 
     with clock.step("solve"):
         answer = solve_checked(
             session.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=session.interrupt
         )
     bound = Bound(scale.proven(answer.bound), answer.backed_by)
-    if known.value is not None:
-        bound = known.and_also(bound)
+    if known.bound.value is not None:
+        bound = known.bound.and_also(bound)
     trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
+    outcome = replace(known, bound=bound, trajectory=trajectory, version=answer.version)
     table = None
     if answer.x is not None:
         with clock.step("assign"):
             assignment = assignment_of(instance, model, compiled, answer.x, own=own)
-        released = session.release(assignment)
-        table = Found(
-            released, objective_of(session.prepared.problem, model, compiled, answer, released.report, scale, own=own)
-        )
+        table = session.release(assignment)
+        reached = objective_of(session.problem, model, compiled, answer, table.report, scale, own=own)
+        table = replace(table, objective=reached)
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better
     ours = session.constructed(better_than=None if table is None else rival) if own else None
@@ -93,22 +202,39 @@ def solve_direct(
     elif answer.x is not None and not own:
         compiled.load(answer.x)
     if table is None:
-        verdict = _without_point(answer, bound, known, session)
-        if verdict.proof == "infeasible" and explain is not None:
-            # parts of the problem may have too many groups to be listed: then this message stays
-            with suppress(InputError):
-                verdict = replace(verdict, message=explain())
-        return session.end(verdict, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+        return session.end(_without_point(session, outcome, known.bound, answer, explain))
     stopped, message = answer.stop_reason, answer.message
     if stopped is StopReason.INFEASIBLE:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
-    verdict = judge(stopped, message, table.released.report, table.objective, bound, scale)
-    return session.end(verdict, table, size=size, trajectory=trajectory, version=answer.version, dual=dual)
+    return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
+
+
+def _too_late(session: Session, known: Outcome, *, own: bool) -> Outcome:
+    """The end before the solver could start. Of a user's own constraints the first table knows nothing."""
+    ended = known.stopped(session.limit.reason, TOO_LATE)
+    return session.fallback(ended) if own else ended
+
+
+def _without_point(
+    session: Session, outcome: Outcome, known: Bound, answer: SolverResult, explain: Callable[[], str] | None
+) -> Outcome:
+    """What is left of an answer without a point. known: the bound from before the solver."""
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        message = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        if explain is not None:
+            # parts of the problem may have too many groups to be listed: then this message stays
+            with suppress(InputError):
+                message = explain()
+        return outcome.infeasible(answer.backed_by, message)
+    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
+        return outcome.stopped(answer.stop_reason.value, answer.message)
+    message = answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
+    return replace(outcome.failed(message), bound=known)
 
 
 def first_table(session: Session, model: pyo.ConcreteModel, compiled: PyomoArrays) -> dict[int, float] | None:
     """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
-    problem, instance = session.prepared.problem, session.prepared.instance
+    problem, instance = session.problem, session.instance
     if problem.network or problem.objective != "loss" or side_constraints(problem):
         return None
     if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
@@ -128,10 +254,10 @@ def start_of(
 
 
 def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
-    """Say of our own model that whole numbers are enough, where only `assign` is continuous and the rest is a network.
+    """Say of our own model that an integral optimum exists, where only `assign` is continuous and the rest a network.
 
-    With the binaries fixed, a minimum-cost flow is left, one of which is whole; if any flow is within the cost bound,
-    that one is.
+    With the binaries fixed, a minimum-cost flow is left, one of which is integral; if any flow is within the cost
+    bound, that one is.
     """
     if not instance.problem.network:
         return compiled
@@ -141,7 +267,7 @@ def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.Co
 
 
 def integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
-    """Take `assign` as integer: a user's rows may have broken the network behind it."""
+    """Take `assign` as integer: a user's constraints may have broken the network behind it."""
     columns = compiled.columns_of(list(model.assign.values()))
     integer = compiled.linear.integer.copy()
     integer[columns[columns >= 0]] = True
@@ -164,14 +290,3 @@ def assignment_of(
     if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
         raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
     return assignment
-
-
-def _without_point(answer: SolverResult, bound: Bound, known: Bound, session: Session) -> Verdict:
-    """What is left of an answer without a point."""
-    if answer.stop_reason is StopReason.INFEASIBLE:
-        message = explain_infeasible(session.prepared.problem, session.prepared.before.levels.count)
-        return Verdict("infeasible", "infeasible", Bound(None, answer.backed_by), message)
-    if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
-        return Verdict(answer.stop_reason.value, "none" if bound.value is None else "bound", bound, answer.message)
-    message = answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
-    return Verdict("error", "none", known, message)

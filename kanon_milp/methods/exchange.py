@@ -20,7 +20,7 @@ from kanon_milp.methods.solve import check_model
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.preparation import Prepared, Size, prepare_for
+from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
@@ -192,7 +192,7 @@ def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock, mod
         instance_of(model, pyo.ConcreteModel, "model", "a Pyomo model of build_model(problem)")
         if reduced:
             raise InputError("a model of build_model is not reduced; export it without reduced=True")
-    prepared = prepare_for(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
+    prepared = presolve(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
     if prepared.shortage is not None:
         raise InputError(prepared.shortage.message)
     if message := too_large(prepared.instance):

@@ -1,22 +1,27 @@
-"""What is proven about a problem: units, objective of the released table, stop reason, and proof with its backing."""
+"""What is known of a problem when a solve session ends: the table, the proven bound, and what they prove together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
-from kanon_milp.methods.result import Proof
+from kanon_milp.methods.result import Proof, Trajectory
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import SolverAdapter, SolverResult, StopReason
-from kanon_milp.solvers.proof import Backing, Grid, close
+from kanon_milp.solvers import SolverAdapter, SolverResult
+from kanon_milp.solvers.proof import Grid, close
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.solvers.rescaling import rescaled
 from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,12 @@ class Scale:
     sign: int
     unit: Fraction
     grid: Grid
+
+    @classmethod
+    def of_problem(cls, instance: Instance) -> Scale:
+        """That of the problem's own objective: integral in units of the loss, or in numbers of groups."""
+        sign = -1 if instance.problem.objective == "max_groups" else 1
+        return cls(sign, instance.levels.unit if instance.problem.objective == "loss" else Fraction(1), Grid())
 
     def to_problem(self, value: float | None) -> float | None:
         """A model's (minimized) value in the problem's units."""
@@ -52,13 +63,13 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the optimum in the problem's units, and what stands behind it."""
+    """A bound on the optimum in the problem's units, and what it is backed by: "own bound", "solver", ..."""
 
     value: Fraction | None = None
-    backed_by: tuple[Backing, ...] = ()
+    backed_by: tuple[str, ...] = ()
 
     def and_also(self, other: Bound) -> Bound:
-        """The higher one of two lower bounds on the loss; everything that stands behind it where they are the same."""
+        """The higher one of two lower bounds on the loss; backed by both where they are the same."""
         if self.value is None or (other.value is not None and other.value > self.value):
             return other
         if other.value is None or other.value < self.value:
@@ -69,51 +80,76 @@ class Bound:
 UNKNOWN = Bound()
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How a run ends: stop reason, proof, the proven bound (of "infeasible", only what stands behind it), a message."""
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A table in the user's own kind of data frame, as the verifier sees it.
 
-    reason: str
-    proof: Proof
-    bound: Bound
-    message: str
+    groups: int64 (n,), group of each row from 1. objective: None where the verifier cannot tell it.
+    """
 
-
-def scale_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, adapter: SolverAdapter, *, own: bool
-) -> tuple[PyomoArrays, Scale]:
-    """The model as it is handed over, and its scale: our own objectives are whole numbers, a user's is rescaled."""
-    linear, step, whole = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
-    unit = instance.levels.unit if model.loss.active else Fraction(1)
-    grid = Grid(int(whole), precision_size(adapter, linear))
-    return replace(compiled, linear=linear), Scale(compiled.sign, unit * step, grid)
+    table: Any
+    groups: NDArray[np.int64]
+    report: Report
+    objective: Fraction | None
 
 
-def judge(
-    stopped: StopReason, message: str, report: Report, objective: Fraction | None, bound: Bound, scale: Scale
-) -> Verdict:
-    """Optimal only where incumbent and bound meet and the verifier agrees."""
-    if objective is None or not report.ok:
-        why = "; ".join(report.violations[:3]) or "its loss cannot be told"
-        return Verdict("error", "none", bound, f"the verifier refuses the table: {why}")
-    reached, proven = scale.to_model(objective), None if bound.value is None else scale.to_model(bound.value)
-    if scale.grid.contradicts(reached, proven):
-        said = "the verified table is better than the bound that is claimed; the bound is discarded"
-        return Verdict("error", "none", Bound(), _joined(message, said))
-    if scale.grid.meets(reached, proven):
-        about = "" if scale.grid.steps else _ROUGH
-        return Verdict("optimal", "optimal", Bound(objective, bound.backed_by), _joined(message, about))
-    reason = stopped.value
-    if stopped is StopReason.OPTIMAL:
-        reason = "gap_limit"
-        if scale.grid.too_fine:
-            message = _joined(message, _TOO_FINE)
-    return Verdict(reason, "none" if bound.value is None else "bound", bound, message)
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """How a solve session ends; what is not given is not known.
+
+    bound: of "infeasible", only what it is backed by. size: variables and constraints of the model. trajectory:
+    (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound, over the
+    reduced instance.
+    """
+
+    stop_reason: str = "error"
+    proof: Proof = "none"
+    bound: Bound = UNKNOWN
+    message: str = ""
+    found: Found | None = None
+    size: tuple[int, int] = (0, 0)
+    trajectory: Trajectory = ()
+    version: str | None = None
+    dual: DualPoint | None = None
+
+    def stopped(self, reason: str, message: str = "") -> Outcome:
+        """The same, ended for this reason without a table."""
+        return replace(self, stop_reason=reason, message=message, proof="none" if self.bound.value is None else "bound")
+
+    def infeasible(self, backed_by: tuple[str, ...], message: str) -> Outcome:
+        """The same, ended with a proof that there is no table."""
+        return replace(
+            self, stop_reason="infeasible", proof="infeasible", bound=Bound(None, backed_by), message=message
+        )
+
+    def failed(self, message: str) -> Outcome:
+        """The same, ended by something that must not happen; nothing is proven."""
+        return replace(self, stop_reason="error", proof="none", bound=UNKNOWN, message=message)
+
+    def with_table(self, found: Found, scale: Scale) -> Outcome:
+        """The same with a table; "optimal" only where incumbent and bound meet and the verifier agrees."""
+        known = replace(self, found=found)
+        if found.objective is None or not found.report.ok:
+            why = "; ".join(found.report.violations[:3]) or "its loss cannot be told"
+            return replace(known, stop_reason="error", proof="none", message=f"the verifier refuses the table: {why}")
+        bound = self.bound.value
+        reached, proven = scale.to_model(found.objective), None if bound is None else scale.to_model(bound)
+        if scale.grid.contradicts(reached, proven):
+            return known.failed(
+                _joined(self.message, "the verified table is better than the claimed bound; the bound is discarded")
+            )
+        if scale.grid.meets(reached, proven):
+            message = _joined(self.message, "" if scale.grid.steps else _ROUGH)
+            met = Bound(found.objective, self.bound.backed_by)
+            return replace(known, stop_reason="optimal", proof="optimal", bound=met, message=message)
+        if self.stop_reason != "optimal":
+            return known.stopped(self.stop_reason, self.message)
+        return known.stopped("gap_limit", _joined(self.message, _TOO_FINE if scale.grid.too_fine else ""))
 
 
 _ROUGH = (
-    "the objective of this model is not made of whole variables and fractions, so objective and bound meet only up to "
-    "a millionth of their size"
+    "the objective of this model has continuous variables, or coefficients that are no short fractions, so objective "
+    "and bound meet only up to a millionth of their size"
 )
 _TOO_FINE = (
     "the solver says optimal, but the weights differ so much in size that its floating point cannot tell neighbouring "
@@ -123,6 +159,16 @@ _TOO_FINE = (
 
 def _joined(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
+
+
+def scale_of(
+    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, adapter: SolverAdapter, *, own: bool
+) -> tuple[PyomoArrays, Scale]:
+    """The model as it is handed over, and its scale: our own objectives are integral, a user's is rescaled."""
+    linear, step, integral = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
+    unit = instance.levels.unit if model.loss.active else Fraction(1)
+    grid = Grid(int(integral), precision_size(adapter, linear))
+    return replace(compiled, linear=linear), Scale(compiled.sign, unit * step, grid)
 
 
 def objective_of(
@@ -136,12 +182,17 @@ def objective_of(
     own: bool,
 ) -> Fraction | None:
     """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
-    if report.cost is None:
-        return None
-    if own:
-        return report.cost if problem.objective == "loss" else Fraction(report.groups)
+    if own or report.cost is None:
+        return verified_objective(problem, report)
     assert answer.x is not None
     value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
     if model.loss.active and close(value, float(scale.to_model(report.cost))):
         return report.cost
     return scale.exact(value)
+
+
+def verified_objective(problem: Problem, report: Report) -> Fraction | None:
+    """The problem's objective as the verifier recomputes it; None where it cannot tell the loss."""
+    if report.cost is None:
+        return None
+    return report.cost if problem.objective == "loss" else Fraction(report.groups)

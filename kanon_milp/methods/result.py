@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp import __version__
 from kanon_milp.errors import NotProvenError, printable
+from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
-from kanon_milp.solvers.proof import Backing
 from kanon_milp.verify import Report
 
 if TYPE_CHECKING:
@@ -25,37 +26,67 @@ if TYPE_CHECKING:
 Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
-CERTIFICATE_SECONDS = 60.0  # at most, for multipliers that a run has not computed
-
-# exit codes of the command line
-OPTIMAL, INFEASIBLE, UNPROVEN, NO_TABLE, UNVERIFIED = 0, 3, 4, 5, 6
+CERTIFICATE_SECONDS = 60.0  # at most, for multipliers that the session has not computed
+NO_SOLVER = "none"  # the name of the solver where the method uses none
+Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
 
 @dataclass(frozen=True)
 class SolverRun:
-    """Which solver ran, and how."""
+    """Which solver and method a session used, and how. threads: as many as the solver, or the search, made use of."""
 
     name: str
     version: str
     formulation: str
     options: SolverOptions
     method: str = "milp"
+    iteration_limit: int | None = None
+    dask: str | None = None
+    threads: int = 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry `solver` of `result.json`."""
+        options = self.options
+        extra = {
+            key: value if isinstance(value, int | str) or _is_finite(value) else str(value)
+            for key, value in options.extra.items()
+        }
+        limits = {
+            "time_limit": options.time_limit,
+            "gap": options.gap,
+            "absolute_gap": options.absolute_gap,
+            "node_limit": options.node_limit,
+            "iteration_limit": self.iteration_limit,
+            "dask": self.dask,
+        }
+        return {
+            "name": self.name,
+            "version": self.version,
+            "method": self.method,
+            "formulation": self.formulation,
+            "options": {**limits, **extra},
+            "seed": options.seed,
+            "threads": options.threads,
+            "threads_used": self.threads,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The outcome of solving a problem.
 
-    stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, interrupted, error).
+    stop_reason: why it stopped (optimal, gap_limit, infeasible, time_limit, node_limit, iteration_limit, interrupted,
+    finished, error); "finished" is a method that proves nothing and has done its work.
     proof: what is proven: "optimal" (objective and bound meet and the verifier agrees), "bound", "infeasible" or
     "none".
-    backed_by: what stands behind the proof: "solver" (the solver that was asked says so), "second look" (another
+    backed_by: what the proof is backed by: "solver" (the solver that was asked says so), "second look" (another
     solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
-    package), "certificate" (a proof that anybody can check from the table alone).
+    package), "certificate" (a proof that anybody can check from the table alone), "method NAME" (a registered one).
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.
-    report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) as the solver went.
+    report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
+    SHA-256 of each file that the problem was read from.
     """
 
     problem: Problem
@@ -71,11 +102,12 @@ class Result:
     after: Size
     row_types: tuple[int, int]
     seconds: dict[str, float]
-    trajectory: tuple[tuple[float, float | None, float | None], ...] = ()
+    trajectory: Trajectory = ()
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
-    backed_by: tuple[Backing, ...] = ()
+    backed_by: tuple[str, ...] = ()
+    files: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def objective(self) -> Numeric | None:
@@ -97,13 +129,13 @@ class Result:
             return 0.0
         return float(distance / abs(self.exact_objective)) if self.exact_objective else None
 
-    @cached_property
-    def certificate(self) -> Certificate:
-        """A proof of a lower bound on the loss that anybody can check from the table alone (`verify
-        --certificate`): the multipliers of the Lagrangian bound, computed now where the run had none.
+    def certify(self) -> Certificate:
+        """Return a proof of a lower bound on the loss that anybody can check from the table alone (`verify
+        --certificate`): the multipliers of the Lagrangian bound, rounded and written down.
 
-        It can be lower than `bound`, which a solver may have raised, and says nothing about side constraints. Raises
-        InputError where the loss is not what is minimized.
+        Where the session has none they are computed first, which takes up to a minute; a second call computes again.
+        The bound can be lower than `bound`, which a solver may have raised, and says nothing about side constraints.
+        Raises InputError where the loss is not what is minimized.
         """
         from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
 
@@ -128,17 +160,6 @@ class Result:
             raise NotProvenError(f"no proven optimum: {self.summary()}")
         return self
 
-    @property
-    def exit_code(self) -> int:
-        """The command line's exit code for this result."""
-        if self.report is not None and not self.report.ok:
-            return UNVERIFIED
-        if self.is_optimal:
-            return OPTIMAL
-        if self.proof == "infeasible":
-            return INFEASIBLE
-        return UNPROVEN if self.verified else NO_TABLE
-
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
         return printable(self._summary())
@@ -161,7 +182,7 @@ class Result:
         return f"verified table with objective {objective}, bound {bound}{gap} ({reason})"
 
     def _backing(self) -> str:
-        """What stands behind the proof, as the end of a sentence."""
+        """What the proof is backed by, as the end of a sentence."""
         *first, last = self.backed_by or ("",)
         return last and f"; backed by {' and '.join(word for word in (', '.join(first), last) if word)}"
 
@@ -174,9 +195,10 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""
-        options = self.solver.options
         report = self.report
         return {
+            "package": {"name": "kanon-milp", "version": __version__},
+            "input": describe_input(self.problem, self.files),
             "problem": describe_problem(self.problem, self.row_types),
             "stop_reason": self.stop_reason,
             "proof": self.proof,
@@ -185,24 +207,7 @@ class Result:
             "suppressed_cells": report.suppressed_cells if report is not None else None,
             "bound": self.bound,
             "gap": self.gap,
-            "solver": {
-                "name": self.solver.name,
-                "version": self.solver.version,
-                "method": self.solver.method,
-                "formulation": self.solver.formulation,
-                "options": {
-                    "time_limit": options.time_limit,
-                    "gap": options.gap,
-                    "absolute_gap": options.absolute_gap,
-                    "node_limit": options.node_limit,
-                    **{
-                        key: value if isinstance(value, int | str) or _is_finite(value) else str(value)
-                        for key, value in options.extra.items()
-                    },
-                },
-                "seed": options.seed,
-                "threads": options.threads,
-            },
+            "solver": self.solver.as_dict(),
             "sizes": {
                 "before": vars(self.before),
                 "after": vars(self.after),
@@ -222,40 +227,3 @@ class Result:
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
-
-
-def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
-    """The entry `problem` of `result.json`."""
-    described = [{"name": r.name, **r.describe()} for r in problem.requirements]
-    table = problem.table
-    return {
-        "name": problem.name,
-        "kind": "+".join(dict.fromkeys(requirement.name for requirement in problem.requirements)),
-        "n": table.n,
-        "m": table.m,
-        "t_in": row_types[0],
-        "t_in_star": row_types[1],
-        **{letter: _strictest(described, letter) for letter in ("k", "p", "l", "t")},
-        "requirements": described,
-        "quasi_identifiers": list(table.quasi_identifiers),
-        "sensitive": list(table.sensitive),
-        "roles": {
-            **{role: list(names) for role, names in table.roles.items()},
-            "unclassified": table.roles.unclassified(table.frame.columns),
-        },
-        "recoding": problem.recoding.kind,
-        "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
-        "suppressed_rows": problem.suppressed_rows,
-        "objective": problem.objective,
-        "cost_bound": None if problem.cost_bound is None else str(problem.exact_cost_bound),
-        "min_groups": problem.min_groups,
-        "max_groups": problem.max_groups,
-    }
-
-
-def _strictest(described: list[dict[str, object]], letter: str) -> Any:
-    """The parameter of that letter; where several requirements have one, the strictest (a small t, a large k, p, l)."""
-    found: list[Any] = [entry[letter] for entry in described if letter in entry and "quasi_identifiers" not in entry]
-    if not found:
-        return None
-    return min(found) if letter == "t" else max(found)

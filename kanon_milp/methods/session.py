@@ -1,62 +1,40 @@
-"""One call of `solve`: what it works on, and how it ends."""
+"""One call of `solve`: what a method works on, and how it ends."""
 
 from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.greedy import greedy, suppress_all
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Scale, Verdict, judge
-from kanon_milp.methods.result import Result, SolverRun
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
+from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size
-from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
-from kanon_milp.solvers.proof import Grid
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
-from kanon_milp.verify import Report, verify
+from kanon_milp.verify import verify
 
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
-
-MethodName = Literal["auto", "milp", "search"]
-METHODS = ("auto", "milp", "search")
 FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
-Trajectory = tuple[tuple[float, float | None, float | None], ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Released:
-    """An assignment as a table, in the user's own kind of data frame, with the group of each row and what the verifier
-    says."""
-
-    table: Any
-    groups: NDArray[np.int64]
-    report: Report
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A table with its objective, None where the verifier cannot tell it."""
-
-    released: Released
-    objective: Fraction | None
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
     """One call of `solve`.
 
-    method: whether one model is solved, or a search closes in on the bound. interrupt: set by whoever wants it to stop.
+    method: its name in the registry. interrupt: set by whoever wants it to stop. iterations: neighbourhoods of a
+    search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
+    that the problem was read from. solver_used: whether the method asks the solver at all.
     """
 
     prepared: Prepared
@@ -64,8 +42,23 @@ class Session:
     adapter: SolverAdapter
     options: SolverOptions
     clock: Clock
-    method: MethodName = "milp"
+    method: str = "milp"
     interrupt: threading.Event | None = None
+    iterations: int | None = None
+    dask: str | None = None
+    on_progress: OnProgress | None = None
+    files: Mapping[str, str | None] = field(default_factory=dict)
+    solver_used: bool = True
+
+    @property
+    def problem(self) -> Problem:
+        """The problem as it was given."""
+        return self.prepared.problem
+
+    @property
+    def instance(self) -> Instance:
+        """Its row types, candidates and requirements after the reductions."""
+        return self.prepared.instance
 
     @property
     def limit(self) -> Limit:
@@ -74,15 +67,14 @@ class Session:
 
     @cached_property
     def first(self) -> Assignment | None:
-        """A table to begin with and to end with if there is no better one: greedy, or all rows suppressed; None where
-        not even these can be.
+        """A table to start with, and to end with if there is no better one: greedy, or all rows suppressed; None where
+        neither exists.
 
-        It may take its least time also after the limit. Whether it satisfies the problem is for the verifier to say.
+        It may take its minimum time also after the limit. Whether it satisfies the problem is for the verifier to say.
         """
-        instance = self.prepared.instance
         with self.clock.step("search"):
-            found = greedy(instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
-            return suppress_all(instance) if found is None else found
+            found = greedy(self.instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
+            return suppress_all(self.instance) if found is None else found
 
     def constructed(self, better_than: Fraction | None = None) -> Found | None:
         """A verified table that no solver has made, with a better objective than this one; None if there is none.
@@ -95,103 +87,96 @@ class Session:
     def one_group(self, better_than: Fraction | None = None) -> Found | None:
         """As `constructed`, but only the table with all rows in one group.
 
-        It is made before anything is reduced, so what reductions and requirements say is held against it.
+        It is made before anything is reduced, so it can refute what reductions and requirements say.
         """
         return self._verified(suppress_all(self.prepared.before), better_than)
 
     def _verified(self, table: Assignment | None, better_than: Fraction | None) -> Found | None:
-        """The table of an assignment over the instance before the reductions, if it is one, and better."""
+        """The table of an assignment over the instance before the reductions, if it is valid, and better."""
         if table is None:
             return None
-        problem = self.prepared.problem
-        sign = -1 if problem.objective == "max_groups" else 1
+        sign = -1 if self.problem.objective == "max_groups" else 1
         groups = Fraction(len(np.unique(table.candidate)))
-        objective = table.cost * self.prepared.before.levels.unit if problem.objective == "loss" else groups
+        objective = table.cost * self.prepared.before.levels.unit if self.problem.objective == "loss" else groups
         if better_than is not None and sign * objective >= sign * better_than:
             return None
-        report = (released := self._released(table)).report
-        # what the table is worth is the verifier's word
-        reached = report.cost if problem.objective == "loss" else Fraction(report.groups)
-        if report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
-            return Found(released, reached)
+        found = self._released(table)
+        reached = found.objective  # what the table is worth is the verifier's word
+        if found.report.ok and reached is not None and (better_than is None or sign * reached < sign * better_than):
+            return found
         return None
 
-    def release(self, assignment: Assignment) -> Released:
+    def release(self, assignment: Assignment) -> Found:
         """The table of an assignment over the reduced instance, verified."""
         return self._released(self.prepared.restore(assignment))
 
-    def _released(self, assignment: Assignment) -> Released:
+    def _released(self, assignment: Assignment) -> Found:
         """The table of an assignment over the instance before the reductions, verified."""
-        problem, prepared = self.prepared.problem, self.prepared
         with self.clock.step("assign"):
-            release = expand(prepared.before, assignment)
-            table = problem.table.released(release.columns)
+            release = expand(self.prepared.before, assignment)
+            table = self.problem.table.released(release.columns)
         with self.clock.step("verify"):
-            report = verify(problem, table, partition=release.group.tolist())
-        return Released(table, release.group, report)
+            report = verify(self.problem, table, partition=release.group.tolist())
+        return Found(table, release.group, report, verified_objective(self.problem, report))
 
-    def end_without(
-        self,
-        reason: str,
-        message: str,
-        *,
-        own: bool = True,
-        bound: Bound = UNKNOWN,
-        size: tuple[int, int] = (0, 0),
-        dual: DualPoint | None = None,
-    ) -> Result:
-        """The result where no solver was asked: the first table, if it satisfies the problem.
+    def finish(self, assignment: Assignment | None, *, bound: Fraction | None = None, message: str = "") -> Result:
+        """End a method of one's own with the assignment it has found over `instance`, or None.
 
-        own: the model is as the package declares it; of a user's own rows the first table knows nothing.
+        The table is released and verified here, and its objective recomputed. bound: a proven bound on the optimum in
+        the problem's units (a lower one; an upper one for `max_groups`), None where the method proves nothing; the
+        result says that it is backed by this method alone, unless the verified table refutes it.
         """
-        found = self.constructed() if own else None
-        verdict = Verdict(reason, "none" if bound.value is None else "bound", bound, message)
-        if found is not None:
-            problem, unit = self.prepared.problem, self.prepared.instance.levels.unit
-            sign = -1 if problem.objective == "max_groups" else 1
-            scale = Scale(sign, unit if problem.objective == "loss" else Fraction(1), Grid())
-            verdict = judge(StopReason(reason), message, found.released.report, found.objective, bound, scale)
-        return self.end(verdict, found, size=size, dual=dual)
+        claimed = UNKNOWN if bound is None else Bound(bound, (f"method {self.method}",))
+        outcome = Outcome(bound=claimed).stopped(self.limit.reason if self.limit.over else "finished", message)
+        if assignment is None:
+            return self.end(outcome)
+        return self.end(outcome.with_table(self.release(assignment), Scale.of_problem(self.instance)))
 
-    def end(
-        self,
-        verdict: Verdict,
-        found: Found | None = None,
-        *,
-        size: tuple[int, int] = (0, 0),
-        trajectory: Trajectory = (),
-        version: str | None = None,
-        dual: DualPoint | None = None,
-    ) -> Result:
-        """The result; `size` is the model's number of variables and constraints."""
-        released = None if found is None else found.released
-        instance = self.prepared.instance
-        types, candidates = instance.types, instance.candidates
-        formulation = self.formulation.name
-        shown = released is not None and released.report.ok
-        if dual is not None:
-            dual = dual.spread(self.prepared.restore_values)
+    def fallback(self, outcome: Outcome) -> Outcome:
+        """An outcome without a table, with the first one if that satisfies the problem."""
+        found = self.constructed()
+        return outcome if found is None else outcome.with_table(found, Scale.of_problem(self.instance))
+
+    @property
+    def _threads(self) -> int:
+        """Threads or processes in use: a solver on one thread leaves the rest to none but a search."""
+        alone = Capability.THREADS not in self.adapter.capabilities and self.method == "milp"
+        return 1 if alone or not self.solver_used else self.options.threads
+
+    def end(self, outcome: Outcome) -> Result:
+        """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
+        found, types, candidates = outcome.found, self.instance.types, self.instance.candidates
+        shown = found if found is not None and found.report.ok else None
+        version = outcome.version or (self.adapter.version() if self.solver_used else "")
         return Result(
-            problem=self.prepared.problem,
-            stop_reason=verdict.reason,
-            proof=verdict.proof,
-            backed_by=() if verdict.proof == "none" else verdict.bound.backed_by,
+            problem=self.problem,
+            stop_reason=outcome.stop_reason,
+            proof=outcome.proof,
+            backed_by=() if outcome.proof == "none" else outcome.bound.backed_by,
             exact_objective=None if found is None else found.objective,
-            exact_bound=verdict.bound.value,
-            table=released.table if released is not None and shown else None,
-            groups=released.groups if released is not None and shown else None,
-            report=None if released is None else released.report,
+            exact_bound=outcome.bound.value,
+            table=None if shown is None else shown.table,
+            groups=None if shown is None else shown.groups,
+            report=None if found is None else found.report,
             solver=SolverRun(
-                self.adapter.name, version or self.adapter.version(), formulation, self.options, self.method
+                self.adapter.name if self.solver_used else NO_SOLVER,
+                version,
+                self.formulation.name,
+                self.options,
+                self.method,
+                self.iterations,
+                self.dask,
+                self._threads,
             ),
             before=self.prepared.size_before,
-            after=Size(types.count, candidates.count, candidates.pairs, *size),
+            after=Size(types.count, candidates.count, candidates.pairs, *outcome.size),
             row_types=self.prepared.row_types,
             seconds=self.clock.total(),
-            trajectory=trajectory,
-            message=verdict.message,
+            trajectory=outcome.trajectory,
+            message=outcome.message,
             reductions=self.prepared.reduction_sizes,
-            dual=dual,
+            dual=None if outcome.dual is None else outcome.dual.spread(self.prepared.restore_values),
+            files=self.files,
         )
 
 

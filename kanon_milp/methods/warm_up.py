@@ -36,7 +36,7 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     table = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names)
     problem = Problem(table, KAnonymity(3))
     result = solve(problem, method="search", iteration_limit=2)
-    result.certificate  # noqa: B018  (computed when it is asked for)
+    result.certify()
 
     instance = prepare(problem)
     dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))

@@ -1,4 +1,4 @@
-"""Why a problem has no solution, in its own words."""
+"""Why a problem has no solution, in terms of its table, mask and requirements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import UndecidedError, counted
-from kanon_milp.presolve.instance import Instance, whole_table
+from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import Group, Requirement
 from kanon_milp.problem.privacy.base import satisfies
@@ -19,15 +19,15 @@ SHOWN = 10
 WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
 
 
-def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
-    """Whether not even the whole table as one group satisfies a requirement.
+def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
+    """Why not even all rows as one group satisfy a requirement.
 
     Groups that satisfy a merge-closed requirement can be merged, so then no released table has a solution, whatever the
     mask. None if there is no such requirement.
     """
     if problem.min_groups is not None and problem.min_groups > problem.table.n:
         return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
-    counts = whole_table(types)
+    counts = table_as_group(types)
     whole: Group = replace(counts, whole=counts)
     for requirement in problem.requirements:
         if not requirement.merge_closed or not _refuted(requirement, whole):
@@ -38,7 +38,7 @@ def refuse_whole(problem: Problem, types: RowTypes) -> str | None:
             of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
-        return f"not even the whole table as one group has {requirement.spelled}{because}"
+        return f"not even all rows as one group satisfy {requirement.spelled}{because}"
     return None
 
 

@@ -25,7 +25,7 @@ class Instance:
 
     types: row types; where requirements are about sensitive attributes, one for each (quasi-identifier, sensitive)
     tuple. exempt: bool (G,), candidates of fully suppressed rows that need no partners (all False in the strict
-    reading). whole: the whole table as a group, the reference distribution of the sensitive attributes that are meant.
+    reading). whole: all rows as one group, the reference distribution of the sensitive attributes that are meant.
     """
 
     problem: Problem
@@ -63,7 +63,7 @@ class Instance:
 
     @property
     def cost_bound(self) -> int | None:
-        """The cost bound in units of `levels.unit`, rounded down (costs are whole)."""
+        """The cost bound in units of `levels.unit`, rounded down (costs are integral)."""
         bound = self.problem.exact_cost_bound
         return None if bound is None else int(bound // self.levels.unit)
 
@@ -75,7 +75,7 @@ class Instance:
 
 
 def prepare(problem: Problem) -> Instance:
-    """Compress, recode and enumerate: the whole way from a table to an unreduced instance."""
+    """Compress, recode and enumerate: an instance without any reduction."""
     types = types_of(problem, compress_table(problem))
     levels = recode(problem, types)
     return with_candidates(problem, types, levels)
@@ -92,8 +92,8 @@ def types_of(problem: Problem, types: RowTypes) -> RowTypes:
     return types.split_by(problem.attributes) if problem.attributes else types
 
 
-def whole_table(types: RowTypes) -> Group:
-    """The whole table as a group: joint counts of the sensitive attributes that the types are split by."""
+def table_as_group(types: RowTypes) -> Group:
+    """All rows as one group: joint counts of the sensitive attributes that the types are split by."""
     if not types.split:
         return Group(types.n)
     domains = types.domains[len(types.names) :]
@@ -115,4 +115,4 @@ def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instan
         exempt = (levels.vectors == levels.top).all(axis=1)[candidates.vector]
     else:
         exempt = np.zeros(candidates.count, dtype=bool)
-    return Instance(problem, types, levels, candidates, exempt, whole_table(types))
+    return Instance(problem, types, levels, candidates, exempt, table_as_group(types))

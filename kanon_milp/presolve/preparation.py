@@ -1,4 +1,4 @@
-"""Everything before a model is declared: compress, recode, enumerate, reduce; with the time that each step takes."""
+"""Presolve: compress, recode, enumerate and reduce, with the time that each step takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import find_stranded, refuse_whole
+from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, reduce, restore, restore_values
 from kanon_milp.presolve.reductions.base import T
@@ -45,7 +45,7 @@ class Shortage:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """An instance before and after the reductions, and what the formulation is declared over.
+    """An instance before and after the reductions: formulations are declared over the latter.
 
     row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver. shortage: why
     the instance has only some of the problem's candidates, so that it gives tables and no bound; None where it has all.
@@ -90,7 +90,7 @@ class Prepared:
         return [] if self.instance is self.before else self.steps
 
 
-def prepare_for(
+def presolve(
     problem: Problem,
     clock: Clock,
     *,
@@ -110,7 +110,7 @@ def prepare_for(
     with clock.step("compress"):
         compressed = compress_table(problem)
         types = types_of(problem, compressed)
-        obstacle = refuse_whole(problem, types)
+        obstacle = refuse_one_group(problem, types)
     row_types = (compressed.count, compressed.star_count)
     with clock.step("candidates"):
         levels = recode(problem, types)

@@ -16,8 +16,8 @@ def network_relaxation(instance: Instance) -> Problem | None:
     network.
 
     Every group of a solution has at least κ rows, so its optimum is at most that of the problem. Its `assign` is
-    continuous and its LP bound stronger for its size, so it is solved where the whole model is still at its root. None
-    for small models, for those that are a network themselves, and where the loss is not the objective.
+    continuous and its LP bound stronger for its size, so it is solved where the complete model is still at its root.
+    None for small models, for those that are a network themselves, and where the loss is not the objective.
     """
     problem = instance.problem
     if problem.network or problem.objective != "loss" or instance.candidates.pairs < LARGE:

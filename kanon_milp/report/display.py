@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -16,20 +16,23 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kanon_milp.errors import counted, printable
-from kanon_milp.methods.result import Result
+from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.output import as_polars, json_text
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
+if TYPE_CHECKING:
+    from kanon_milp.bounds import Certificate
+
 STAGES = {
-    "compress": "packing cut types",
+    "compress": "compressing rows",
     "candidates": "enumerating candidates",
     "reduce": "reducing",
     "bound": "bounding",
     "search": "searching",
-    "build": "declaring the model",
+    "build": "building the model",
     "handover": "handing the model over",
     "solve": "solving",
     "assign": "assigning rows",
@@ -108,25 +111,24 @@ def print_json(value: Any) -> None:
     typer.echo(json_text(value, only_ascii=encoding.lower().replace("_", "-") not in UTF8), nl=False)
 
 
-def show_result(result: Result, title: str, out: Path | None, certificate: Path | None = None) -> None:
-    """Print what came out and what is proven. out, certificate: where table and proof of the bound were written."""
+def show_result(
+    result: Result, title: str, out: Path | None, certificate: tuple[Path, Certificate] | None = None
+) -> None:
+    """Print what came out and what is proven. out: where the table was written. certificate: where the proof of a bound
+    was, and the proof."""
     console = Console(highlight=False)
     described = result.as_dict()
     problem = described["problem"]
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
-    requirements = ", ".join(_in_short(entry) for entry in problem["requirements"])
+    requirements = ", ".join(requirement.spelled for requirement in result.problem.requirements)
     recoding = problem["recoding"].replace("_", " ")
     if problem["patterns"] is not None and problem["recoding"] != "pattern_mask":
         recoding += " with a pattern mask"
     grid.add_row("problem", Text.assemble(plain(title, "bold"), plain(f": {requirements}, {recoding}")))
     grid.add_row("table", f"{_size(problem)}, {counted(problem['t_in'], 'row type')}")
-    grid.add_row(
-        "model",
-        f"{result.after.candidates:,} of {result.before.candidates:,} candidates, "
-        f"{result.after.variables:,} variables, {result.after.constraints:,} constraints",
-    )
+    grid.add_row("model", _model(result))
     colour = "green" if result.is_optimal else "red" if result.report is not None and not result.report.ok else "yellow"
     grid.add_row("result", plain(result.summary(), f"bold {colour}"))
     if result.report is not None and result.report.ok:
@@ -143,36 +145,34 @@ def show_result(result: Result, title: str, out: Path | None, certificate: Path 
         )
         for what in report.own:
             grid.add_row("verified by", Text(f"its own code, not by a definition of the verifier: {what}"))
-    solver = result.solver
-    grid.add_row(
-        "solver",
-        plain(
-            f"{solver.name} {solver.version}, {result.seconds['total']:.2f} s in all, "
-            f"{result.seconds['solve']:.2f} s solving"
-        ),
-    )
+    grid.add_row("solver", plain(_solver(result)))
     if result.table is not None and result.message:
         grid.add_row("note", plain(result.message))
     if out is not None:
         grid.add_row("written", plain(out))
     if certificate is not None:
-        proven = in_words(result.certificate.bound)
-        grid.add_row("certificate", plain(f"{certificate}: no such table has a loss below {proven}"))
+        path, proof = certificate
+        grid.add_row("certificate", plain(f"{path}: no such table has a loss below {in_words(proof.bound)}"))
     console.print(grid)
 
 
-def _in_short(requirement: dict[str, Any]) -> str:
-    """A requirement as one reads it: 'k = 3', 't = 1/10 (distance equal, form short) of disease'."""
-    given = {key: value for key, value in requirement.items() if key != "name" and not key.endswith("_exact")}
-    about = given.pop("sensitive", None)
-    letter = next(iter(given))
-    text = f"{letter} = {requirement.get(f'{letter}_exact', given.pop(letter))}"
-    others = ", ".join(f"{key} {_listed(value)}" for key, value in given.items() if key != letter)
-    return text + (f" ({others})" if others else "") + (f" of {_listed(about)}" if about else "")
+def _model(result: Result) -> str:
+    """Candidates, and the size of the model; where none was solved, that none was."""
+    candidates = f"{result.after.candidates:,} of {result.before.candidates:,} candidates"
+    if result.after.variables:
+        return f"{candidates}, {result.after.variables:,} variables, {result.after.constraints:,} constraints"
+    none = "no model was needed" if result.proof in ("optimal", "infeasible") else "no model was solved"
+    return f"{candidates}; {none}"
 
 
-def _listed(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _solver(result: Result) -> str:
+    """Solver and method, and how long they took."""
+    solver, seconds = result.solver, result.seconds
+    total = f"{seconds['total']:.2f} s in all"
+    if solver.name == NO_SOLVER:
+        return f"none (method {solver.method}), {total}"
+    method = "" if solver.method == "milp" else f" (method {solver.method})"
+    return f"{solver.name} {solver.version}{method}, {total}, {seconds['solve']:.2f} s solving"
 
 
 def show_groups(result: Result) -> None:

@@ -81,7 +81,7 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
     """Average tuple diversity of the output row types (after Loukides and Shao 2007); small is good.
 
     The diversity of a column in a group is the number of distinct original values that its rows have there,
-    divided by the number of distinct values of the column in the whole table. Tuple diversity is the sum over
+    divided by the number of distinct values of the column in the entire table. Tuple diversity is the sum over
     the columns, usefulness its mean over the groups, each group counting once; so it lies above 0 and never
     above the number of columns.
 

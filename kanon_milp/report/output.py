@@ -1,4 +1,4 @@
-"""The results of a run: what its folder holds, and what is checked before the run so that they can be written."""
+"""The results of a session: what its folder holds, and what is checked before so that they can be written."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import narwhals as nw
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.csv_files import csv_text, without_text
 from kanon_milp.problem.problem import Problem
@@ -35,7 +36,7 @@ FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv
 def check_output(problem: Problem, folder: Path) -> str:
     """Raise InputError if the results of a problem could not be written to the folder; creates nothing.
 
-    Returns a word on what will not be written, if there is something.
+    Returns what will not be written, in words; empty if everything will.
     """
     check_folder(folder, FILES)
     table = problem.table
@@ -50,23 +51,31 @@ def check_output(problem: Problem, folder: Path) -> str:
     return f"{what}, so {COLUMNAR[table.kind][0]} is written without anonymized.csv"
 
 
-def write_result(result: Result, folder: Path) -> dict[str, Any]:
+def described(result: Result, model: Path | None = None) -> dict[str, Any]:
+    """The object of result.json: that of the result, and the model file with its hash where there was one."""
+    found = result.as_dict()
+    file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
+    return {**found, "input": {"model": file, **found["input"]}}
+
+
+def write_result(result: Result, folder: Path, about: dict[str, Any] | None = None) -> dict[str, Any]:
     """Write the released table and groups.csv if there is a verified table, and result.json: all of them or none.
 
-    Files of an earlier run that this run does not have are removed, so that the folder always shows one run. Returns
-    the object of result.json: that of the result, and the SHA-256 of each file beside it.
+    Files of an earlier session that this one does not have are removed, so that the folder always shows one session.
+    about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file beside
+    it.
     """
-    described: dict[str, Any] = {**result.as_dict(), "sha256": {}}
+    written: dict[str, Any] = {**(described(result) if about is None else about), "sha256": {}}
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     for name, fill in _tables(result):
-        files[name] = _with_hash(name, fill, described["sha256"])
-    files[CLAIM] = lambda file: file.write(json_text(described).encode())  # filled last, when the hashes are known
+        files[name] = _with_hash(name, fill, written["sha256"])
+    files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
     write_together(folder, files)
-    return described
+    return written
 
 
 def is_stale(anonymized: Path) -> bool:
@@ -85,7 +94,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def json_text(value: Any, *, only_ascii: bool = False) -> str:
-    """JSON of plain numbers, texts and lists; a value that JSON has no word for is a defect and raises.
+    """JSON of plain numbers, texts and lists; a value that JSON cannot express is a defect and raises.
 
     What could steer a terminal, or is no character of its own, is written as JSON's \\u001b.
     """

@@ -25,7 +25,7 @@ from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, ta
 from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value, every_row_has_a_place
 from kanon_milp.verify.original import Original
 from kanon_milp.verify.plain import BoundProblem, RecodingData, SuppressedRows, TableData
-from kanon_milp.verify.sizes import Demands, least_demands
+from kanon_milp.verify.sizes import SizeConditions, size_conditions
 from kanon_milp.verify.stated import Stated, spelled, stated
 
 
@@ -93,22 +93,22 @@ def check_claim(
 ) -> CertificateReport:
     """Check what a certificate claims against a table, its recoding, the requirements as `stated`, and the reading of
     fully suppressed rows."""
-    return _check(_Demand.of(Original.of(table), recoding, requirements, suppressed_rows), claim)
+    return _check(_Expected.of(Original.of(table), recoding, requirements, suppressed_rows), claim)
 
 
 @dataclass(frozen=True, eq=False)
-class _Demand:
+class _Expected:
     """What the certificate must be about, and what that asks of groups."""
 
     table: Original
     rules: Rules
     problem: dict[str, Any]
-    asked: Demands
+    asked: SizeConditions
 
     @classmethod
     def of(
         cls, table: Original, recoding: RecodingData, requirements: Sequence[Stated], suppressed_rows: str
-    ) -> _Demand:
+    ) -> _Expected:
         rules = Rules.of(table, recoding)
         described = {
             "quasi_identifiers": list(table.quasi_identifiers),
@@ -121,7 +121,7 @@ class _Demand:
             ],
             "patterns": None if rules.allowed is None else sorted(map(list, rules.allowed)),
         }
-        return cls(table, rules, described, least_demands(requirements, table, suppressed_rows))
+        return cls(table, rules, described, size_conditions(requirements, table, suppressed_rows))
 
     @property
     def vectors(self) -> list[tuple[int, ...]]:
@@ -184,10 +184,10 @@ class _Demand:
         )
 
 
-def _check(demand: _Demand, claim: Claim) -> CertificateReport:
-    """Compare, recompute and judge."""
-    problems = demand.differences(claim)
-    types = distinct(demand.table.keys[list(demand.table.quasi_identifiers)])
+def _check(expected: _Expected, claim: Claim) -> CertificateReport:
+    """Compare with what is expected, and recompute."""
+    problems = expected.differences(claim)
+    types = distinct(expected.table.keys[list(expected.table.quasi_identifiers)])
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)
@@ -198,7 +198,7 @@ def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     problems += sorted({f"a rank-1 cut has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
     if any(cut.rows[-1] >= types.height for cut in claim.cuts):
         problems.append("a rank-1 cut names a row that the table does not have")
-    vectors, columns = demand.vectors, demand.rules.columns
+    vectors, columns = expected.vectors, expected.rules.columns
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:
         raise InputError("weights and level costs must not be negative")
@@ -206,43 +206,43 @@ def _check(demand: _Demand, claim: Claim) -> CertificateReport:
     if claim.unit != unit:
         problems.append("the certificate counts in another unit")
     if problems:
-        return demand.report(claim, None, problems)
-    whole = [int(cost / unit) for cost in costs]
-    if _largest(claim, max(whole, default=0), rows) >= ROOM:
-        return demand.report(claim, None, ["the multipliers are too large or too fine to be checked"])
+        return expected.report(claim, None, problems)
+    unit_costs = [int(cost / unit) for cost in costs]
+    if _largest(claim, max(unit_costs, default=0), rows) >= ROOM:
+        return expected.report(claim, None, ["the multipliers are too large or too fine to be checked"])
     top = tuple(rule.height for rule in columns)
-    asked = demand.asked
+    asked = expected.asked
     allowed = LevelVectors(
         np.array(vectors, dtype=np.int64),
-        whole,
+        unit_costs,
         [asked.exempt if vector == top else asked.strict for vector in vectors],
     )
     released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
-    held = {supply.attribute: held_values(demand.table, types, supply.attribute) for supply in asked.strict.supplies}
+    held = {supply.attribute: held_values(expected.table, types, supply.attribute) for supply in asked.strict.supplies}
     multipliers = np.array(claim.multipliers, dtype=np.int64)
     total = dual_value(released, rows, held, multipliers, allowed, claim.denominator, claim.counts, claim.cuts)
-    # the loss of every table is a whole number of units
+    # the loss of every table is an integral number of units
     bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
     exists = (
         asked.possible
-        and bound <= demand.table.n * max(costs, default=0)  # no table loses more
+        and bound <= expected.table.n * max(costs, default=0)  # no table loses more
         and every_row_has_a_place(released, rows, held, allowed)
     )
     if bound < claim.bound:
         problems.append(f"the certificate claims {claim.bound}; its multipliers prove {bound}")
-    return demand.report(claim, bound, problems, exists)
+    return expected.report(claim, bound, problems, exists)
 
 
 def _largest(claim: Claim, cost: int, rows: NDArray[np.int64]) -> int:
     """No number within a subproblem is larger. cost: the largest of one row, in units. rows: copies of each."""
-    dearest = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
-    total = dearest * int(rows.sum()) + sum(count.multiplier for count in claim.counts)
+    most_expensive = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
+    total = most_expensive * int(rows.sum()) + sum(count.multiplier for count in claim.counts)
     total += sum(cut.multiplier * cut.limit(rows) for cut in claim.cuts)
     return max([total, *(cut.denominator for cut in claim.cuts), *(cut.total(rows) for cut in claim.cuts)])
 
 
 def _unit(costs: Sequence[Fraction]) -> Fraction:
-    """The largest number that all costs are whole multiples of."""
+    """The largest number that all costs are integer multiples of."""
     denominator = math.lcm(*(cost.denominator for cost in costs))
     return Fraction(math.gcd(*(int(cost * denominator) for cost in costs)) or 1, denominator)
 

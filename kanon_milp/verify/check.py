@@ -49,11 +49,11 @@ def verify(
         )
     if not isinstance(distances, Mapping | None) or not all(isinstance(name, str) for name in distances or ()):
         raise InputError("distances: a mapping from sensitive attributes to ground distances is expected")
-    return _examine(Demands.of(problem, distances or {}), anonymized, partition)
+    return _examine(Asked.of(problem, distances or {}), anonymized, partition)
 
 
 @dataclass(frozen=True, eq=False)
-class Demands:
+class Asked:
     """What a released table is checked for, read from what the user asked for, not from what was made of it."""
 
     table: Original
@@ -66,7 +66,7 @@ class Demands:
     distances: Mapping[str, Ground] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: ProblemData, distances: Mapping[str, Any]) -> Demands:
+    def of(cls, problem: ProblemData, distances: Mapping[str, Any]) -> Asked:
         """Raises InputError for parameters that make no sense for the table."""
         table = Original.of(problem.table)
         return cls(
@@ -98,14 +98,14 @@ class Demands:
         return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if each.own))
 
 
-def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None) -> Report:
+def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None) -> Report:
     """Check a released table; errors as in `verify`."""
-    table = demands.table
-    exempt = demands.suppressed_rows == "exempt"
+    table = asked.table
+    exempt = asked.suppressed_rows == "exempt"
     frame = open_released(anonymized, table)
     violations = compare_shape(table, frame)
     released = text_columns(frame, table.quasi_identifiers)
-    rules = Rules.of(table, demands.recoding)
+    rules = Rules.of(table, asked.recoding)
     cost, readings = None, None
     if released.height == table.n:
         cost, illegal, readings = check_cells(table, rules, released)
@@ -118,9 +118,9 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
     of_row, _ = classes(released)
     held = text_columns(frame, table.sensitive)
     before = table.keys[list(table.sensitive)]
-    sensitive = Sensitive(held, before, (len(frame), table.n), _distances(demands), table.source)
+    sensitive = Sensitive(held, before, (len(frame), table.n), _distances(asked), table.source)
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
-    unmet = [text for rule in demands.rules for text in _check(rule, groups, released, symbols, exempt)]
+    unmet = [text for rule in asked.rules for text in _check(rule, groups, released, symbols, exempt)]
     violations += unmet
     blocks = None
     if partition is not None:
@@ -129,14 +129,14 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
         blocks = groups if same else Grouping.build(block_of_row, suppressed, sensitive, "groups of the partition")
         if not same:
             violations += _mixed_blocks(block_of_row, of_row)
-            for rule in demands.rules:
+            for rule in asked.rules:
                 if not (isinstance(rule, SizeRule) and rule.columns):
                     violations += blocks.check(rule, exempt=exempt)
-    sides = _side_constraints(demands, cost, len(groups.size))
+    sides = _side_constraints(asked, cost, len(groups.size))
     violations += sides
     minimal, not_minimal_text = None, None
-    if legal and readings is not None and demands.rules:
-        kept = Property(demands.rules, exempt, demands.min_groups, demands.max_groups)
+    if legal and readings is not None and asked.rules:
+        kept = Property(asked.rules, exempt, asked.min_groups, asked.max_groups)
         try:
             not_minimal_text = (
                 "it does not have what is asked for"
@@ -153,9 +153,9 @@ def _examine(demands: Demands, anonymized: Any, partition: Sequence[int] | None)
         cost=cost,
         suppressed_cells=int(per_row.sum()),
         fully_suppressed_rows=int(suppressed.sum()),
-        suppressed_rows=demands.suppressed_rows,
-        privacy=tuple(rule.described for rule in demands.rules),
-        own=demands.own,
+        suppressed_rows=asked.suppressed_rows,
+        privacy=tuple(rule.described for rule in asked.rules),
+        own=asked.own,
         released=groups.facts,
         partition=None if blocks is None else blocks.facts,
         minimal=minimal,
@@ -178,10 +178,10 @@ def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.Dat
     return Grouping.build(of_row, suppressed, groups.sensitive, title).check(rule, exempt=exempt)
 
 
-def _distances(demands: Demands) -> dict[str, list[Ground]]:
+def _distances(asked: Asked) -> dict[str, list[Ground]]:
     """Per sensitive attribute the ground distances given, and those that t-closeness is asked for in."""
-    found: dict[str, list[Ground]] = {name: [given] for name, given in demands.distances.items()}
-    for rule in demands.rules:
+    found: dict[str, list[Ground]] = {name: [given] for name, given in asked.distances.items()}
+    for rule in asked.rules:
         if not isinstance(rule, SizeRule) and rule.ground is not None:
             for name in rule.attributes:
                 found.setdefault(name, []).append(rule.ground)
@@ -207,12 +207,12 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
     return [f"in {counted(mixed, 'group')} of the partition the released rows differ"] if mixed else []
 
 
-def _side_constraints(demands: Demands, cost: Fraction | None, groups: int) -> list[str]:
+def _side_constraints(asked: Asked, cost: Fraction | None, groups: int) -> list[str]:
     found = []
-    if demands.cost_bound is not None and cost is not None and cost > demands.cost_bound:
-        found.append(f"the cost {cost} is larger than the bound {demands.cost_bound}")
-    if demands.min_groups is not None and groups < demands.min_groups:
-        found.append(f"the number of groups is {groups}, at least {demands.min_groups} are asked for")
-    if demands.max_groups is not None and groups > demands.max_groups:
-        found.append(f"the number of groups is {groups}, at most {demands.max_groups} are asked for")
+    if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
+        found.append(f"the cost {cost} is larger than the bound {asked.cost_bound}")
+    if asked.min_groups is not None and groups < asked.min_groups:
+        found.append(f"the number of groups is {groups}, at least {asked.min_groups} are asked for")
+    if asked.max_groups is not None and groups > asked.max_groups:
+        found.append(f"the number of groups is {groups}, at most {asked.max_groups} are asked for")
     return found

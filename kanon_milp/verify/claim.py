@@ -145,20 +145,20 @@ def _no_entry_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _counting_row(data: Mapping[str, Any]) -> Count:
-    """Raises ValueError for anything but ascending numbers of rows and a whole multiplier."""
-    return Count(np.array(_ascending(data["rows"]), dtype=np.int64), _whole(data["multiplier"]))
+    """Raises ValueError for anything but ascending numbers of rows and an integer multiplier."""
+    return Count(np.array(_ascending(data["rows"]), dtype=np.int64), _integer(data["multiplier"]))
 
 
 def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
-    """Raises ValueError for anything but ascending numbers of rows, a whole weight for each, and two whole numbers."""
+    """Raises ValueError for anything but ascending numbers of rows, an integer weight for each, and two integers."""
     rows, weights = _ascending(data["rows"]), data["weights"]
     if not isinstance(weights, list | tuple) or len(weights) != len(rows):
         raise ValueError
     return RankOne(
         np.array(rows, dtype=np.int64),
-        np.array([_whole(p) for p in weights], dtype=np.int64),
-        _whole(data["denominator"]),
-        _whole(data["multiplier"]),
+        np.array([_integer(p) for p in weights], dtype=np.int64),
+        _integer(data["denominator"]),
+        _integer(data["multiplier"]),
     )
 
 
@@ -170,7 +170,7 @@ def _ascending(rows: object) -> list[int]:
     return list(rows)
 
 
-def _whole(number: object) -> int:
+def _integer(number: object) -> int:
     if type(number) is not int:
         raise ValueError
     return number

@@ -160,7 +160,7 @@ class Counts:
     @property
     def equal_distance(self) -> Ratios:
         """Per group ½ Σ |share in the group - share in the table|."""
-        # n·S·Σ_σ |N_σ/S - r_σ/n| in whole numbers: absent values add r_σ·S each, and all r_σ·S add up to n·S
+        # n·S·Σ_σ |N_σ/S - r_σ/n| in integers: absent values add r_σ·S each, and all r_σ·S add up to n·S
         expected = self.total[self.value] * self.size[self.group]
         surplus = np.abs(self.n * self.count - expected) - expected
         return Ratios(self.n * self.size + np.add.reduceat(surplus, self.starts[:-1]), 2 * self.n * self.size)

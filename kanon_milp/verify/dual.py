@@ -1,4 +1,4 @@
-"""The dual bound, recomputed in whole numbers from the distinct rows of a table and one multiplier for each.
+"""The dual bound, recomputed in integers from the distinct rows of a table and one multiplier for each.
 
 What is bounded is the loss of every table in which each released row stands for at least κ input rows, taken from rows
 that supply the sensitive values that a group needs. For any multipliers λ_i, one for each distinct row i (n_i copies),
@@ -9,10 +9,10 @@ is such a bound. With μ_S ≥ 0 for any sets S of distinct rows (packing cuts),
 
     L(λ, μ) = L(λ) with φ_g + σ_g for φ_g, less Σ μ_S ⌊N_S/κ_S⌋,   σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
-is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. With ν_R ≥ 0 for any whole weights
-p_R ≥ 0 on distinct rows and whole d_R ≥ 1 (rank-1 cuts) so is
+is one as well. κ_S is the least κ_g of any g with C(g) ⊆ S, or something smaller. With ν_R ≥ 0 for any integer weights
+p_R ≥ 0 on distinct rows and integer d_R ≥ 1 (rank-1 cuts) so is
 
-    L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over whole x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
+    L(λ, μ, ν) = L(λ, μ) with Σ_R ν_R ⌊p_R·x / d_R⌋ in the minimum of φ_g, over integer x, less Σ_R ν_R ⌊p_R·n / d_R⌋.
 
 g runs over pairs of a level vector and what it releases: w_g is the loss of one row, i runs over the rows C(g) that are
 released so. Left out are pairs for which Σ n_i < κ_g or C(g) lacks a supply, and dominated ones.
@@ -22,14 +22,14 @@ Proof. Let a table give x_ig rows of kind i to g, all rows of g being one group.
 least φ_g. Of the groups with C(g) ⊆ S there are at most ⌊N_S/κ_S⌋, since each has κ_S rows or more, all of S, and none
 is in two; so μ_S for each of them, less μ_S ⌊N_S/κ_S⌋, adds up to no more than 0, and the loss is not lower than with
 that added to it: then the inner sum is 0 or at least φ_g + σ_g. In the same way Σ_g ⌊p_R·x_g / d_R⌋ is at most
-⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is whole, and not more than Σ_g p_R·x_g / d_R = p_R·n / d_R. So
-ν_R times the difference can be added too; it is 0 in g where x_g is.
+⌊p_R·n / d_R⌋ for every way of dividing n into x_g: it is integral, and at most Σ_g p_R·x_g / d_R = p_R·n / d_R. So ν_R
+times the difference can be added too; it is 0 in g where x_g is.
 Dominated is g if there is an allowed level vector v' at which all rows of C(g) are released alike, say as g', with
 κ_g' ≤ κ_g and (w_g', -|C(g')|, place of v') before that of g in lexicographic order. If a table uses g, all rows of g
 can move to g': it still has enough rows, C(g') holds all that C(g) does, and nothing more is lost. (κ_g' < κ_g asks
 for no more supply than κ_g does.) If g' has rows already, the two groups become one, x_g + x_g'. The order is strict,
 so this comes to an end, with groups of which none is dominated and that together lose no more than those at the start.
-What is above is then said of these: they have whole numbers of rows that add up to n, and at least κ_g each, which is
+What is above is then said of these: they have integers of rows that add up to n, and at least κ_g each, which is
 all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than the two had
 together: no term of the old groups is ever compared with one of the new ones, only their losses are.
 
@@ -54,7 +54,7 @@ from kanon_milp.verify.definitions.base import Supply
 from kanon_milp.verify.rank_one import Penalties, RankOne
 from kanon_milp.verify.sizes import Least
 
-ROOM = 1 << 62  # whole numbers stay below this
+ROOM = 1 << 62  # integers stay below this
 CACHED = 128  # level vectors whose groups are remembered, for ties
 Ints = NDArray[np.int64]
 

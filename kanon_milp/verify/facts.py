@@ -23,7 +23,7 @@ class SensitiveFacts:
     value (frequency l-diversity). l_entropy: exp(entropy) of the group where it is least (entropy l-diversity).
     recursive: l → largest r_1 / (r_l + ... + r_m), where r_1 ≥ ... ≥ r_m are the counts of a group, for l from 2 to p:
     recursive (c,l)-diversity (Machanavajjhala et al. 2007, Definition 4.2) holds for every larger c.
-    closeness: ground distance → largest earth mover's distance to the whole table (t-closeness). beta: largest
+    closeness: ground distance → largest earth mover's distance to the entire table (t-closeness). beta: largest
     (q-p)/p of a value with the share q in a group and p in the table (basic β-likeness). delta: largest |ln(q/p)| over
     all values of the table, None where a group lacks one (δ-disclosure privacy as published); delta_present: over the
     values that a group has (as ARX reads it).
@@ -91,7 +91,7 @@ def sensitive_facts(counts: Counts, closeness: Mapping[str, Ratios]) -> Sensitiv
 
 
 def closeness_of(counts: Counts, given: Sequence[Ground], where: str) -> dict[str, Ratios]:
-    """Ground distance → per group the earth mover's distance to the whole table.
+    """Ground distance → per group the earth mover's distance to the entire table.
 
     Besides equal distance: those given, and ordered and numeric distance where all values are numbers.
     where: what messages call the column.

@@ -1,4 +1,4 @@
-"""Ground distances of t-closeness and the earth mover's distance of each group to the whole table, in integers.
+"""Ground distances of t-closeness and the earth mover's distance of each group to the entire table, in integers.
 
 Each ground distance is plain parameters, as the user gave them. Its geometry over the values of a table is one of
 three: places on a line, a hierarchy, or a matrix.
@@ -144,15 +144,15 @@ class Table:
     def of(cls, distance: Sequence[Sequence[Fraction]]) -> Table:
         """From exact numbers."""
         scale = math.lcm(1, *(entry.denominator for row in distance for entry in row))
-        whole = [[int(entry * scale) for entry in row] for row in distance]
-        if min((min(row) for row in whole), default=0) < 0:
+        scaled = [[int(entry * scale) for entry in row] for row in distance]
+        if min((min(row) for row in scaled), default=0) < 0:
             raise InputError("a ground distance must not be negative")
-        kind: Any = np.int64 if 2 * max((max(row) for row in whole), default=0) < SAFE else object
-        d = np.array(whole, dtype=kind)
+        kind: Any = np.int64 if 2 * max((max(row) for row in scaled), default=0) < SAFE else object
+        d = np.array(scaled, dtype=kind)
         metric = not any(d[i, i] for i in range(len(d))) and not any(
             (d[:, j, None] + d[None, j, :] < d).any() for j in range(len(d))
         )
-        return cls(whole, scale, metric)
+        return cls(scaled, scale, metric)
 
     def distances(self, counts: Counts) -> Ratios:
         """Exactly."""
@@ -208,13 +208,13 @@ def _each_kind(counts: Counts, scale: int, work: Callable[[NDArray[Any]], NDArra
     for start in range(0, len(first), step):
         groups = first[start : start + step]
         size = counts.size[groups]
-        whole: Any = np.int64 if scale * counts.n * int(size.max()) < SAFE else object
-        surplus = -np.outer(counts.total.astype(whole), size.astype(whole))
+        number_type: Any = np.int64 if scale * counts.n * int(size.max()) < SAFE else object
+        surplus = -np.outer(counts.total.astype(number_type), size.astype(number_type))
         for column, g in enumerate(groups.tolist()):
             part = slice(counts.starts[g], counts.starts[g + 1])
-            surplus[counts.value[part], column] += counts.n * counts.count[part].astype(whole)
+            surplus[counts.value[part], column] += counts.n * counts.count[part].astype(number_type)
         above += work(surplus).tolist()
-        below += (scale * counts.n * size.astype(whole)).tolist()
+        below += (scale * counts.n * size.astype(number_type)).tolist()
     return _ratios(above, below).take(kind)
 
 

@@ -101,7 +101,7 @@ class Grouping:
 
     @cached_property
     def closeness(self) -> dict[str, dict[str, Ratios]]:
-        """Per sensitive attribute and ground distance the distance of each group to the whole table."""
+        """Per sensitive attribute and ground distance the distance of each group to the entire table."""
         return {
             name: closeness_of(
                 counts, self.sensitive.distances.get(name, ()), f'{self.sensitive.source}: column "{name}"'
@@ -133,7 +133,7 @@ class Grouping:
             try:
                 failing = self._failing(rule)
             except UndecidedError as undecided:  # what is not known is not taken for true
-                return [f"whether the {len(self.size)} {self.title} have {rule.text} {undecided}"]
+                return [f"whether all {self.title} satisfy {rule.text} {undecided}"]
             what = f"violate {rule.text}"
         if not failing.size:
             return []

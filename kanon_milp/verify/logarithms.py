@@ -1,4 +1,4 @@
-"""Exact statements about numbers whose logarithms are rational combinations of logarithms of whole numbers."""
+"""Exact statements about numbers whose logarithms are rational combinations of logarithms of integers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class LogRatio:
     @property
     def base2(self) -> float:
         """log2(ratio), rounded up."""
-        whole = self.ratio.numerator.bit_length() - 1
-        if self.ratio == 2**whole:
-            return float(whole)
+        exponent = self.ratio.numerator.bit_length() - 1
+        if self.ratio == 2**exponent:
+            return float(exponent)
         return float_above(bounds(of_fraction(self.ratio))[1] / bounds({2: Fraction(1)})[0])
 
 
@@ -69,8 +69,8 @@ class EntropyDiversity:
         return l <= 1 or sign(self.powers, Fraction(l)) >= 0
 
     @cached_property
-    def whole(self) -> int:
-        """The largest whole l for which it holds."""
+    def floor(self) -> int:
+        """The largest integer l for which it holds."""
         guess = max(1, round(self.value))
         return next(number for number in (guess + 1, guess, guess - 1) if self.holds(number))
 
@@ -87,12 +87,12 @@ class EntropyDiversity:
     def text(self) -> str:
         """The number exactly, such as 2 or (3125/108)^(1/5), or by its primes where that would be long."""
         root = math.lcm(*(power.denominator for power in self.powers.values()))
-        whole = {prime: int(power * root) for prime, power in self.powers.items()}
-        digits = sum(abs(power) * math.log10(prime) for prime, power in whole.items())
+        integers = {prime: int(power * root) for prime, power in self.powers.items()}
+        digits = sum(abs(power) * math.log10(prime) for prime, power in integers.items())
         if digits <= SHORT_TEXT:
-            base = str(_product(whole))
+            base = str(_product(integers))
         else:
-            base = "·".join(str(prime) if power == 1 else f"{prime}^{power}" for prime, power in whole.items())
+            base = "·".join(str(prime) if power == 1 else f"{prime}^{power}" for prime, power in integers.items())
         if root == 1:
             return base
         return f"{base if base.isdigit() else f'({base})'}^(1/{root})"
@@ -134,9 +134,9 @@ def sign(powers: Powers, number: Fraction) -> int:
 
 def log_below(ratio: Fraction, limit: Fraction, base: str) -> bool:
     """Whether the logarithm of a ratio that is at least 1 is below a limit; base: "natural" or "base2". Exact."""
-    whole = ratio.numerator.bit_length() - 1
-    if ratio == 1 or (base == "base2" and ratio == 2**whole):
-        return whole < limit
+    exponent = ratio.numerator.bit_length() - 1
+    if ratio == 1 or (base == "base2" and ratio == 2**exponent):
+        return exponent < limit
     # the logarithm of any other rational is irrational, so enough digits decide
     powers, constant = dict(of_fraction(ratio)), limit
     if base == "base2":
@@ -187,7 +187,7 @@ def float_below(number: Fraction) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
-    """The prime factors of a whole number with their powers."""
+    """The prime factors of an integer with their powers."""
     found = []
     prime = 2
     while prime * prime <= number:

@@ -71,7 +71,7 @@ def not_minimal(
     """
     search = _Search(rules, original, released, readings, groups, kept)
     cells = Found("cell")
-    columns = Found("column", " of whole groups")
+    columns = Found("column", " of entire groups")
     for j in range(len(rules.columns)):
         search.cells(j, cells)
         search.columns(j, columns)

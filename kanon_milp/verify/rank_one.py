@@ -1,9 +1,9 @@
-"""Rank-1 cuts in the checker: what a group costs least when some whole numbers are rounded down.
+"""Rank-1 cuts in the checker: what a group costs least when some integers are rounded down.
 
-A rank-1 cut has whole weights p_i ≥ 0 on some distinct rows, a whole denominator d ≥ 1 and a multiplier ν ≥ 0. For a
-group of a_i rows of kind i it adds ν ⌊Σ p_i a_i / d⌋ to what the group costs; `kanon_milp.verify.dual` says why. The
+A rank-1 cut has integer weights p_i ≥ 0 on some distinct rows, an integer denominator d ≥ 1 and a multiplier ν ≥ 0. For
+a group of a_i rows of kind i it adds ν ⌊Σ p_i a_i / d⌋ to what the group costs; `kanon_milp.verify.dual` says why. The
 least cost of a group of at least κ rows is a knapsack problem with penalties, NP-hard in general. It is searched here
-row by row, in whole numbers.
+row by row, in integers.
 
 Bound of a node: what is decided costs so much already, since the penalties never fall as rows are added; the rest is
 filled as if there were no penalties. Only rows that have a part in a penalty are branched on, in the order of rising
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class GroupProblem:
-    """min Σ c_i a_i + Σ_r ν_r ⌊Σ p_ri a_i / d_r⌋ over Σ a_i ≥ least, 0 ≤ a_i ≤ n_i, a whole.
+    """min Σ c_i a_i + Σ_r ν_r ⌊Σ p_ri a_i / d_r⌋ over Σ a_i ≥ least, 0 ≤ a_i ≤ n_i, a integral.
 
     rows: by rising reduced cost c. free: (c_i, n_i) of rows without a part in any penalty, in any order. penalties:
     (ν_r, d_r).

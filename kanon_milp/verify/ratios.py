@@ -1,4 +1,4 @@
-"""Many exact ratios at once: whole numerators and denominators in arrays, fractions only for those that matter."""
+"""Many exact ratios at once: integer numerators and denominators in arrays, fractions only for those that matter."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# what rounding can move a quotient of whole numbers of 64 bits, with a wide margin
+# what rounding can move a quotient of integers of 64 bits, with a wide margin
 NEAR = 1e-9
 SAFE = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """above / below, one ratio a position; int64, or Python's whole numbers where those are too small. below > 0."""
+    """above / below, one ratio a position; int64, or Python's integers where those are too small. below > 0."""
 
     above: NDArray[Any]
     below: NDArray[Any]

@@ -17,8 +17,8 @@ from kanon_milp.verify.logarithms import LogRatio
 from kanon_milp.verify.numbers import both
 
 MINIMAL = (
-    "yes (no single cell, and no column of a whole group, could be more specific; this says nothing about how far the "
-    "cost is from the least possible)"
+    "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
+    "the cost is from the least possible)"
 )
 
 
@@ -193,7 +193,7 @@ def _sensitive(facts: SensitiveFacts) -> dict[str, object]:
         "l_distinct": facts.l_distinct,
         "l_entropy": facts.l_entropy.value,
         "l_entropy_exact": facts.l_entropy.text,
-        "l_entropy_whole": facts.l_entropy.whole,
+        "l_entropy_whole": facts.l_entropy.floor,
         "recursive": {str(number): both("c", ratio) for number, ratio in facts.recursive.items()},
         **both("alpha", facts.alpha),
         **both("t", facts.t),

@@ -22,7 +22,7 @@ class Least:
 
 
 @dataclass(frozen=True)
-class Demands:
+class SizeConditions:
     """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
     asked for, since the table as one group has more of a value than its share, and every union of groups would not."""
 
@@ -31,7 +31,7 @@ class Demands:
     possible: bool
 
 
-def least_demands(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> Demands:
+def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> SizeConditions:
     """What the requirements ask of a group at least; fully suppressed rows are exempt from k alone.
 
     requirements: as `kanon_milp.verify.stated` reads them. Raises InputError for what makes no sense for the table.
@@ -45,7 +45,7 @@ def least_demands(requirements: Sequence[Mapping[str, Any]], table: Original, su
     besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
     exempt = besides_k if suppressed_rows == "exempt" else strict
     first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
-    return Demands(first, second, all(rule.possible for rule, _ in rules))
+    return SizeConditions(first, second, all(rule.possible for rule, _ in rules))
 
 
 def _least_of(requirement: Mapping[str, Any], table: Original) -> AtLeast:

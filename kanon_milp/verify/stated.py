@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, term
 from kanon_milp.verify.definitions import BY_NAME
 from kanon_milp.verify.definitions.base import stated_number
 
@@ -69,7 +69,7 @@ def stated(requirements: Iterable[Any]) -> list[Stated]:
 def spelled(requirement: Stated) -> str:
     """A requirement in words, from the very numbers that are proven with."""
     parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
-    return f"{requirement['name']} ({parameters})"
+    return f"{term(requirement['name'])} ({parameters})"
 
 
 def _own(thing: object) -> bool:

@@ -1,4 +1,4 @@
-"""Exact reductions: one file each, with what it keeps, the fact it rests on, the problems it holds for and its inverse.
+"""Exact reductions: one file each, with what it preserves, its proof, the problems it is valid for and its inverse.
 
 `REDUCTIONS` leave the row types as they are. A model that users read and extend is declared over what `OPEN` leaves.
 """

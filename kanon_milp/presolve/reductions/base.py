@@ -137,7 +137,7 @@ def judges_groups_alone(problem: Problem) -> bool:
 def without_values(types: RowTypes) -> RowTypes:
     """Row types whose quasi-identifiers cannot be read: `codes` has no columns.
 
-    For instances whose covers are no longer those that recoding the table gives. Whoever generalizes the values of
+    For instances whose covers are no longer those that recoding the table gives. Code that generalizes the values of
     such row types anew (enumeration, dominance, labels, the way back to the rows) finds covers that are not there, and
     an "optimum" below the true one; instead there is an IndexError.
     """

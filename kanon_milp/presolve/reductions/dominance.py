@@ -23,10 +23,10 @@ class Dominance(Reduction[Dropped]):
 
     Proof: after the move g' holds what it held before (or nothing) and the rows of g, so by merge-closedness it
     satisfies every requirement; no row costs more; the number of groups does not grow. Among candidates with equal
-    covers and costs the first stays; "smaller cover, or dearer, or later" is a strict order, so something undominated
-    is always left. Not valid where a problem asks for many groups, and never applied to a candidate of exempt rows: few
-    rows may lie there that form no group elsewhere. With suppression and all patterns this leaves the closed candidates
-    (no further column is constant on the cover), as in closed frequent itemsets.
+    covers and costs the first stays; "smaller cover, or higher cost, or later" is a strict order, so something
+    undominated is always left. Not valid where a problem asks for many groups, and never applied to a candidate of
+    exempt rows: few rows may lie there that form no group elsewhere. With suppression and all patterns this leaves the
+    closed candidates (no further column is constant on the cover), as in closed frequent itemsets.
 
     It reads the values of the row types, so it comes before anything that merges them or drops pairs.
     """
@@ -86,7 +86,7 @@ def _agreed_levels(instance: Instance) -> NDArray[np.int16]:
 def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Per candidate whether all row types of its cover have one label, bool (G,).
 
-    Most are refuted by three of their row types, so only the others are looked at whole.
+    Most are refuted by three of their row types, so only the others are compared member by member.
     """
     begin, end = candidates.indptr[:-1], candidates.indptr[1:]
     members = candidates.members

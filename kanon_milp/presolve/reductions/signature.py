@@ -53,8 +53,8 @@ class EqualSignature(Reduction[Merged]):
     candidate and sensitive value, which is all that rows and objective are about; split or add up accordingly (in
     fractions in proportion to n_i: x_ig ≤ n_i y_g adds up to x_Ig ≤ n_I y_g, and is scaled down from it).
 
-    Valid for all requirements, merge-closed or not, and for side constraints. Not for rows of a user over single row
-    types, nor for requirements that read the values of quasi-identifiers.
+    Valid for all requirements, merge-closed or not, and for side constraints. Not for constraints of a user over single
+    row types, nor for requirements that read the values of quasi-identifiers.
 
     The covers and supports that survived are carried through; only the members of a cover get new numbers. They must
     not be computed anew from one of the merged row types: others agree with it in fewer columns than it does with

@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, kind_of, nearest, term
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
@@ -166,17 +166,28 @@ class Requirement(ABC):
 
     @property
     def spelled(self) -> str:
-        """Its name and parameters in words, such as 'l_diversity of "disease" (l = 2, form = frequency)'."""
+        """Its name and parameters in words, such as 'l-diversity of "disease" (l = 2, form = frequency)'."""
         described = self.stated
-        parameters = ", ".join(f"{key} = {described[key]}" for key in described if key not in ("name", "sensitive"))
+        parameters = ", ".join(
+            f"{_KEYS.get(key, key)} = {_listed(value)}"
+            for key, value in described.items()
+            if key not in ("name", "sensitive")
+        )
         about = "".join(f' of "{name}"' for name in self.attributes)
-        return f"{self.name}{about} ({parameters})"
+        return f"{term(self.name)}{about} ({parameters})"
 
     @property
     def stated(self) -> dict[str, object]:
         """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
         found = {"name": self.name, **self.describe()}
         return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}
+
+
+_KEYS = {"quasi_identifiers": "quasi-identifiers", "alpha_k": "k"}  # as messages spell parameters
+
+
+def _listed(value: object) -> str:
+    return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:

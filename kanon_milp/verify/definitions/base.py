@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, term
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground
 from kanon_milp.verify.numbers import both
@@ -65,7 +65,7 @@ class ValueRule:
 
     @property
     def text(self) -> str:
-        """Such as 'l_diversity (l = 3/2, form = frequency) of "disease"'."""
+        """Such as 'l-diversity (l = 3/2, form = frequency) of "disease"'."""
         given = self.parameters
         shown = {
             key: given.get(f"{key}_exact", value)
@@ -74,7 +74,8 @@ class ValueRule:
         }
         parameters = ", ".join(f"{key} = {value}" for key, value in shown.items())
         of = " and ".join(f'"{name}"' for name in (self.attributes if self.own is None else self.own))
-        return f"{self.name} ({parameters})" + (f" of {of}" if of else "")
+        name = self.name if self.own is not None else term(self.name)
+        return f"{name} ({parameters})" + (f" of {of}" if of else "")
 
 
 Rule = SizeRule | ValueRule

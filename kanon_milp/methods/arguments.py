@@ -1,0 +1,113 @@
+"""What `solve` and `solve_model` are given, checked before anything is done."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from kanon_milp import solvers
+from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import is_text
+from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.system.clock import OnStage
+from kanon_milp.system.files import check_target, refuse_overwriting, write_file
+from kanon_milp.system.processes import begin_threads
+
+LONGEST = 1e9  # seconds; a longer limit is none
+LARGEST_COUNT = 2**31 - 1  # of nodes, ... and the seed, as solvers hold them
+MOST_THREADS = 1024  # more are a slip of the pen
+
+
+def checked_options(
+    problem: Problem,
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    gap: float,
+    log_file: str | Path | None,
+    extra: dict[str, object] | None,
+    node_limit: int | None = None,
+) -> SolverOptions:
+    """Options of the solver; raises InputError for one that is none, and for a log that cannot be written."""
+    begin_threads()
+    seconds = None if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
+    if seconds is not None and not seconds > 0:
+        raise InputError("the time limit must be a positive number of seconds")
+    if seconds is not None and seconds > LONGEST:
+        seconds = None  # also an infinite one
+    gap = real_number(gap, "gap", "a number such as 0.01")
+    if not 0 <= gap < 1:
+        raise InputError("the gap must be at least 0 and below 1 (0.01 is one per cent)")
+    options = SolverOptions(
+        seconds,
+        _threads(threads),
+        count(seed, "seed", least=0),
+        gap,
+        0.0,
+        None if log_file is None else file_path(log_file, "log_file"),
+        _by_name({} if extra is None else extra),
+        None if node_limit is None else count(node_limit, "the node limit", least=0),
+    )
+    if options.log_file is not None:
+        _check_log(problem, options.log_file)
+    return options
+
+
+def _threads(asked: object) -> int:
+    """As many as are asked for, but no more than this machine has processors: others would only take memory."""
+    return min(count(asked, "threads", most=MOST_THREADS), os.cpu_count() or 1)
+
+
+def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
+    """An integer that solvers can hold, too."""
+    number = integer(value, what, least)
+    if number > most:
+        raise InputError(f"{what} must be at most {most}")
+    return number
+
+
+def _by_name(extra: object) -> dict[str, object]:
+    given: Mapping[object, object] = instance_of(extra, Mapping, "solver_options", "a mapping from names to values")
+    return {text(name, "a name in solver_options"): value for name, value in given.items()}
+
+
+def check_callbacks(
+    on_progress: OnProgress | None, on_stage: OnStage | None, interrupt: threading.Event | None
+) -> None:
+    """Raise InputError for what cannot be called, or is no event."""
+    for what, given in (("on_progress", on_progress), ("on_stage", on_stage)):
+        if given is not None and not callable(given):
+            raise wrong(what, "a function", given)
+    if interrupt is not None:
+        instance_of(interrupt, threading.Event, "interrupt", "a threading.Event")
+
+
+def _check_log(problem: Problem, path: Path) -> None:
+    if not is_text(str(path)):
+        raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
+    refuse_overwriting([("log_file", path)], problem.sources)
+    check_target(path)
+
+
+def begin_log(options: SolverOptions) -> None:
+    """The log grows while the solver runs. That of an earlier session gives way, also where no solver is needed."""
+    if options.log_file is not None:
+        write_file(options.log_file, lambda _: None)
+
+
+def adapter_of(solver: str | SolverAdapter) -> SolverAdapter:
+    """The adapter of that name, or the one given; raises InputError for an unknown name."""
+    if not isinstance(solver, str | SolverAdapter):
+        raise wrong("solver", 'a name, such as "highs", or an adapter', solver)
+    return solvers.get(solver) if isinstance(solver, str) else solver
+
+
+def check_available(adapter: SolverAdapter) -> None:
+    """Raise InputError for a solver that cannot be used here."""
+    availability = adapter.availability()
+    if not availability:
+        raise InputError(f'the solver "{adapter.name}" cannot be used: {availability.value}; see `kanon-milp doctor`')

@@ -1,0 +1,104 @@
+"""What `result.json` says of the problem and where it came from: enough to state the same problem again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kanon_milp.problem.arguments import exists
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import PatternMask
+
+MODEL_FILE = ".toml"  # a table from a data set or a generator has the model file that names it as its source
+
+
+def fingerprints(problem: Problem) -> dict[str, str | None]:
+    """SHA-256 of each file that the problem was read from, by its path; None where it cannot be read any more."""
+    paths = dict.fromkeys(source for source in problem.sources if "\0" not in source)
+    return {path: sha256_of(Path(path)) for path in paths if exists(Path(path), Path.is_file)}
+
+
+def sha256_of(path: Path) -> str | None:
+    """SHA-256 of a file, None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
+    """The entry `problem` of `result.json`."""
+    described = [{"name": r.name, **r.describe()} for r in problem.requirements]
+    table = problem.table
+    return {
+        "name": problem.name,
+        "kind": "+".join(dict.fromkeys(requirement.name for requirement in problem.requirements)),
+        "n": table.n,
+        "m": table.m,
+        "t_in": row_types[0],
+        "t_in_star": row_types[1],
+        **{letter: _strictest(described, letter) for letter in ("k", "p", "l", "t")},
+        "requirements": described,
+        "quasi_identifiers": list(table.quasi_identifiers),
+        "sensitive": list(table.sensitive),
+        "roles": {
+            **{role: list(names) for role, names in table.roles.items()},
+            "unclassified": table.roles.unclassified(table.frame.columns),
+        },
+        "recoding": problem.recoding.kind,
+        "patterns": None if problem.recoding.mask is None else len(problem.recoding.mask.patterns),
+        "suppressed_rows": problem.suppressed_rows,
+        "objective": problem.objective,
+        "cost_bound": None if problem.cost_bound is None else str(problem.exact_cost_bound),
+        "min_groups": problem.min_groups,
+        "max_groups": problem.max_groups,
+    }
+
+
+def _strictest(described: list[dict[str, object]], letter: str) -> Any:
+    """The parameter of that letter; where several requirements have one, the strictest (a small t, a large k, p, l)."""
+    found: list[Any] = [entry[letter] for entry in described if letter in entry and "quasi_identifiers" not in entry]
+    if not found:
+        return None
+    return min(found) if letter == "t" else max(found)
+
+
+def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[str, Any]:
+    """The entry `input` of `result.json`: where everything came from, and how it was read.
+
+    `file` is null where a table, mask or hierarchy was not read from a file; then the patterns stand there as they are.
+    """
+    table, recoding = problem.table, problem.recoding
+    weights = {name: str(weight) for name, weight in recoding.weights.items()}
+    costs = {name: [str(cost) for cost in levels] for name, levels in recoding.level_costs.items()}
+    distances = [getattr(each, "distance", None) for each in problem.requirements]
+    trees = [getattr(each, "hierarchy", None) for each in distances]
+    sources = [str(getattr(each, "source", "")) for each in (*distances, *trees)]
+    return {
+        "table": {
+            **_file("" if table.source.endswith(MODEL_FILE) else table.source, files),
+            "source": table.source,
+            "kind": table.kind,
+            "delimiter": table.csv.delimiter,
+            "encoding": table.csv.encoding,
+            "symbol": table.symbol,
+        },
+        "mask": None if recoding.mask is None else _mask(recoding.mask, files),
+        "hierarchies": {name: _file(each.source, files) for name, each in recoding.hierarchies.items()},
+        "weights": weights,
+        "level_costs": costs,
+        "distances": [_file(source, files) for source in dict.fromkeys(sources) if source in files],
+    }
+
+
+def _file(source: str, files: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {"file": source if source in files else None, "sha256": files.get(source)}
+
+
+def _mask(mask: PatternMask, files: Mapping[str, str | None]) -> dict[str, Any]:
+    patterns = [dict(each) if isinstance(each, Mapping) else list(each) for each in mask.patterns]
+    columns = None if mask.columns is None else list(mask.columns)
+    return {**_file(mask.source, files), "columns": columns, "patterns": patterns}

@@ -1,0 +1,178 @@
+"""The methods that `solve(method=...)` knows: a name, the problems it is for, and what it does with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.methods.direct import solve_milp
+from kanon_milp.methods.greedy import refuses as greedy_refuses
+from kanon_milp.methods.greedy import solve_greedy
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.presolve.infeasibility import side_constraints
+from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.problem.arguments import instance_of, text, wrong
+from kanon_milp.problem.problem import Problem
+
+Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
+ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
+
+AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
+# (row type, candidate) pairs from which on "auto" takes the hybrid method, unless a row type has few candidates
+SEARCH_PAIRS = 20_000
+# candidates a row type, and pairs, up to which direct MILP is faster (measured on Adult with pattern masks)
+FEW_OPTIONS, FEW_PAIRS = 15, 300_000
+
+
+def _accepts_all(_problem: Problem) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way from an instance to a released table.
+
+    name: as in `solve(method=name)`. about: one line for `--help`. run: works on `session.instance` (row types,
+    candidates, requirements) and ends with `session.finish(assignment, bound=...)`, which releases the table, verifies
+    it and returns the Result. refuses: says why a problem is not for this method; "" where it is. takes: arguments of
+    `solve` that it heeds beside time_limit, threads, seed and gap; others are refused, so that none is ignored.
+    """
+
+    name: str
+    about: str
+    run: Callable[[Session], Result]
+    refuses: Callable[[Problem], str] = _accepts_all
+    takes: frozenset[Argument] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not (text(self.name, "name of a method").isprintable() and self.name.strip()):
+            raise InputError("the name of a method must be printable text")
+        text(self.about, "about, one line on a method")
+        for what, given in (("run", self.run), ("refuses", self.refuses)):
+            if isinstance(given, type) or not callable(given):
+                raise wrong(f'method "{self.name}": {what}', "a function", given)
+        takes: object = self.takes
+        if not (isinstance(takes, frozenset | set) and takes <= set(ARGUMENTS)):
+            raise wrong(f'method "{self.name}": takes', f"a set with some of {', '.join(ARGUMENTS)}", takes)
+
+
+def search_refuses(problem: Problem) -> str:
+    """Why the hybrid method is not for this problem; empty if it is."""
+    if problem.objective != "loss":
+        return f"the objective is {problem.objective}"
+    if side_constraints(problem):
+        return "there are side constraints"
+    if problem.attributes or not (problem.network and problem.merge_closed):
+        return "there are other requirements"
+    return ""
+
+
+def _solve_hybrid(session: Session) -> Result:
+    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
+
+    return solve_hybrid(session)
+
+
+_METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "milp",
+            "direct MILP, one model for the solver",
+            solve_milp,
+            takes=frozenset({"solver", "formulation", "node_limit"}),
+        ),
+        Method(
+            "search",
+            "hybrid: Lagrangian bound, heuristics and restricted MILP, for k-anonymity at minimum loss",
+            _solve_hybrid,
+            search_refuses,
+            frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
+        ),
+        Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
+    )
+}
+BUILT_IN = frozenset(_METHODS)
+
+
+def names() -> list[str]:
+    """Names that `solve(method=...)` takes."""
+    return [AUTO, *_METHODS]
+
+
+def about() -> str:
+    """All methods in one line, for `--help`."""
+    return "; ".join(["auto (default): milp or search", *(f"{m.name}: {m.about}" for m in _METHODS.values())])
+
+
+def register_method(method: Method) -> None:
+    """Make a method of one's own known to `solve` and to model files, in this process.
+
+    Raises InputError for a name that is taken by a built-in method; one's own is replaced.
+    """
+    instance_of(method, Method, "method", "a Method(name, about, run)")
+    if method.name == AUTO or method.name in BUILT_IN:
+        raise InputError(f'the method "{method.name}" is built in; choose another name')
+    _METHODS[method.name] = method
+
+
+def known_name(name: object, what: str = "method") -> str:
+    """Check the name of a method; raises InputError with the nearest one that is known. what: the argument's name."""
+    if not isinstance(name, str):
+        raise wrong(what, f"one of {', '.join(names())}", name)
+    if name not in names():
+        raise InputError(f"{what}: unknown method{nearest(name, names())}; must be one of {', '.join(names())}")
+    return name
+
+
+def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | None:
+    """The method of that name; None for "auto", which is decided once the instance is known.
+
+    given: the arguments of `solve` that are not at their defaults. Raises InputError for an unknown method, and for one
+    that is not for this problem or does not heed an argument.
+    """
+    known_name(name)
+    if name == AUTO:
+        return None
+    method = _METHODS[name]
+    if reason := method.refuses(problem):
+        raise InputError(f"the method {name} is not for this problem: {reason}; use another one ({', '.join(names())})")
+    for argument in sorted(given - method.takes):
+        able = [other.name for other in _METHODS.values() if argument in other.takes]
+        raise InputError(f"{_IN_WORDS[argument]} is for the method {' or '.join(able)}; {name} has no use for it")
+    return method
+
+
+def given(
+    solver: str, formulation: str, node_limit: int | None, iteration_limit: int | None, dask: str | None
+) -> frozenset[Argument]:
+    """Which of these arguments of `solve` are not at their defaults."""
+    asked: dict[Argument, bool] = {
+        "solver": solver != "highs",
+        "formulation": formulation != "strong",
+        "node_limit": node_limit is not None,
+        "iteration_limit": iteration_limit is not None,
+        "dask": dask is not None,
+    }
+    return frozenset(argument for argument, is_given in asked.items() if is_given)
+
+
+def choose(prepared: Prepared, given: frozenset[Argument]) -> Method:
+    """What "auto" takes for an instance: the hybrid method for large ones that it can do."""
+    pairs, types = prepared.instance.candidates.pairs, prepared.instance.types.count
+    large = pairs >= SEARCH_PAIRS and not (pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types)
+    open_ = prepared.obstacle is None and prepared.shortage is None
+    hybrid = large and open_ and "formulation" not in given and not search_refuses(prepared.problem)
+    return _METHODS["search" if hybrid else "milp"]
+
+
+_IN_WORDS: dict[Argument, str] = {
+    "solver": "another solver",
+    "formulation": "another formulation",
+    "node_limit": "a node limit",
+    "iteration_limit": "an iteration limit",
+    "dask": "a Dask cluster",
+}

@@ -1,0 +1,232 @@
+"""The registry of methods: what it lists, `greedy`, and a user's own method in a script of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command_line import run
+from effort import examples
+from hypothesis import given, settings
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.cli.exit_codes import exit_code
+from kanon_milp.methods import registry
+
+FRAME = pl.DataFrame({"age": ["1", "1", "2", "2", "2"], "sex": ["f", "m", "f", "f", "m"]})
+TABLE = km.Table.from_frame(FRAME, ["age", "sex"])
+PROBLEM = km.Problem(TABLE, km.KAnonymity(2))
+
+OWN = """
+import sys
+import numpy as np
+import polars as pl
+import kanon_milp as km
+from fractions import Fraction
+from kanon_milp.cli.exit_codes import exit_code
+from kanon_milp.methods import registry
+
+def suppressed(session):
+    "All rows in the candidate with the highest cost."
+    instance = session.instance
+    g = int(instance.candidates.cost.argmax())
+    rows = np.where(instance.candidates.candidate_of_pair() == g, instance.types.counts[instance.candidates.members], 0)
+    return km.Assignment.from_pairs(instance, rows)
+
+def each_alone(session):
+    "Each row type keeps everything: too few rows in a group."
+    cheapest = {}
+    members, of_pair = session.instance.candidates.members, session.instance.candidates.candidate_of_pair()
+    rows = np.zeros(len(members), dtype=np.int64)
+    for i in range(session.instance.types.count):
+        pairs = np.flatnonzero(members == i)
+        rows[pairs[session.instance.candidates.cost[of_pair[pairs]].argmin()]] = session.instance.types.counts[i]
+    return km.Assignment.from_pairs(session.instance, rows)
+
+def forged(session):
+    "Takes a verified result and puts another table into it."
+    from dataclasses import replace
+    result = session.finish(suppressed(session))
+    return replace(result, table=session.problem.table.frame.to_native())
+
+def cheaper(session):
+    "Says that its table costs less than it does."
+    from dataclasses import replace
+    result = session.finish(suppressed(session))
+    return replace(result, exact_objective=Fraction(1), exact_bound=Fraction(1), proof="optimal", stop_reason="optimal")
+
+def large(problem):
+    return "" if problem.table.n < 100 else "the table has 100 rows or more"
+
+km.register_method(km.Method("one_group", "all rows alike", lambda s: s.finish(suppressed(s)), large))
+km.register_method(km.Method("proud", "says more than it knows", lambda s: s.finish(suppressed(s), bound=Fraction(99))))
+km.register_method(km.Method("sure", "says it is best", lambda s: s.finish(suppressed(s), bound=Fraction(10))))
+km.register_method(km.Method("lonely", "breaks k", lambda s: s.finish(each_alone(s))))
+km.register_method(km.Method("forged", "another table", forged))
+km.register_method(km.Method("cheaper", "another objective", cheaper))
+km.register_method(km.Method("idle", "finds nothing", lambda s: s.finish(None, message="nothing was tried")))
+km.register_method(km.Method("bare", "returns something else", suppressed))
+frame = pl.DataFrame({"age": ["1", "1", "2", "2", "2"], "sex": ["f", "m", "f", "f", "m"]})
+problem = km.Problem(km.Table.from_frame(frame, ["age", "sex"]), km.KAnonymity(2))
+result = km.solve(problem, method=sys.argv[1])
+print(registry.names())
+print(exit_code(result), result.proof, result.objective, result.solver.method, result.solver.name, result.backed_by)
+print(result.message)
+"""
+
+
+def own_method(tmp_path: Path, name: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "own.py"
+    script.write_text(OWN)
+    return subprocess.run([sys.executable, str(script), name], capture_output=True, text=True, check=False, timeout=120)
+
+
+def outcome_of(tmp_path: Path, name: str) -> tuple[str, str]:
+    done = own_method(tmp_path, name)
+    assert done.returncode == 0, done.stderr
+    known, said, message = done.stdout.splitlines()
+    assert "'auto', 'milp', 'search', 'greedy', 'one_group'" in known
+    return said, message
+
+
+def test_a_method_of_ones_own_is_listed_run_and_verified(tmp_path: Path) -> None:
+    assert outcome_of(tmp_path, "one_group")[0] == "4 none 10 one_group none ()"
+    assert outcome_of(tmp_path, "idle") == ("5 none None idle none ()", "nothing was tried")
+
+
+def test_a_bound_of_ones_own_is_backed_by_that_method_alone(tmp_path: Path) -> None:
+    assert outcome_of(tmp_path, "sure")[0] == "0 optimal 10 sure none ('method sure',)"
+
+
+def test_a_method_that_lies_is_caught(tmp_path: Path) -> None:
+    said, message = outcome_of(tmp_path, "proud")
+    assert said == "4 none 10 proud none ()"
+    assert "better than the claimed bound" in message
+    said, message = outcome_of(tmp_path, "lonely")
+    assert said.startswith("6 none ")
+    assert "the verifier refuses the table" in message
+    said, message = outcome_of(tmp_path, "forged")
+    assert said.startswith("6 none ")
+    assert "what the verifier refuses" in message
+    said, message = outcome_of(tmp_path, "cheaper")
+    assert said.startswith("4 none 10 ")
+    assert "what the verifier refuses" in message
+
+
+def test_a_method_must_end_its_session(tmp_path: Path) -> None:
+    done = own_method(tmp_path, "bare")
+    assert done.returncode == 1
+    assert (
+        "InputError: the method bare returned Assignment; a method ends with session.finish(assignment)" in done.stderr
+    )
+
+
+def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
+    run_nothing = registry.solve_greedy
+    for name, said in (("milp", "built in"), ("auto", "built in"), (" ", "printable"), ("a\nb", "printable")):
+        with pytest.raises(km.InputError, match=said):
+            km.register_method(km.Method(name, "", run_nothing))
+    with pytest.raises(km.InputError, match="run: a function is expected, found text"):
+        km.register_method(km.Method("mine", "", "greedy"))  # type: ignore[arg-type]
+    with pytest.raises(km.InputError, match="a Method"):
+        km.register_method("mine")  # type: ignore[arg-type]
+    assert registry.names()[:4] == ["auto", "milp", "search", "greedy"]
+
+
+def test_an_unknown_method_is_answered_with_the_nearest_one(tmp_path: Path) -> None:
+    with pytest.raises(km.InputError, match=r'unknown method \(did you mean "greedy"\?\).*auto, milp, search, greedy'):
+        km.solve(PROBLEM, method="gredy")
+    FRAME.write_csv(tmp_path / "t.csv")
+    asked = ("solve", "--data", str(tmp_path / "t.csv"), "--qi", "age,sex", "--k", "2")
+    done = run(*asked, "--method", "serch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert '(did you mean "search"?)' in done.stderr
+    model = tmp_path / "m.toml"
+    model.write_text(
+        '[data]\nfile = "t.csv"\nquasi_identifiers = ["age"]\n[privacy]\nk = 2\n[solver]\nmethod = "mipl"\n'
+    )
+    done = run("solve", str(model))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert '[solver] method: unknown value (did you mean "milp"?); one of: auto, milp, search, greedy' in done.stderr
+
+
+def test_the_command_line_lists_the_methods() -> None:
+    help_ = " ".join(run("solve", "--help").stdout.split())
+    for method in ("auto (default)", "milp:", "search:", "greedy:"):
+        assert method in help_
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"iteration_limit": 5}, "an iteration limit is for the method search"),
+        ({"node_limit": 5}, "a node limit is for the method milp or search"),
+        ({"formulation": "textbook"}, "another formulation is for the method milp"),
+        ({"solver": "cbc"}, "another solver is for the method milp or search"),
+        ({"dask": "tcp://127.0.0.1:1"}, "a Dask cluster is for the method search"),
+    ],
+)
+def test_an_argument_that_greedy_would_ignore_is_refused(arguments: dict[str, object], said: str) -> None:
+    with pytest.raises(km.InputError, match=said):
+        km.solve(PROBLEM, method="greedy", **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["search", "greedy"])
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ({"objective": "min_groups"}, "the objective is min_groups"),
+        ({"max_groups": 3}, "there are side constraints"),
+        ({"cost_bound": 3}, "there are side constraints"),
+    ],
+)
+def test_a_method_says_why_a_problem_is_not_for_it(method: str, sides: dict[str, object], said: str) -> None:
+    problem = km.Problem(TABLE, km.KAnonymity(2), **sides)  # type: ignore[arg-type]
+    with pytest.raises(km.InputError, match=f"the method {method} is not for this problem: {said}"):
+        km.solve(problem, method=method)
+
+
+def test_greedy_on_the_command_line(tmp_path: Path) -> None:
+    FRAME.write_csv(tmp_path / "t.csv")
+    asked = ("solve", "--data", str(tmp_path / "t.csv"), "--qi", "age,sex", "--k", "2", "--method", "greedy")
+    done = run(*asked, "--out", str(tmp_path / "out"))
+    assert done.returncode == 4, done.stderr
+    assert "no model was solved" in done.stdout
+    assert "none (method greedy)" in done.stdout
+    assert "nothing proven (finished)" in done.stdout
+    written = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert written["solver"]["method"] == "greedy"
+    assert (written["stop_reason"], written["proof"], written["bound"]) == ("finished", "none", None)
+    assert (tmp_path / "out" / "anonymized.csv").is_file()
+
+
+@given(cases(max_rows=7) | sensitive_cases(max_rows=7))
+@settings(max_examples=examples(300, 60), deadline=None)
+def test_greedy_is_verified_never_better_than_the_optimum_and_proves_nothing(case: Case | SensitiveCase) -> None:
+    problem = case.problem()
+    if registry.greedy_refuses(problem):
+        with pytest.raises(km.InputError, match="not for this problem"):
+            km.solve(problem, method="greedy")
+        return
+    result = km.solve(problem, method="greedy")
+    exact = km.solve(problem, method="milp")
+    if exact.proof == "infeasible":
+        assert result.table is None
+        assert exit_code(result) in (3, 5)
+        return
+    if result.table is None:
+        assert exit_code(result) == 5
+        assert "another method may find one" in result.message
+        return
+    assert exit_code(result) == 4
+    assert (result.proof, result.bound, result.stop_reason) == ("none", None, "finished")
+    assert isinstance(result.exact_objective, Fraction)
+    assert isinstance(exact.exact_objective, Fraction)
+    assert result.exact_objective >= exact.exact_objective
