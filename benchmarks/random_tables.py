@@ -22,8 +22,7 @@ import numpy as np
 import polars as pl
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, round_dual
-from kanon_milp.bounds.columns import RoundLimits
+from kanon_milp.bounds import BoundLimit, DualPoint, round_dual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import hybrid
@@ -68,7 +67,7 @@ def long_way(*, search: bool) -> Iterator[Done]:
         dual = raise_bound(instance, *args, **more)
         done.raised.append((instance, dual))
         done.times["rank-1 cuts asked for"] += 1
-        done.times["rank-1 cuts in the bound"] += bool(dual.rank_one.count)
+        done.times["rank-1 cuts in the bound"] += bool(dual.rank_one_cuts.count)
         return dual
 
     def solved(rest: hybrid.CoreProblem) -> object:
@@ -76,14 +75,14 @@ def long_way(*, search: bool) -> Iterator[Done]:
         done.times["rest solved as a model"] += answer[0] != (0, 0)
         return answer
 
-    def without_target(target: int | None = None, **more: object) -> RoundLimits:
-        return RoundLimits(**more)
+    def without_target(target: int | None = None, **more: object) -> BoundLimit:
+        return BoundLimit(**more)
 
     with ExitStack() as stack:
         for owner, name, value in (
             (hybrid, "EASY_PAIRS", -1),
             (hybrid, "COUNTED_EVALUATIONS", ROUGH),
-            (hybrid, "RoundLimits", without_target),
+            (hybrid, "BoundLimit", without_target),
             (hybrid, "raise_bound", raised),
             (hybrid.CoreProblem, "solve", solved),
         ):

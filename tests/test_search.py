@@ -18,7 +18,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics.annealing import Draw, Point, anneal
+from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
@@ -119,16 +119,16 @@ def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) 
 
 @given(cases(max_rows=9, sides=False))
 @settings(relaxed, max_examples=40)
-def test_closing_the_groups_keeps_the_rows_together(case: Case) -> None:
+def test_tightening_keeps_the_rows_together(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
     board = started(instance)
     assume(board.complete)
     found = board.assignment()
     assert found is not None
-    closed = tighten_groups(instance, found)
-    assert closed.cost <= found.cost
-    assert (group_sizes(instance, closed) > 0).sum() <= (group_sizes(instance, found) > 0).sum()
+    tightened = tighten_groups(instance, found)
+    assert tightened.cost <= found.cost
+    assert (group_sizes(instance, tightened) > 0).sum() <= (group_sizes(instance, found) > 0).sum()
 
 
 def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_in(data_folder: Path) -> None:
@@ -137,9 +137,9 @@ def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_
     board = whole_board(instance)
     construct(board, dual)
     before = board.state.group.copy()
-    draws, point = Draw.of(board, dual), Point.of(board, 1)
-    one, two = (anneal(board.state, draws, point, 0.5, 0.1, 20_000) for _ in range(2))
-    other = anneal(board.state, draws, Point.of(board, 2), 0.5, 0.1, 20_000)
+    draws, chain = Draw.of(board, dual), Chain.of(board, 1)
+    one, two = (anneal(board.state, draws, chain, 0.5, 0.1, 20_000) for _ in range(2))
+    other = anneal(board.state, draws, Chain.of(board, 2), 0.5, 0.1, 20_000)
     assert (board.state.group == before).all()
     assert (one.group == two.group).all()
     assert (one.group != other.group).any()

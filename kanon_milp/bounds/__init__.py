@@ -11,14 +11,15 @@ from kanon_milp.bounds.dual import (
     round_multipliers,
 )
 from kanon_milp.bounds.lagrangian import evaluate, lagrangian
-from kanon_milp.bounds.packing_cuts import RowSets
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.packing_cuts import type_sets
 
 __all__ = [
     "DENOMINATOR",
+    "BoundLimit",
     "Certificate",
     "DualPoint",
     "ExactDual",
-    "RowSets",
     "certified_instance",
     "certify",
     "evaluate",
@@ -27,4 +28,5 @@ __all__ = [
     "proven_bound",
     "round_dual",
     "round_multipliers",
+    "type_sets",
 ]

@@ -63,7 +63,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
-from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
@@ -216,10 +216,13 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     instance = certified_instance(problem)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
-    added = float(dual.charges.sum() + np.maximum(dual.cuts, 0.0) @ dual.rank_one.limits(instance.types.counts))
+    added = float(
+        dual.packing_multipliers.sum()
+        + np.maximum(dual.cut_multipliers, 0.0) @ dual.rank_one_cuts.limits(instance.types.counts)
+    )
     largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
     if denominator is None:
-        denominator = FINE if dual.rank_one.count else DENOMINATOR
+        denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact)
@@ -232,11 +235,12 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         multipliers=tuple(exact.multipliers.tolist()),
         bound=max(math.ceil(total), 0) * levels.unit,
         counting_rows=tuple(
-            (tuple(rows.tolist()), each) for rows, each in zip(exact.sets.each(), exact.charges.tolist(), strict=True)
+            (tuple(rows.tolist()), each)
+            for rows, each in zip(exact.sets.each(), exact.packing_multipliers.tolist(), strict=True)
         ),
         rank_one_rows=tuple(
             (tuple(rows), tuple(weights), d, each)
-            for (rows, weights, d), each in zip(exact.rank_one.each(), exact.cuts.tolist(), strict=True)
+            for (rows, weights, d), each in zip(exact.rank_one_cuts.each(), exact.cut_multipliers.tolist(), strict=True)
         ),
     )
 
@@ -309,8 +313,8 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
     what the size of its groups is depends on which candidates there are. Rank-1 cuts hold whatever the candidates are.
     """
     types, multipliers, sets = instance.types, dual.multipliers, dual.sets
-    rank_one, cuts = dual.rank_one, dual.cuts
-    if not all(np.isfinite(each).all() for each in (multipliers, dual.charges, cuts)):
+    cuts, cut_multipliers = dual.rank_one_cuts, dual.cut_multipliers
+    if not all(np.isfinite(each).all() for each in (multipliers, dual.packing_multipliers, cut_multipliers)):
         raise InputError("the multipliers must be finite")
     if len(multipliers) != types.count:
         split = types.split_by(problem.attributes)
@@ -318,25 +322,31 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
             raise InputError(f"there are {len(multipliers)} multipliers; the table has {types.count} distinct rows")
         _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
         of_split = of_split.ravel()
-        sets = sets.mapped(split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
-        rank_one, cuts = _rank_one_of_distinct_rows(rank_one, cuts, of_split, types.count)
+        sets = mapped_sets(sets, split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
+        cuts, cut_multipliers = _cuts_of_distinct_rows(cuts, cut_multipliers, of_split, types.count)
         multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
-    keep = np.diff(PackingCuts.of(instance, sets).indptr) > 0
+    keep = PackingCuts.of(instance, sets).nested.lengths > 0
     if instance.exempt_reading:
-        keep &= np.diff(sets.indptr) < types.count
-    sets, charges = sets.subset(keep), dual.charges[keep]
-    return replace(dual, multipliers=multipliers, sets=sets, charges=charges, rank_one=rank_one, cuts=cuts)
+        keep &= sets.lengths < types.count
+    return replace(
+        dual,
+        multipliers=multipliers,
+        sets=sets.subset(keep),
+        packing_multipliers=dual.packing_multipliers[keep],
+        rank_one_cuts=cuts,
+        cut_multipliers=cut_multipliers,
+    )
 
 
-def _rank_one_of_distinct_rows(
-    rank_one: RankOneCuts, cuts: Floats, of_split: NDArray[np.intp], count: int
+def _cuts_of_distinct_rows(
+    cuts: RankOneCuts, multipliers: Floats, of_split: NDArray[np.intp], count: int
 ) -> tuple[RankOneCuts, Floats]:
     """Rank-1 cuts that give all tuples of a distinct row the same weight: Σ p a is the same over either.
 
     Others cannot be said of distinct rows, and are left out: any multipliers prove something, without them less.
     """
-    found, keep = [], np.zeros(rank_one.count, dtype=bool)
-    for r, (tuples, weights, denominator) in enumerate(rank_one.each()):
+    found, keep = [], np.zeros(cuts.count, dtype=bool)
+    for r, (tuples, weights, denominator) in enumerate(cuts.each()):
         weight = np.zeros(len(of_split), dtype=np.int64)
         weight[tuples] = weights
         of_row = np.zeros(count, dtype=np.int64)
@@ -345,7 +355,7 @@ def _rank_one_of_distinct_rows(
         if keep[r]:
             rows = np.flatnonzero(of_row)
             found.append((rows.tolist(), of_row[rows].tolist(), denominator))
-    return RankOneCuts.of(found), cuts[keep]
+    return RankOneCuts.of(found), multipliers[keep]
 
 
 def _certified(requirement: Requirement, problem: Problem) -> list[Requirement]:

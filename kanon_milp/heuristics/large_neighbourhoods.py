@@ -53,10 +53,10 @@ def rebuild_groups(
     """
     s = board.state
     busy = np.zeros(len(s.cost), dtype=np.bool_)
-    size = FIRST_PAIRS * total(s) / max(len(s.option), 1)
+    size = FIRST_PAIRS * total(s) / max(len(s.options.values), 1)
     running: dict[cf.Future[Answer], _Task] = {}
     begun = 0
-    while not effort.over(total(s)):
+    while not effort.ended(total(s)):
         while len(running) < max(1, pool.workers) and begun != effort.neighbourhoods:
             hood = cut_out(board, math.ceil(size), busy)
             if hood is None:
@@ -117,5 +117,5 @@ def _next(running: list[cf.Future[Answer]], effort: Effort, loss: int) -> cf.Fut
         done, _ = cf.wait(waited, timeout=_POLL, return_when=cf.FIRST_COMPLETED)
         if done:
             return min(done, key=running.index)
-        if effort.over(loss):
+        if effort.ended(loss):
             return None

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+from kanon_milp.bounds import BoundLimit, lagrangian, proven_bound, round_dual
+from kanon_milp.bounds.columns import raise_bound, relax_and_cut
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
@@ -160,7 +160,7 @@ class _Hybrid:
 
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
-        effort = Effort(self.ends, self.iterations, self.stop, self.enough)
+        effort = Effort(self.ends, self.stop, self.iterations, self.enough)
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
         elif self.cuts(CUT_SHARE * effort.left):
@@ -175,7 +175,7 @@ class _Hybrid:
         assert best is not None
         if self.why() is not StopReason.TIME_LIMIT or time.perf_counter() >= self.ends:
             return
-        effort, possible = Effort(self.ends, self.iterations, self.stop, self.enough), None
+        effort, possible = Effort(self.ends, self.stop, self.iterations, self.enough), None
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
             _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
@@ -201,16 +201,16 @@ class _Hybrid:
         assert best is not None
         left = (RAISE_SHARE if self.fits else 1.0) * (self.ends - now)
         small = instance.types.count <= MASTER_TYPES
-        limits = RoundLimits(
+        limit = BoundLimit(
             target=math.ceil(best.cost * (1 - self.session.options.gap)),
             ends=now + left,
             rounds=None if self.iterations is None else COUNTED_ROUNDS,
             interrupt=self.stop,
         )
-        first = replace(limits, ends=now + RELAX_SHARE * left) if small else limits
+        first = replace(limit, ends=now + RELAX_SHARE * left) if small else limit
         self._take(relax_and_cut(instance, self.dual, first, self.session.options.threads, self.tracker.show))
-        if small and not limits.reached(self.tracker.bound, 0):
-            self._take(raise_bound(instance, self.dual, best, limits, self.tracker.show))
+        if small and not limit.reached(self.tracker.bound, 0.0):
+            self._take(raise_bound(instance, self.dual, best, limit, self.tracker.show))
 
     def _take(self, raised: DualPoint) -> None:
         """Go on with this point if it proves no less."""

@@ -24,8 +24,8 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     Returns how many were not there yet, and the seconds it took.
     """
     # these import the compiler
-    from kanon_milp.bounds import lagrangian, round_dual
-    from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+    from kanon_milp.bounds import BoundLimit, lagrangian, round_dual
+    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.bounds.required import proven_required, required_bound
     from kanon_milp.system.jit import number_compiled
@@ -39,8 +39,8 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     result.certificate  # noqa: B018  (computed when it is asked for)
 
     instance = prepare(problem)
-    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))
-    dual = raise_bound(instance, dual, None, RoundLimits(rounds=2))
+    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), BoundLimit(rounds=1))
+    dual = raise_bound(instance, dual, None, BoundLimit(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
     if not sensitive:
