@@ -277,7 +277,7 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out
-    for name, limit in (("CUT_ROWS", 4.0), ("CUT_PASSES", math.inf)):
+    for name, limit in (("CUT_ROWS", 4.0), ("CUT_ITERATIONS", math.inf)):
         with monkeypatch.context() as patch:
             patch.setattr(hybrid, name, limit)
             plain = km.solve(problem, method="search", time_limit=1.5)

@@ -1,12 +1,12 @@
 """The dual certificate: multipliers from which anybody can recompute a lower bound, from the table alone.
 
-A certificate is one JSON object. It names the problem in full, the table by a hash, and one whole number for each
+A certificate is one JSON object. It names the problem in full, the table by a hash, and one integer for each
 distinct row of quasi-identifiers, so that
 
     L = Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g(λ, ν) + σ_g(μ)),
     λ_i = multipliers[i] / denominator · unit
 
-is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
+is a lower bound on the loss of every table that is asked for, and so is the next integer number of units. g runs over
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
 S are sets of distinct rows (packing cuts, `kanon_milp.bounds.packing_cuts`) with multipliers μ_S ≥ 0; σ_g is the sum of
 those that hold all rows of g. R are rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) with weights p_R, denominator d_R
@@ -18,8 +18,8 @@ A certificate shows how many distinct rows the table has and how much each kind 
 alone cannot check it; give it to those who may see the original.
 
 format, version     "kanon-milp dual certificate", 4
-problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be whole as
-                    exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
+problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
+                    as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
                     hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all)
@@ -29,12 +29,12 @@ table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, what
                     before its values, sorted by values (by code points, column by column, missing values last). A
                     line is a JSON array without blanks, non-ASCII characters as they are, null for a missing value,
                     ended by a line feed; UTF-8.
-unit                all losses are whole multiples of it
-denominator, multipliers   whole numbers, one for each distinct row of quasi-identifiers in that same order
+unit                all losses are integer multiples of it
+denominator, multipliers   integers, one for each distinct row of quasi-identifiers in that same order
 counting_rows       list of {"rows": S, "multiplier": μ_S · denominator / unit}: numbers of distinct rows in that order,
-                    from 0, ascending; whole numbers that are not negative
+                    from 0, ascending; integers that are not negative
 rank_one_rows       list of {"rows": numbers of distinct rows as above, "weights": p_R, one for each of them,
-                    "denominator": d_R, "multiplier": ν_R · denominator / unit}: whole numbers, d_R at least 1, the
+                    "denominator": d_R, "multiplier": ν_R · denominator / unit}: integers, d_R at least 1, the
                     others not negative
 bound               what is claimed, an exact number
 
@@ -144,7 +144,7 @@ class Certificate:
         }
 
     def write(self, path: str | Path) -> None:
-        """Write the JSON file; it appears whole or not at all."""
+        """Write the JSON file; it appears complete or not at all."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
         content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
         write_file(file_path(path, "path of a certificate"), lambda file: file.write(content))
@@ -205,7 +205,7 @@ def certified_instance(problem: Problem) -> Instance:
 
 
 def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
-    """Round the multipliers and compute, in whole numbers, what they prove about the table.
+    """Round the multipliers and compute, in exact integer arithmetic, what they prove about the table.
 
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
     than `dual.value` where requirements ask for more than a certificate names, and where row types are
@@ -268,7 +268,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
 
 
 def _stated(requirement: Requirement) -> dict[str, Any]:
-    """Name and parameters, each number once: as exact text unless it is whole by nature."""
+    """Name and parameters, each number once: as exact text unless it is an integer by nature."""
     described = {"name": requirement.name, **requirement.describe()}
     return {key: described.get(f"{key}_exact", value) for key, value in described.items() if not key.endswith("_exact")}
 

@@ -1,11 +1,11 @@
 """The cheapest group of a given size under a relaxation of the requirements, compiled; floating point or integers.
 
 A relaxation (`kanon_milp.bounds.relaxations`) is a tree whose leaves are the values of one sensitive attribute. With
-X_v the rows of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different values,
-and charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to the root:
-a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges their
-slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off, and
-q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.
+X_v the rows of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different
+values, and charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to
+the root: a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges
+their slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off,
+and q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.
 That is exact (rows are integer, and between integers |X - c| is replaced by the straight line, which is above it).
 
 Presence (only in a tree of one level without charges): first rows of different values and all other rows; of S rows at

@@ -5,8 +5,8 @@
     σ_g = Σ_{S: C(g) ⊆ S} μ_S
 
 is a lower bound on the loss of every solution for any λ, any μ ≥ 0 on packing cuts (`kanon_milp.bounds.packing_cuts`)
-and any ν ≥ 0 on rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`): `kanon_milp.bounds.lagrangian` says why for λ and μ,
-and ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
+and any ν ≥ 0 on rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`): `kanon_milp.bounds.lagrangian_bound` says why for λ
+and μ, and ν_R (Σ_groups ⌊p_R·x/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 is added to the loss in the same way. All values are in units of
 `Levels.unit`.
 """
 

@@ -39,7 +39,7 @@ class ReducedCosts(Reduction[Dropped]):
 
     Proof. Losses are integer numbers of units, so a solution better than U costs at most U - 1. Let it open g. Its loss
     is at least Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_{h≠g} min(0, φ_h) + φ_g = L + max(0, φ_g), since g contributes its
-    open subproblem's value, surcharge included (`bounds.lagrangian`). If it gives a row of type i to g, that
+    open subproblem's value, surcharge included (`bounds.lagrangian_bound`). If it gives a row of type i to g, that
     subproblem has x_ig ≥ 1 besides, and its value is at least φ_g + max(0, r_ig - ρ_g), where r_ig = w_g - λ_i and ρ_g
     is the highest reduced cost among the rows that the closed form takes only to reach κ_g, 0 where it takes none: if
     r_ig < 0 or the closed form takes a row of type i, it costs nothing more; else the best with such a row is the row

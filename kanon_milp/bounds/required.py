@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
-from kanon_milp.bounds.lagrangian import refuse
+from kanon_milp.bounds.lagrangian_bound import refuse
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
@@ -294,19 +294,3 @@ def exact_required(instance: Instance, point: RequiredPoint, denominator: int = 
 def proven_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> int:
     """⌈L⌉: no table loses fewer units."""
     return math.ceil(exact_required(instance, point, denominator))
-
-
-def improved(
-    instance: Instance, known: int, start: Floats, seconds: float | None, interrupt: threading.Event | None
-) -> int:
-    """The better one of a bound that is known and this one, in units; the first where there is nothing to add.
-
-    start: multipliers that prove about as much as is known.
-    """
-    if not instance.problem.attributes:
-        return known
-    point = required_bound(instance, start, seconds=seconds, interrupt=interrupt)
-    try:
-        return max(known, proven_required(instance, point))
-    except InputError:  # numbers that need more than 64 bits
-        return known

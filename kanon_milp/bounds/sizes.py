@@ -29,8 +29,8 @@ class ValuedCandidates(NamedTuple, Generic[Scalar]):
     """All candidates.
 
     indptr, members: the covers, each sorted as in `ValuedCover`. cost, least, support: w, κ, N, (G,). thetas: (G,),
-    charges θ ≥ 0. cell_indptr, cell_value, cell_begin: per candidate the values of its cover, and where each begins in it (one more
-    than values, so the places of candidate g in `cell_begin` begin at cell_indptr[g] + g).
+    charges θ ≥ 0. cell_indptr, cell_value, cell_begin: per candidate the values of its cover, and where each begins in
+    it (one more than values, so the places of candidate g in `cell_begin` begin at cell_indptr[g] + g).
     """
 
     indptr: Ints

@@ -19,8 +19,8 @@ Ints = NDArray[np.int64]
 
 
 def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
-    """Go through the level vectors from the cheapest to the most expensive and form every group of still unplaced rows that
-    satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
+    """Go through the level vectors from the cheapest to the most expensive and form every group of still unplaced rows
+    that satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
 
     Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
     frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the

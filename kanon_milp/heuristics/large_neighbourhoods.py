@@ -29,11 +29,11 @@ _POLL = 0.2  # seconds between two looks at the clock
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A neighbourhood that is being solved; groups: those whose rows are in it; whole: it is as large as it can be."""
+    """A neighbourhood that is being solved; groups: those whose rows are in it; largest: it cannot be larger."""
 
     hood: Neighbourhood
     groups: Ints
-    whole: bool
+    largest: bool
     options: SolverOptions
 
 
@@ -79,7 +79,7 @@ def rebuild_groups(
             answer = future.result()
         if answer.loss < task.hood.loss and put_back(board, task.hood, answer.rows):
             on_better(board)
-        elif answer.optimal and task.whole:
+        elif answer.optimal and task.largest:
             return True
         size = min(size * _growth(answer, task.options, counted=effort.counted), total(s) + 1)
     for future in running:

@@ -52,8 +52,8 @@ class Answer:
 
 
 def strong_model(hood: Neighbourhood) -> LinearModel:
-    """The constraints of `formulations.strong` over a neighbourhood, as arrays, where Pyomo would be too slow; groups with
-    enough other rows need no binary."""
+    """The constraints of `formulations.strong` over a neighbourhood, as arrays, where Pyomo would be too slow; groups
+    with enough other rows need no binary."""
     pairs, types = len(hood.start), len(hood.types)
     bound = hood.least > 0
     binary = np.cumsum(bound) - 1 + pairs  # column of y[g]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.bounds import BoundLimit, lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.columns import raise_bound, relax_and_cut
+from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
+from kanon_milp.bounds.providers import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
@@ -41,7 +41,7 @@ MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
-CUT_PASSES = 6_000  # passes of the bound that take as long as the shortest rounds that are worth it
+CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # what is left after fixing goes to the solver at once up to this size
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
@@ -72,18 +72,21 @@ def solve_hybrid(
         with clock.step("bound"):
             began = time.perf_counter()
             left = max(0.0, ends - began)
-            dual = lagrangian(
-                instance,
-                target=None if tracker.best is None else float(tracker.best.cost),
-                seconds=None if math.isinf(left) else min(BOUND_SHARE * left, BOUND_SECONDS),
-                iterations=COUNTED_EVALUATIONS if iterations else None,
-                on_progress=tracker.show,
+            first_limit = BoundLimit(
+                ends=math.inf if math.isinf(left) else began + min(BOUND_SHARE * left, BOUND_SECONDS),
                 interrupt=stop,
-                threads=options.threads,
+                target=None if tracker.best is None else float(tracker.best.cost),
+                iterations=COUNTED_EVALUATIONS if iterations else None,
             )
-            pass_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
-            tracker.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
-        hybrid = _Hybrid(session, dual, tracker, pool, stop, ends, iterations, pass_seconds)
+            task = BoundTask(first_limit, table=tracker.best, threads=options.threads, on_progress=tracker.show)
+            proven = LAGRANGIAN.compute(instance, task)
+            assert proven.dual is not None
+            dual = proven.dual
+            iteration_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
+            tracker.higher(proven.units, proven.justified_by)
+            own = best_registered(instance, replace(task, dual=dual))
+            tracker.higher(own.units, own.justified_by)
+        hybrid = _Hybrid(session, dual, tracker, pool, stop, ends, iterations, iteration_seconds)
         with clock.step("search"):
             hybrid.search()
         if hybrid.worth_raising():
@@ -121,7 +124,7 @@ def solve_hybrid(
 
 @dataclass(eq=False)
 class _Hybrid:
-    """The phases after the bound, and why the last one ended. pass_seconds: what a pass of the bound has taken."""
+    """The phases after the bound, and why the last one ended. iteration_seconds: what one of the bound has taken."""
 
     session: Session
     dual: DualPoint
@@ -130,7 +133,7 @@ class _Hybrid:
     stop: threading.Event
     ends: float
     iterations: int | None
-    pass_seconds: float
+    iteration_seconds: float
 
     @property
     def enough(self) -> int:
@@ -156,7 +159,7 @@ class _Hybrid:
         """Whether a table that does not fit has groups small enough for rank-1 cuts, and so many seconds are enough."""
         if float(np.median(self.session.prepared.instance.least)) > CUT_ROWS:
             return False
-        return self.iterations is not None or seconds >= CUT_PASSES * self.pass_seconds
+        return self.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
 
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
@@ -208,13 +211,13 @@ class _Hybrid:
             interrupt=self.stop,
         )
         first = replace(limit, ends=now + RELAX_SHARE * left) if small else limit
-        self._take(relax_and_cut(instance, self.dual, first, self.session.options.threads, self.tracker.show))
+        threads, show = self.session.options.threads, self.tracker.show
+        self._take(RELAX_AND_CUT.compute(instance, BoundTask(first, self.dual, best, threads, show)))
         if small and not limit.reached(self.tracker.bound, 0.0):
-            self._take(raise_bound(instance, self.dual, best, limit, self.tracker.show))
+            self._take(COLUMN_GENERATION.compute(instance, BoundTask(limit, self.dual, best, threads, show)))
 
-    def _take(self, raised: DualPoint) -> None:
-        """Go on with this point if it proves no less."""
-        proven = proven_bound(self.session.prepared.instance, round_dual(raised))
-        if proven >= self.tracker.bound:
-            self.dual = raised
-            self.tracker.higher(proven, ("certificate",))
+    def _take(self, raised: ProvenBound) -> None:
+        """Go on with these multipliers: they prove no less than those before."""
+        if raised.dual is not None:
+            self.dual = raised.dual
+        self.tracker.higher(raised.units, raised.justified_by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 import pyomo.environ as pyo
 
 from kanon_milp import solvers
+from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
+from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
 from kanon_milp.methods.direct import TOO_LATE, solve_direct
@@ -177,35 +180,44 @@ def _refuse(session: Session, obstacle: str) -> Result:
 
 
 def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
-    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
+    """A bound on the loss before the solver begins: what users have registered says, and where the model is large, the
+    relaxation to a network, and multipliers.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
     problem, instance, clock = session.prepared.problem, session.prepared.instance, session.clock
-    if session.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+    if problem.objective != "loss" or session.limit.over:
         return UNKNOWN, None
-    if session.limit.over:
-        return UNKNOWN, None
-    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled, as above
-    from kanon_milp.bounds.required import improved
-
-    unit = instance.levels.unit
+    unit, limit = instance.levels.unit, session.limit
+    seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
+    known = UNKNOWN
+    if registered_bounds(instance):
+        with clock.step("bound"):
+            own = best_registered(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+        known = Bound(own.units * unit, own.justified_by) if own.units > 0 else UNKNOWN
+    if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
+        return known, None
     with clock.step("bound"):
-        seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-        dual = lagrangian(instance, seconds=seconds, interrupt=session.interrupt, threads=asked.threads)
-        bound = proven_bound(instance, round_dual(dual))
-        better = bound
-        with suppress(Over):  # the proof of what it has found takes as long as it takes
-            part = session.limit.part(REQUIRED_SHARE * seconds)
-            better = part.call(improved, instance, bound, dual.multipliers, seconds, session.interrupt)
-        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
+        found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+        known = known.and_also(Bound(found.units * unit, found.justified_by))
+        if REQUIREMENTS.accepts(instance):
+            with suppress(Over):  # the proof of what it has found takes as long as it takes
+                task = BoundTask(_bound_limit(limit, seconds), found.dual)
+                better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)
+                if better.units > found.units:
+                    known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)
     if relaxed is None or session.limit.over:
-        return known, dual
+        return known, found.dual
     with clock.step("solve"):
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
-    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), found.dual
+
+
+def _bound_limit(limit: Limit, seconds: float) -> BoundLimit:
+    """So many seconds from now, whatever is left for the session: a bound is worth them."""
+    return BoundLimit(ends=time.perf_counter() + seconds, interrupt=limit.interrupt)
 
 
 def _solve_another(session: Session, problem: Problem, options: SolverOptions) -> Result:

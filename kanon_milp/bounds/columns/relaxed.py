@@ -6,7 +6,7 @@ What the iterations weigh into their averages are groups, nearly a point of the 
 violates are the next ones (relax and cut, Lucena 2005). A master problem comes nearer to what the cuts can prove, but
 not for tables of more than some thousand row types.
 
-L is computed for the whole table in each iteration, so every point proves what its value says.
+L is computed for all of the table in each iteration, so every point proves what its value says.
 """
 
 from __future__ import annotations
