@@ -51,7 +51,8 @@ def constraints(model: LinearModel) -> list[tuple[tuple[tuple[int, float], ...],
 @settings(relaxed, max_examples=40)
 def test_the_two_statements_are_the_same_model(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
-    assume(instance.types.count and instance.candidates.count)
+    # every row type has a candidate
+    assume(instance.types.count and set(instance.candidates.members.tolist()) == set(range(instance.types.count)))
     ours, declared = strong_model(of_all(instance)), compile_model(build_strong(instance)).linear
     # columns: the pairs candidate by candidate, then the candidates
     for name in ("c", "lower", "upper", "integer"):

@@ -239,16 +239,6 @@ def required_bound(
     return RequiredPoint(point[:types].copy(), STEEP * point[types:], value, ascent.iterations)
 
 
-def evaluate_required(instance: Instance, multipliers: Floats, charges: Floats | None = None) -> tuple[float, Floats]:
-    """L(λ, θ) and φ (G,) in floating point."""
-    at = RequiredEvaluator(instance, multipliers)
-    point = at.start()
-    if charges is not None:
-        point[len(multipliers) :] = charges / STEEP
-    found = at(point, everything=True)
-    return found.value, found.phi
-
-
 def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int) -> Ints:
     """φ_g times the denominator, rounded down, int64 (G,); `NEVER` where a candidate cannot have a group.
 
