@@ -38,7 +38,7 @@ class Scratch(NamedTuple, Generic[Scalar]):
 
     items, reduced: its rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
     chosen, values: the group so far, as places in `items`, and what it costs before each. best: the cheapest group
-    found, in the same way. filled: Σ p_i a_i of each rank-1 cut, of the group so far. heap: for the closed form.
+    found, in the same way. filled: Σ p_i a_i of each rank-1 cut, of the group so far.
     """
 
     items: Ints
@@ -48,7 +48,6 @@ class Scratch(NamedTuple, Generic[Scalar]):
     values: NDArray[Scalar]
     best: Ints
     filled: Ints
-    heap: Heap[Scalar]
 
 
 def unsorted_rows(counts: NDArray[Scalar], multipliers: NDArray[Scalar]) -> PricedRows[Scalar]:
@@ -94,7 +93,7 @@ def _grow(
     count: rows that are lined up. Returns (value, rows, nodes left): the rows scratch.best[:rows] are places in
     `items`; rows is -1 where there is no group below. Nodes left is -1 where it gave up.
     """
-    items, reduced, prefix, chosen, values, best_group, filled, _ = scratch
+    items, reduced, prefix, chosen, values, best_group, filled = scratch
     zero = value * 0
     negative = 0
     while negative < count and reduced[negative] < 0:
@@ -149,15 +148,16 @@ def _line_up(
 ) -> int:
     """The rows of a cover with r < `limit`, one by one by rising r; one row of type `without` is left out."""
     items, reduced, prefix = scratch.items, scratch.reduced, scratch.prefix
+    counts, multipliers = rows.counts, rows.multipliers
     count = 0
     for i in cover:
-        if w - rows.multipliers[i] < limit:
+        if w - multipliers[i] < limit:
             count += 1
     kept = np.empty(count, np.int64)
     keys = np.empty(count, reduced.dtype)
     count = 0
     for i in cover:
-        each = w - rows.multipliers[i]
+        each = w - multipliers[i]
         if each < limit:
             kept[count], keys[count] = i, each
             count += 1
@@ -167,7 +167,7 @@ def _line_up(
     end = 0
     for place in order:
         i, each = kept[place], keys[place]
-        copies = int(rows.counts[i]) - (1 if i == without else 0)
+        copies = int(counts[i]) - (1 if i == without else 0)
         if each >= 0:
             copies = min(copies, least)
         for _ in range(copies):
@@ -181,8 +181,8 @@ def _line_up(
 @compiled
 def _make_scratch(
     candidates: PricedCandidates[Scalar], chosen: Ints, rows: PricedRows[Scalar], cuts: int
-) -> Scratch[Scalar]:
-    """Room for the candidates chosen. cuts: number of rank-1 cuts."""
+) -> tuple[Scratch[Scalar], Heap[Scalar]]:
+    """Room for the candidates chosen, and for their closed forms. cuts: number of rank-1 cuts."""
     indptr, members, cost, least, _ = candidates
     counts, kind = rows.counts, cost.dtype
     room, heap = 2, 2
@@ -192,11 +192,11 @@ def _make_scratch(
             total += int(counts[i])
         room = max(room, total + 1)
         heap = max(heap, min(int(least[g]), len(counts)) + 2)
-    return Scratch(
+    scratch = Scratch(
         np.empty(room, np.int64), np.empty(room, kind), np.empty(room + 1, kind),
         np.empty(room, np.int64), np.empty(room, kind), np.empty(room, np.int64), np.zeros(cuts, np.int64),
-        Heap(np.empty(heap, kind), np.empty(heap, np.int64)),
     )  # fmt: skip
+    return scratch, Heap(np.empty(heap, kind), np.empty(heap, np.int64))
 
 
 @compiled
@@ -204,12 +204,13 @@ def closed_form(
     cover: Codes, w: Scalar, least: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[Scalar, Scalar, bool]:
     """(value, marginal, possible): min Σ r_i x_i with Σ x_i ≥ κ, and the highest r ≥ 0 that it takes, 0 for none."""
+    counts, multipliers = rows.counts, rows.multipliers
     value, size = w * 0, w * 0
     for i in cover:
-        reduced = w - rows.multipliers[i]
+        reduced = w - multipliers[i]
         if reduced < 0:
-            value += rows.counts[i] * reduced
-            size += rows.counts[i]
+            value += counts[i] * reduced
+            size += counts[i]
     if size >= least:
         return value, w * 0, True
     entries, over, added = add_cheapest(cover, 0, len(cover), w, least - size, rows, heap)
@@ -236,8 +237,8 @@ def cheapest_groups(
     Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.
     """
     indptr, members, cost, least, surcharge = candidates
-    scratch = _make_scratch(candidates, chosen, rows, len(cuts.denominators))
-    heap = scratch.heap
+    counts, multipliers = rows.counts, rows.multipliers
+    scratch, heap = _make_scratch(candidates, chosen, rows, len(cuts.denominators))
     found_of, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     types = np.empty(1024, np.int64)
     groups, end = 0, 0
@@ -249,8 +250,8 @@ def cheapest_groups(
         # no group costs less than all its rows with r < 0 alone
         value = surcharge[g]
         for i in cover:
-            if w < rows.multipliers[i]:
-                value += rows.counts[i] * (w - rows.multipliers[i])
+            if w < multipliers[i]:
+                value += counts[i] * (w - multipliers[i])
         if value >= below:
             continue
         value, marginal, possible = closed_form(cover, w, least[g], rows, heap)
@@ -292,8 +293,8 @@ def possible_pairs(
     up and nodes; pairs after that are decided by the closed form. True as well where a search gave up.
     """
     indptr, members, cost, least, surcharge = candidates
-    scratch = _make_scratch(candidates, np.arange(len(cost)), rows, len(cuts.denominators))
-    heap, filled = scratch.heap, scratch.filled
+    scratch, heap = _make_scratch(candidates, np.arange(len(cost)), rows, len(cuts.denominators))
+    filled = scratch.filled
     possible = np.zeros(len(members), np.bool_)
     zero = rows.multipliers[0] * 0
     for g in range(len(cost)):

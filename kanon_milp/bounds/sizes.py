@@ -166,18 +166,21 @@ def cheapest_by_size(
     those that are surely not negative, whose φ is else set to 0 or to a bound above it.
     """
     phi, sizes, groups = found
-    for g in range(len(candidates.cost)):
-        candidate = _candidate(candidates, g)
-        least, support = candidate.least, candidate.support
+    indptr, members, cost = candidates.indptr, candidates.members, candidates.cost
+    counts, multipliers, _ = rows
+    for g in range(len(cost)):
+        w = cost[g]
         phi[g] = 0
-        below = candidate.w * 0
-        for i in candidate.members:
-            below += rows.counts[i] * min(candidate.w - rows.multipliers[i], candidate.w * 0)
+        below = w * 0
+        for i in members[indptr[g] : indptr[g + 1]]:
+            below += counts[i] * min(w - multipliers[i], w * 0)
         if below >= 0 and not everything:
             continue
+        least, support = candidates.least[g], candidates.support[g]
         if support < least:
             phi[g] = never
             continue
+        candidate = _candidate(candidates, g)
         near = min(max(sizes[g], least), support)
         if tree.convex:
             near = _lowest_plain(candidate, rows, tree.presence, room.seen)
