@@ -45,7 +45,7 @@ def main() -> None:
     frame = km.datasets.load(args.data)
     if args.rows:
         frame = frame.head(args.rows)
-    print("study", "rows", "sizes", "s", "required", "s", "passes", "LP", "s", sep="\t")
+    print("study", "rows", "sizes", "s", "required", "s", "iterations", "LP", "s", sep="\t")
     for name, (columns, sensitive, privacy) in STUDIES[args.data].items():
         if args.only and name not in args.only:
             continue
