@@ -12,6 +12,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
+from kanon_milp.solvers import SolverOptions, get
 
 ROWS, COLUMNS, VALUES = 300, 4, 4  # of a table for which the search has to do everything that it can
 
@@ -28,6 +29,9 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.bounds.columns import raise_bound, relax_and_cut
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.bounds.required import proven_required, required_bound
+    from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.search import Search
+    from kanon_milp.heuristics.worker_pool import InlinePool
     from kanon_milp.system.jit import number_compiled
 
     began, before = time.perf_counter(), number_compiled()
@@ -39,7 +43,10 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     result.certificate  # noqa: B018  (computed when it is asked for)
 
     instance = prepare(problem)
-    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), BoundLimit(rounds=1))
+    first = lagrangian(instance, iterations=100)
+    # the session may have had its proof before there were neighbourhoods
+    Search(instance, first, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    dual = relax_and_cut(instance, first, BoundLimit(rounds=1))
     dual = raise_bound(instance, dual, None, BoundLimit(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
