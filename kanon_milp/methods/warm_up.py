@@ -30,7 +30,9 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.bounds.required import proven_required, required_bound
     from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.neighbourhood import cut_out, put_back
     from kanon_milp.heuristics.search import Search
+    from kanon_milp.heuristics.state import Board
     from kanon_milp.heuristics.worker_pool import InlinePool
     from kanon_milp.system.jit import number_compiled
 
@@ -44,8 +46,12 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
 
     instance = prepare(problem)
     first = lagrangian(instance, iterations=100)
-    # the session may have had its proof before there were neighbourhoods
-    Search(instance, first, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    # the session may have had its proof before there were neighbourhoods, and these may find nothing
+    found = Search(instance, first, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    board = Board.of(instance, np.ones(instance.candidates.pairs, np.bool_), found)
+    hood = cut_out(board, ROWS, np.zeros(len(board.state.cost), np.bool_))
+    if hood is not None:
+        put_back(board, hood, hood.start)
     dual = relax_and_cut(instance, first, BoundLimit(rounds=1))
     dual = raise_bound(instance, dual, None, BoundLimit(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
