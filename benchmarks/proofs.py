@@ -1,4 +1,4 @@
-"""Who proves an optimum: bound, search, rank-1 rows and fixing, against the one model on four solvers.
+"""Who proves an optimum: bound, search, rank-1 cuts and fixing, against the one model on four solvers.
 
 python benchmarks/proofs.py --rows 200 500 --k 3 5                    all methods, 600 s each, first rows of Adult
 python benchmarks/proofs.py --rows 500 --k 3 --methods search highs scip --time-limit 3600
@@ -8,7 +8,7 @@ python benchmarks/proofs.py --random 500                              small rand
 
 Tables and options are those of benchmarks/real_tables.py: 8 columns and all 256 patterns unless --table says otherwise.
 
-search                   `method="search"`: Lagrangian bound, search, groups as columns with rank-1 rows, exact fixing,
+search                   `method="search"`: Lagrangian bound, search, groups as columns with rank-1 cuts, exact fixing,
                          HiGHS for the model of what is left. From the table alone, everything within its time
 highs cbc scip cpsat     the whole strong model on that solver, reduced as in the package. It is handed the best table
                          that a search of --start-seconds finds, as a complete start; this search is on nobody's clock

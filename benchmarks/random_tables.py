@@ -22,8 +22,7 @@ import numpy as np
 import polars as pl
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, round_dual
-from kanon_milp.bounds.columns import RoundLimits
+from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, round_dual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import hybrid
@@ -62,29 +61,30 @@ def draw(rng: np.random.Generator) -> tuple[Rows, int]:
 def long_way(*, search: bool) -> Iterator[Done]:
     """While the block runs, `method="search"` raises every bound by rank-1 cuts that is not the optimum yet."""
     done = Done()
-    raise_bound, solve_rest = hybrid.raise_bound, hybrid.CoreProblem.solve
+    raise_bound, solve_rest = hybrid.COLUMN_GENERATION.compute, hybrid.CoreProblem.solve
 
-    def raised(instance: Instance, *args: object, **more: object) -> DualPoint:
-        dual = raise_bound(instance, *args, **more)
-        done.raised.append((instance, dual))
+    def raised(instance: Instance, task: BoundTask) -> ProvenBound:
+        found = raise_bound(instance, task)
+        assert found.dual is not None
+        done.raised.append((instance, found.dual))
         done.times["rank-1 cuts asked for"] += 1
-        done.times["rank-1 cuts in the bound"] += bool(dual.rank_one.count)
-        return dual
+        done.times["rank-1 cuts in the bound"] += bool(found.dual.rank_one_cuts.count)
+        return found
 
     def solved(rest: hybrid.CoreProblem) -> object:
         answer = solve_rest(rest)
         done.times["rest solved as a model"] += answer[0] != (0, 0)
         return answer
 
-    def without_target(target: int | None = None, **more: object) -> RoundLimits:
-        return RoundLimits(**more)
+    def without_target(target: int | None = None, **more: object) -> BoundLimit:
+        return BoundLimit(**more)
 
     with ExitStack() as stack:
         for owner, name, value in (
             (hybrid, "EASY_PAIRS", -1),
             (hybrid, "COUNTED_EVALUATIONS", ROUGH),
-            (hybrid, "RoundLimits", without_target),
-            (hybrid, "raise_bound", raised),
+            (hybrid, "BoundLimit", without_target),
+            (hybrid.COLUMN_GENERATION, "compute", raised),
             (hybrid.CoreProblem, "solve", solved),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))

@@ -45,14 +45,14 @@ def main() -> None:
     frame = km.datasets.load(args.data)
     if args.rows:
         frame = frame.head(args.rows)
-    print("study", "rows", "sizes", "s", "required", "s", "passes", "LP", "s", sep="\t")
+    print("study", "rows", "sizes", "s", "required", "s", "iterations", "LP", "s", sep="\t")
     for name, (columns, sensitive, privacy) in STUDIES[args.data].items():
         if args.only and name not in args.only:
             continue
         quasi = columns or [column for column in frame.columns if column != sensitive]
         table = km.Table.from_frame(frame, quasi, sensitive)
         mask = km.PatternMask.random(quasi, PATTERNS[args.data], 0)
-        instance = presolve(km.Problem(table, privacy, mask), get_formulation("strong"), Clock(), merge=True).instance
+        instance = presolve(km.Problem(table, privacy, mask), Clock(), merge=True).instance
         unit = instance.levels.unit
         began = time.perf_counter()
         dual = lagrangian(instance, seconds=args.seconds)

@@ -16,7 +16,7 @@ from sensitive_cases import SensitiveCase
 from strategies import Case, drawn_sets
 
 import kanon_milp as km
-from kanon_milp.bounds import Certificate, DualPoint, RowSets, certified_instance, certify, lagrangian
+from kanon_milp.bounds import Certificate, DualPoint, certified_instance, certify, lagrangian, type_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.verify.certificate import CertificateReport
 
@@ -37,10 +37,10 @@ def point(
         0.0,
         None,
         np.zeros(0),
-        sets=RowSets.of(sets),
-        charges=np.array(charges, dtype=float),
-        rank_one=RankOneCuts.of(cut[:3] for cut in cuts),
-        cuts=np.array([cut[3] for cut in cuts], dtype=float),
+        sets=type_sets(sets),
+        packing_multipliers=np.array(charges, dtype=float),
+        rank_one_cuts=RankOneCuts.of(cut[:3] for cut in cuts),
+        cut_multipliers=np.array([cut[3] for cut in cuts], dtype=float),
     )
 
 
@@ -66,7 +66,7 @@ def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
     if data.draw(st.booleans()) and set(instance.candidates.members.tolist()) == set(range(instance.types.count)):
         best = lagrangian(instance)
         more = point(with_cuts(best.multipliers.tolist(), cuts), cuts=cuts)
-        return replace(more, sets=best.sets, charges=best.charges)
+        return replace(more, sets=best.sets, packing_multipliers=best.packing_multipliers)
     count = instance.types.count
     quarters = data.draw(st.lists(st.integers(-12, 48), min_size=count, max_size=count))
     sets, charges = drawn_sets(data, count, 24)

@@ -46,8 +46,8 @@ def compile_the_rest() -> None:
     import polars as pl
 
     import kanon_milp as km
-    from kanon_milp.bounds import lagrangian
-    from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+    from kanon_milp.bounds import BoundLimit, lagrangian
+    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
     from kanon_milp.bounds.required import proven_required, required_bound
     from kanon_milp.presolve.instance import prepare
 
@@ -55,8 +55,8 @@ def compile_the_rest() -> None:
         [(str(i % 3), str(i % 5), str(i % 7), str(i % 4)) for i in range(200)], schema=list("abcs"), orient="row"
     )
     instance = prepare(km.Problem(km.Table.from_frame(frame, list("abc")), km.KAnonymity(3)))
-    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))
-    raise_bound(instance, dual, None, RoundLimits(rounds=2))
+    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), BoundLimit(rounds=1))
+    raise_bound(instance, dual, None, BoundLimit(rounds=2))
     required = prepare(km.Problem(km.Table.from_frame(frame, list("abc"), "s"), km.PSensitivity(2)))
     proven_required(required, required_bound(required, iterations=20))
 

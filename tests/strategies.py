@@ -12,7 +12,8 @@ import polars as pl
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.bounds import RowSets
+from kanon_milp.bounds import type_sets
+from kanon_milp.bounds.packing_cuts import TypeSets
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool 
     )
 
 
-def drawn_sets(data: st.DataObject, count: int, largest: int) -> tuple[RowSets, np.ndarray[Any, np.dtype[np.int64]]]:
+def drawn_sets(data: st.DataObject, count: int, largest: int) -> tuple[TypeSets, np.ndarray[Any, np.dtype[np.int64]]]:
     """Up to three sets of `count` row types, and a multiplier for each."""
     sets = data.draw(st.lists(st.sets(st.integers(0, count - 1), min_size=1), max_size=3))
     charges = data.draw(st.lists(st.integers(0, largest), min_size=len(sets), max_size=len(sets)))
-    return RowSets.of(sets), np.array(charges, dtype=np.int64)
+    return type_sets(sets), np.array(charges, dtype=np.int64)

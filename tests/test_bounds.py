@@ -23,13 +23,13 @@ from strategies import Case, cases, drawn_sets
 import kanon_milp as km
 from kanon_milp.bounds import (
     ExactDual,
-    RowSets,
     evaluate,
     exact_value,
     lagrangian,
     proven_bound,
     round_dual,
     round_multipliers,
+    type_sets,
     volume,
 )
 from kanon_milp.bounds.volume import Evaluator
@@ -67,12 +67,12 @@ def slow_value(
 def strong_lp(instance: Instance, sets: Sequence[set[int]] = ()) -> float | None:
     """Value of the strong formulation's linear relaxation by HiGHS, with the packing cuts of some sets."""
     model = build_strong(instance)
-    model.counting = pyo.ConstraintList()
+    model.packing = pyo.ConstraintList()
     covers, counts = instance.candidates.cover_lists(), instance.types.counts.tolist()
     for each in sets:
         nested = [g for g, cover in enumerate(covers) if set(cover) <= each]
         least = min(int(instance.least[g]) for g in nested)
-        model.counting.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
+        model.packing.add(sum(model.open[g] for g in nested) <= sum(counts[i] for i in each) // least)
     linear = to_arrays(model).linear
     answer = get("highs").solve(replace(linear, integer=np.zeros_like(linear.integer)), SolverOptions())
     return answer.objective
@@ -107,7 +107,7 @@ def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-9)
         counted = ExactDual(integers, denominator, *drawn_sets(data, instance.types.count, 6 * denominator))
         sets = [set(each.tolist()) for each in counted.sets.each()]
-        charges = [Fraction(x, denominator) for x in counted.charges.tolist()]
+        charges = [Fraction(x, denominator) for x in counted.packing_multipliers.tolist()]
         assert exact_value(instance, counted) == slow_value(instance, multipliers, sets, charges)
         best = optimum(case.rows, case.k, **case.judged())
         if best is not None:
@@ -120,8 +120,8 @@ def test_any_multipliers_give_the_value_of_the_closed_form_and_a_bound(
 def test_what_is_left_of_the_rows_is_a_subgradient(case: Case, data: st.DataObject) -> None:
     instance = prepare(case.problem())
     here, there = (np.array(drawn_multipliers(data, instance.types.count, 4)) / 4 for _ in range(2))
-    value, _, slope = evaluate(instance, here)
-    assert evaluate(instance, there)[0] <= value + slope @ (there - here) + 1e-6
+    value, _, subgradient = evaluate(instance, here)
+    assert evaluate(instance, there)[0] <= value + subgradient @ (there - here) + 1e-6
 
 
 @given(cases(sides=False))
@@ -131,7 +131,7 @@ def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation(case: Case) 
     assume(covered(instance))
     relaxation = strong_lp(instance)
     assume(relaxation is not None)
-    value = lagrangian(instance, counting=False).value
+    value = lagrangian(instance, packing_cuts=False).value
     assert value <= relaxation + 1e-6 * max(1, relaxation)
     assert value >= relaxation - 1e-4 * max(1, relaxation)
 
@@ -147,14 +147,14 @@ def test_with_counting_rows_it_is_not_lower_and_below_the_relaxation_that_has_th
     best = optimum(case.rows, case.k, **case.judged())
     assume(relaxation is not None and best is not None)
     assert dual.value <= relaxation + 1e-6 * max(1, relaxation)
-    assert dual.value >= lagrangian(instance, counting=False).value - 1e-4 * max(1, relaxation)
+    assert dual.value >= lagrangian(instance, packing_cuts=False).value - 1e-4 * max(1, relaxation)
     assert proven_bound(instance, round_dual(dual)) * instance.levels.unit <= best
 
 
 @pytest.mark.parametrize("k", [2, 5])
 def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation_on_a_census(k: int) -> None:
     instance = reduced(census_problem(200, k))
-    plain = lagrangian(instance, counting=False)
+    plain = lagrangian(instance, packing_cuts=False)
     assert plain.value == pytest.approx(strong_lp(instance), rel=1e-4)
     dual = lagrangian(instance)
     assert dual.value == pytest.approx(strong_lp(instance, [set(each.tolist()) for each in dual.sets.each()]), rel=3e-4)
@@ -162,10 +162,10 @@ def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation_on_a_census(
         assert dual.value > plain.value + 0.5
         again = lagrangian(instance)
         assert (dual.multipliers == again.multipliers).all()
-        assert (dual.charges == again.charges).all()
+        assert (dual.packing_multipliers == again.packing_multipliers).all()
 
 
-def test_bounds_on_adult_with_counting_rows(data_folder: Path) -> None:
+def test_bounds_on_adult_with_packing_cuts(data_folder: Path) -> None:
     table = km.read_table(data_folder / "adult.csv.gz", Q8, rows=1000)
     instance = reduced(km.Problem(table, [km.KAnonymity(2)]))
     assert proven_bound(instance, round_dual(lagrangian(instance, iterations=1200))) == 1386  # 1383 without
@@ -177,17 +177,16 @@ def test_threads_share_the_candidates_and_change_nothing(case: Case, data: st.Da
     instance = reduced(case.problem())
     assume(covered(instance))
     point = np.array(drawn_multipliers(data, instance.types.count, 4)) / 4
-    whole, found = Evaluator(instance), []
-    value = whole(point)
+    undivided = Evaluator(instance)(point)
     with mock.patch.object(volume, "DIVIDED", 0):
-        for threads in (1, 3):
-            parted = Evaluator(instance, threads)
-            found.append((parted(point), parted.phi.copy(), parted.taken.copy()))
-            assert found[-1][0] == pytest.approx(value)
-            assert parted.phi == pytest.approx(whole.phi)
-            assert parted.taken == pytest.approx(whole.taken)
-    assert found[0][0] == found[1][0]
-    assert all((one == other).all() for one, other in zip(found[0][1:], found[1][1:], strict=True))
+        found = [Evaluator(instance, threads)(point) for threads in (1, 3)]
+    for each in found:
+        assert each.value == pytest.approx(undivided.value)
+        assert each.phi == pytest.approx(undivided.phi)
+        assert each.subgradient == pytest.approx(undivided.subgradient)
+    assert found[0].value == found[1].value
+    assert (found[0].phi == found[1].phi).all()
+    assert (found[0].subgradient == found[1].subgradient).all()
 
 
 def small() -> Instance:
@@ -212,9 +211,9 @@ def test_it_ends_when_nothing_better_than_the_target_can_exist() -> None:
     assert dual.value <= 9 + 1e-6
 
 
-def test_it_ends_where_counting_rows_give_no_direction() -> None:
-    # nothing costs anything: the average of the slopes cancels out, and the one packing cut is not violated by it;
-    # it was dropped and found again without end
+def test_it_ends_where_packing_cuts_give_no_direction() -> None:
+    # nothing costs anything: the average of the subgradients cancels out, and the one packing cut is not violated by
+    # it; it was dropped and found again without end
     recoding = km.Hierarchies({"q": km.Hierarchy({v: (v, "ab", "*") for v in "ab"})}, weights={"q": 0})
     table = km.Table.from_frame(pl.DataFrame({"q": list("bab")}), ["q"])
     problem = km.Problem(table, [km.KAnonymity(3)], recoding, suppressed_rows="exempt")
@@ -246,7 +245,7 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
     instance = small()
     with pytest.raises(InputError, match="too large"):
         exact_value(instance, ExactDual(np.full(9, 1 << 60, dtype=np.int64)))
-    zeros, sets = np.zeros(9, dtype=np.int64), RowSets.of([{0, 1}, {2}])
+    zeros, sets = np.zeros(9, dtype=np.int64), type_sets([{0, 1}, {2}])
     with pytest.raises(InputError, match="too large"):
         exact_value(instance, ExactDual(zeros, 1, sets, np.full(2, 1 << 61, dtype=np.int64)))
     with pytest.raises(InputError, match="none may be negative"):

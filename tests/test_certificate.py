@@ -222,7 +222,7 @@ def three(**more: Any) -> km.Problem:
 
 def test_a_counting_row_closes_a_gap_that_the_relaxation_leaves() -> None:
     instance = certified_instance(three())
-    assert certify(three(), lagrangian(instance, counting=False)).bound == 6
+    assert certify(three(), lagrangian(instance, packing_cuts=False)).bound == 6
     found = certify(three(), lagrangian(instance))
     assert found.bound == optimum(THREE, 2) == 9
     assert [rows for rows, _ in found.counting_rows] == [(0, 1, 2)]

@@ -52,7 +52,7 @@ def pairs(k: int = 2, **more: Any) -> km.Problem:
 
 
 def test_a_rank_one_row_closes_a_gap_that_the_relaxation_leaves(tmp_path: Path) -> None:
-    assert certify(pairs(), lagrangian(certified_instance(pairs()), counting=False)).bound == 6
+    assert certify(pairs(), lagrangian(certified_instance(pairs()), packing_cuts=False)).bound == 6
     found = certify(pairs(), point(LAMBDA, cuts=[ROW]))
     assert found.bound == optimum(PAIRS, 2) == 9
     assert found.rank_one_rows == (((0, 1, 3), (1, 1, 1), 2, 6 * found.denominator),)
@@ -256,7 +256,7 @@ def test_both_searches_agree_on_a_census() -> None:
     for share in (0.3, 1.0):
         multipliers = with_cuts(dual.multipliers.tolist(), [(*cut[:3], share * cut[3]) for cut in cuts])
         drawn = point(multipliers, cuts=cuts)
-        found = certify(asked, replace(drawn, sets=dual.sets, charges=dual.charges))
+        found = certify(asked, replace(drawn, sets=dual.sets, packing_multipliers=dual.packing_multipliers))
         report = check_certificate(asked, found)
         assert report.valid
         assert report.bound == found.bound > 0

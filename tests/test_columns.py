@@ -19,17 +19,20 @@ from oracle import optimum
 from scipy.optimize import linprog
 from strategies import Case, cases
 
-from kanon_milp.bounds import DualPoint, RowSets, exact_value, round_dual
-from kanon_milp.bounds.columns.ascent import RoundLimits, raise_bound, tighten
-from kanon_milp.bounds.columns.master import Limits, Master
-from kanon_milp.bounds.columns.program import GroupProgram, Point, Pricing, coefficients
+from kanon_milp.bounds import BoundLimit, DualPoint, exact_value, round_dual, type_sets
+from kanon_milp.bounds.closed_form import PricedCandidates
+from kanon_milp.bounds.columns.ascent import raise_bound, solve_with_cuts
+from kanon_milp.bounds.columns.master import Master, MasterSolution
+from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing, coefficients
 from kanon_milp.bounds.columns.separation import separate
-from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.reductions import reduce
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -55,11 +58,12 @@ def packed(groups: list[Group]) -> Groups:
 
 
 def read(groups: Groups) -> list[Group]:
-    assert all(each.dtype == np.int64 for each in (groups.candidate, groups.indptr, groups.types, groups.copies))
-    assert groups.count == len(groups.candidate) == len(groups.indptr) - 1
+    assert all(each.dtype == np.int64 for each in (groups.candidate, *groups.types, groups.copies))
+    assert groups.count == len(groups.candidate) == groups.types.lists
     found = []
-    for g, begin, end in zip(groups.candidate.tolist(), groups.indptr[:-1], groups.indptr[1:], strict=True):
-        types, copies = groups.types[begin:end].tolist(), groups.copies[begin:end].tolist()
+    indptr = groups.types.indptr
+    for g, begin, end in zip(groups.candidate.tolist(), indptr[:-1], indptr[1:], strict=True):
+        types, copies = groups.types.values[begin:end].tolist(), groups.copies[begin:end].tolist()
         assert types == sorted(set(types))
         found.append((g, tuple(i for i, a in zip(types, copies, strict=True) for _ in range(a))))
     return found
@@ -75,7 +79,7 @@ def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st
     groups, expected = packed(first), ordered(first)
     assert read(groups) == expected
     entries = [c for c, (_, rows) in enumerate(expected) for _ in set(rows)]
-    assert groups.of_entry().tolist() == entries
+    assert groups.types.list_of_value().tolist() == entries
     assert read(groups.joined(packed(second))) == expected + ordered(second)
     assert read(Groups.none().joined(groups)) == read(groups.joined(Groups.none())) == expected
     keep = data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first)))
@@ -83,7 +87,7 @@ def test_groups_as_plain_lists(first: list[Group], second: list[Group], data: st
     keys = groups.keys()
     same = [[a == b for b in expected] for a in expected]
     assert [[a == b for b in keys] for a in keys] == same
-    begins, group, copies = groups.by_type(6)
+    (begins, group), copies = groups.by_type(6)
     by_type = [list(zip(group[a:b].tolist(), copies[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(begins)]
     assert by_type == [[(c, rows.count(i)) for c, (_, rows) in enumerate(expected) if i in rows] for i in range(6)]
 
@@ -206,15 +210,12 @@ class Small:
         return least[tuple(self.counts)]
 
     def program(self, rank_one: list[Row] | None = None) -> GroupProgram:
+        numbers = (np.array(each, dtype=np.float64) for each in (self.cost, self.least, self.surcharge))
         return GroupProgram(
-            np.cumsum([0, *map(len, self.covers)]),
-            np.array([i for cover in self.covers for i in cover], dtype=np.int32),
-            np.array(self.cost, dtype=np.float64),
-            np.array(self.least, dtype=np.float64),
-            np.array(self.surcharge, dtype=np.float64),
+            PricedCandidates(*Ragged.of(self.covers, np.int32), *numbers),
             np.array(self.counts, dtype=np.int64),
             RankOneCuts.of(rank_one or []),
-            Point(np.array(self.multipliers, dtype=np.float64), np.zeros(len(rank_one or []))),
+            Prices(np.array(self.multipliers, dtype=np.float64), np.zeros(len(rank_one or []))),
         )
 
 
@@ -246,39 +247,44 @@ def test_value_and_cheapest_groups(small: Small, data: st.DataObject) -> None:
     multipliers = data.draw(st.lists(quarters, min_size=types, max_size=types))
     charges = data.draw(st.lists(quarters, min_size=len(rank_one), max_size=len(rank_one)))
     program = small.program()
-    pricing = Pricing(program)
-    pricing.set_rows(RankOneCuts.of(rank_one))
-    point = Point(np.array(multipliers), np.array(charges))
-    value, groups = pricing(point)
+    pricing = Pricing(program, RankOneCuts.of(rank_one))
+    prices = Prices(np.array(multipliers), np.array(charges))
+    value, groups = pricing(prices)
     assert value == pytest.approx(small.value(multipliers, rank_one, charges), abs=FINE)
     assert value <= small.optimum() + NEAR
     assert set(read(groups)) <= set(small.groups)
     assert program.costs(groups).tolist() == [small.price(each) for each in read(groups)]
     # with groups that cost something the value is the same
-    more, others = pricing(point, below=2.0)
+    more, others = pricing(prices, below=2.0)
     assert more == pytest.approx(value, abs=FINE)
     assert others.count >= groups.count
 
 
-def check(small: Small, master: Master, rank_one: list[Row]) -> None:
+def solved(master: Master) -> MasterSolution:
+    found = master.solve(NO_LIMIT, NEAR)
+    assert found is not None
+    return found
+
+
+def check(small: Small, master: Master, found: MasterSolution, rank_one: list[Row]) -> None:
     """After `Master.solve`: the value is that of the linear program over all groups, and true."""
     lower = small.linear_program(rank_one, one_each=False)
     upper = small.linear_program(rank_one, one_each=True)
     assert lower - 1e-4 <= master.value <= upper + NEAR
-    if master.artificial < NEAR:
+    if found.artificial < NEAR:
         # else it is the bound near the best multipliers alone
-        assert lower - NEAR <= master.upper <= master.value + 1e-4
+        assert lower - NEAR <= found.upper <= master.value + 1e-4
     check_value(small, master, rank_one)
     assert master.value <= small.optimum() + NEAR
     used = read(master.groups)
     assert set(used) <= set(small.groups)
     for i, count in enumerate(small.counts):
-        placed = sum(share * rows.count(i) for share, (_, rows) in zip(master.share, used, strict=True))
-        assert placed == pytest.approx(count, abs=1e-6) or master.artificial >= NEAR
+        placed = sum(share * rows.count(i) for share, (_, rows) in zip(found.share, used, strict=True))
+        assert placed == pytest.approx(count, abs=1e-6) or found.artificial >= NEAR
 
 
 def check_value(small: Small, master: Master, rank_one: list[Row]) -> None:
-    multipliers, charges = master.best.multipliers.tolist(), master.best.charges.tolist()
+    multipliers, charges = master.best.multipliers.tolist(), master.best.cut_multipliers.tolist()
     assert np.isfinite(multipliers + charges).all()
     assert master.value == pytest.approx(small.value(multipliers, rank_one, charges), abs=FINE)
 
@@ -288,49 +294,46 @@ def check_value(small: Small, master: Master, rank_one: list[Row]) -> None:
 def test_master_reaches_the_linear_program_over_all_groups(small: Small, data: st.DataObject) -> None:
     rank_one = data.draw(rank_one_rows(len(small.counts)))
     master = Master(small.program(), Groups.none())
-    limits = Limits(near=NEAR)
-    master.solve(limits)
-    check(small, master, [])
+    check(small, master, solved(master), [])
     before = master.value
-    master.add_rows(RankOneCuts.of(rank_one))
-    master.solve(limits)
-    check(small, master, rank_one)
+    master.add_cuts(RankOneCuts.of(rank_one))
+    found = solved(master)
+    check(small, master, found, rank_one)
     assert master.value >= before
     # rows that charge nothing go after some rounds; the bound stays
     for _ in range(6):
-        master.purge_rows()
-        master.solve(limits)
-    left = master.rows.each()
+        master.purge_cuts(found.prices)
+        found = solved(master)
+    left = master.cuts.each()
     assert len(left) <= len(rank_one)
-    check(small, master, left)
+    check(small, master, found, left)
     # with rows and groups from the beginning
     again = Master(small.program(rank_one), packed(read(master.groups)))
-    again.solve(limits)
-    check(small, again, rank_one)
+    check(small, again, solved(again), rank_one)
 
 
 @given(cases(max_rows=7, sides=False), st.data())
 @settings(relaxed, max_examples=examples(40, 13))
-def test_counting_rows_are_held(case: Case, data: st.DataObject) -> None:
+def test_packing_cuts_are_held(case: Case, data: st.DataObject) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     types = instance.types.count
     assume(types and instance.candidates.count)
     covers = np.split(instance.candidates.members, instance.candidates.indptr[1:-1])
-    sets = RowSets.of(data.draw(st.lists(st.sampled_from(covers), max_size=3)))
+    sets = type_sets(data.draw(st.lists(st.sampled_from(covers), max_size=3)))
     rows = RankOneCuts.of(data.draw(rank_one_rows(types)))
     quarters = st.integers(0, 12).map(lambda each: each / 4)
     multipliers, charges, cuts = (
         np.array(data.draw(st.lists(quarters, min_size=number, max_size=number)))
-        for number in (types, sets.count, rows.count)
+        for number in (types, sets.lists, rows.count)
     )
     dual = DualPoint(multipliers, 0.0, None, np.zeros(0), 0, sets, charges, rows, cuts)
     program = GroupProgram.of(instance, dual)
-    value, _ = Pricing(program)(program.start)
+    value, _ = Pricing(program, program.cuts)(program.start)
     right = PackingCuts.of(instance, sets).limits @ charges
     # in whole numbers, by the closed form where there are no rank-1 cuts
     assert value - right == pytest.approx(float(exact_value(instance, round_dual(dual))), abs=1e-3)
-    raised = raise_bound(instance, dual, None, RoundLimits(rounds=1, ends=time.perf_counter() + 5))
-    assert raised.charges is dual.charges
+    raised = raise_bound(instance, dual, None, BoundLimit(rounds=1, ends=time.perf_counter() + 5))
+    assert raised.packing_multipliers is dual.packing_multipliers
     if raised is not dual:
         assert raised.value == pytest.approx(float(exact_value(instance, round_dual(raised))), abs=1e-3)
 
@@ -341,7 +344,7 @@ def test_rows_that_no_groups_place(covers: list[list[int]]) -> None:
     small = Small(covers, [1, 2], [2, 4], [0, 1], [1, 1, 1], [0.5, 0.0, 3.0])
     master = Master(small.program(), Groups.none())
     ends = time.perf_counter() + 20
-    assert not master.solve(Limits(ends=ends, near=NEAR))
+    assert master.solve(Limit(ends), NEAR) is None
     assert time.perf_counter() < ends
     assert master.value > 3 * 2 + 1
     check_value(small, master, [])
@@ -356,17 +359,17 @@ def test_rounds_of_rank_one_rows_stay_below_the_optimum(case: Case) -> None:
     assume(best is not None and len(counts) and set(candidates.members.tolist()) == set(range(len(counts))))
     assert best is not None
     nothing = np.zeros(0)
-    start = DualPoint(np.zeros(len(counts)), 0.0, None, nothing, 0, RowSets.of([]), nothing, NO_CUTS, nothing)
+    start = DualPoint(np.zeros(len(counts)), 0.0, None, nothing, 0, NO_SETS, nothing, NO_CUTS, nothing)
     master = Master(GroupProgram.of(instance, start), Groups.none())
-    master.solve(Limits(near=NEAR))
+    found = solved(master)
     for _ in range(3):
         before = master.value
-        rows = separate(master.groups, master.share, counts, 20, master.rows)
-        if not rows.count:
+        cuts = separate(master.groups, found.share, counts, 20, master.cuts)
+        if not cuts.count:
             break
-        master.add_rows(rows)
-        master.solve(Limits(near=NEAR))
-        master.purge_rows()
+        master.add_cuts(cuts)
+        found = solved(master)
+        master.purge_cuts(found.prices)
         assert before <= master.value <= best / instance.levels.unit + NEAR
 
 
@@ -376,32 +379,32 @@ def a_triple() -> Master:
 
 def test_no_time_is_left_after_rows_were_added() -> None:
     master = a_triple()
-    assert master.solve(Limits(near=NEAR))
+    solved(master)
     before = master.value
-    master.add_rows(RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)]))
-    assert not master.solve(Limits(ends=time.perf_counter()))
+    master.add_cuts(RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)]))
+    assert master.solve(Limit(time.perf_counter())) is None
     assert master.value == before
-    assert len(master.best.charges) == master.rows.count
-    assert master.solve(Limits(near=NEAR))
-    assert len(master.share) == master.groups.count
-    assert master.purge_rows() == 0
+    assert len(master.best.cut_multipliers) == master.cuts.count
+    found = solved(master)
+    assert len(found.share) == master.groups.count
+    assert master.purge_cuts(found.prices) == 0
 
 
 def test_no_time_is_left_at_all() -> None:
     master = a_triple()
     before = master.value
-    assert not master.solve(Limits(ends=time.perf_counter()))
+    assert master.solve(Limit(time.perf_counter())) is None
     assert master.value == before
 
 
 def test_a_linear_program_that_fails_ends_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     # as where the numbers are too bad for HiGHS
-    limits = RoundLimits(rounds=3)
+    limit = BoundLimit(rounds=3)
     program = Small([[0, 1, 2]], [1], [2], [0], [1, 1, 1], [0.0] * 3).program()
     before = Master(program, Groups.none()).value
-    assert tighten(program, Groups.none(), limits).value > before
-    monkeypatch.setattr(Master, "_run", lambda *_: False)
-    assert tighten(program, Groups.none(), limits).value == before
+    assert solve_with_cuts(program, Groups.none(), limit).value > before
+    monkeypatch.setattr(Master, "_solve_restricted", lambda *_: None)
+    assert solve_with_cuts(program, Groups.none(), limit).value == before
 
 
 def test_another_model_of_the_thread_has_another_number_of_threads() -> None:
@@ -412,7 +415,7 @@ def test_another_model_of_the_thread_has_another_number_of_threads() -> None:
     other.setOptionValue("threads", 2)
     other.run()
     try:
-        assert a_triple().solve(Limits(near=NEAR))
+        solved(a_triple())
     finally:
         highspy.Highs.resetGlobalScheduler(True)
 
@@ -422,10 +425,10 @@ def test_a_triangle_is_closed_by_one_row() -> None:
     covers: list[Any] = [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
     small = Small(covers, [2, 2, 2, 3], [2] * 4, [0] * 4, [1, 1, 1], [0.0] * 3)
     master = Master(small.program(), Groups.none())
-    master.solve(Limits(near=NEAR))
+    found = solved(master)
     assert master.value == pytest.approx(6)
-    rows = separate(master.groups, master.share, np.ones(3, np.int64), 5, NO_CUTS)
-    assert ([0, 1, 2], [1, 1, 1], 2) in rows.each()
-    master.add_rows(rows)
-    master.solve(Limits(near=NEAR))
+    cuts = separate(master.groups, found.share, np.ones(3, np.int64), 5, NO_CUTS)
+    assert ([0, 1, 2], [1, 1, 1], 2) in cuts.each()
+    master.add_cuts(cuts)
+    solved(master)
     assert master.value == pytest.approx(9)

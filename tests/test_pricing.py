@@ -14,7 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kanon_milp.bounds import pricing
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.closed_form import PricedCandidates
+from kanon_milp.bounds.pricing import unsorted_rows
+from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
+from kanon_milp.presolve.ragged import Ragged
 
 # their first twelve arguments come as one list
 cheapest_groups: Callable[..., Any] = pricing.cheapest_groups
@@ -63,13 +66,12 @@ class Prices:
         def count(values: list[int]) -> Any:
             return np.array(values, dtype=scalar)
 
-        rows = RankOneCuts.of(self.rows)
-        return (
-            np.cumsum([0, *map(len, self.covers)]),
-            np.array([i for cover in self.covers for i in cover], dtype=np.int32),
-            number(self.cost), count(self.least), count(self.counts), number(self.multipliers),
-            number(self.surcharge), *rows.by_type(len(self.counts)), rows.denominators, number(self.charges),
-        )  # fmt: skip
+        candidates: Any = PricedCandidates(
+            *Ragged.of(self.covers, np.int32), number(self.cost), count(self.least), number(self.surcharge)
+        )
+        rows: Any = unsorted_rows(count(self.counts), number(self.multipliers))
+        by_type = RankOneCuts.of(self.rows).by_type(len(self.counts))
+        return candidates, rows, PricedCuts(*by_type, number(self.charges))
 
 
 @st.composite

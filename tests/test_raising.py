@@ -17,11 +17,22 @@ from oracle import optimum
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, RowSets, certify, exact_value, lagrangian, proven_bound, round_dual, volume
-from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut, relaxed
+from kanon_milp.bounds import (
+    BoundLimit,
+    DualPoint,
+    certify,
+    exact_value,
+    lagrangian,
+    proven_bound,
+    round_dual,
+    type_sets,
+    volume,
+)
+from kanon_milp.bounds.closed_form import PricedCandidates
+from kanon_milp.bounds.columns import raise_bound, relax_and_cut, relaxed
 from kanon_milp.bounds.columns.relaxed import CutEvaluator
-from kanon_milp.bounds.pricing import possible_pairs
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.methods import core_problem, hybrid
@@ -51,8 +62,8 @@ def test_no_bound_is_above_the_optimum(case: Case) -> None:
     table = greedy(instance)
     dual = lagrangian(instance, iterations=60)
     first = exact_value(instance, round_dual(dual))
-    whole = raise_bound(instance, dual, table, RoundLimits(rounds=4))
-    moved = relax_and_cut(instance, dual, RoundLimits(rounds=3))
+    whole = raise_bound(instance, dual, table, BoundLimit(rounds=4))
+    moved = relax_and_cut(instance, dual, BoundLimit(rounds=3))
     for raised in (whole, moved):
         assert first <= exact_value(instance, round_dual(raised)) <= units
         report = check_certificate(case.problem(), certify(case.problem(), raised))
@@ -83,7 +94,7 @@ def test_fixing_with_rank_one_rows_keeps_what_is_better(case: Case, above: int) 
         return
     instance = reduced(case.problem())
     table = greedy(instance)
-    dual = raise_bound(instance, lagrangian(instance, iterations=60), table, RoundLimits(rounds=3))
+    dual = raise_bound(instance, lagrangian(instance, iterations=60), table, BoundLimit(rounds=3))
     best = int(expected / instance.levels.unit)
     left = ReducedCosts(round_dual(dual), best + 1 + above).apply(instance).instance
     assert greedy_or_model(left) == best
@@ -106,15 +117,15 @@ def test_rank_one_rows_prove_what_the_linear_relaxation_does_not() -> None:
     instance = reduced(problem)
     table = greedy(instance)
     dual = lagrangian(instance)
-    raised = raise_bound(instance, dual, table, RoundLimits(rounds=6))
+    raised = raise_bound(instance, dual, table, BoundLimit(rounds=6))
     assert raised.value > dual.value + 1
     assert proven_bound(instance, round_dual(raised)) >= raised.value - 1e-3
     report = check_certificate(problem, certify(problem, raised))
     assert report.valid
     assert report.bound == proven_bound(instance, round_dual(raised)) * instance.levels.unit
-    again = raise_bound(instance, dual, table, RoundLimits(rounds=6))
+    again = raise_bound(instance, dual, table, BoundLimit(rounds=6))
     assert (again.multipliers == raised.multipliers).all()
-    further = raise_bound(instance, raised, table, RoundLimits(rounds=2))
+    further = raise_bound(instance, raised, table, BoundLimit(rounds=2))
     assert further.value >= raised.value - 1e-6
 
 
@@ -123,20 +134,20 @@ def test_the_volume_algorithm_closes_a_part_of_the_gap(monkeypatch: pytest.Monke
     dual = lagrangian(instance)
     monkeypatch.setattr(volume, "DIVIDED", 0)
     seen: list[float | None] = []
-    limits = RoundLimits(rounds=2)
+    limit = BoundLimit(rounds=2)
     first, second = (
-        relax_and_cut(instance, dual, limits, threads, lambda p: seen.append(p.bound)) for threads in (1, 2)
+        relax_and_cut(instance, dual, limit, threads, lambda p: seen.append(p.bound)) for threads in (1, 2)
     )
     assert proven_bound(instance, round_dual(first)) >= proven_bound(instance, round_dual(dual)) + 2
     assert (first.multipliers == second.multipliers).all()
-    assert (first.cuts == second.cuts).all()
+    assert (first.cut_multipliers == second.cut_multipliers).all()
     half = len(seen) // 2
     assert seen[:half] == seen[half:] == sorted(seen[:half], key=float)  # type: ignore[arg-type]
-    further = raise_bound(instance, first, None, RoundLimits(rounds=1))
+    further = raise_bound(instance, first, None, BoundLimit(rounds=1))
     assert further.value > first.value
     stop = threading.Event()
     stop.set()
-    assert relax_and_cut(instance, first, RoundLimits(interrupt=stop)).value == pytest.approx(first.value, abs=1e-6)
+    assert relax_and_cut(instance, first, BoundLimit(interrupt=stop)).value == pytest.approx(first.value, abs=1e-6)
 
 
 def moved_to(instance: km.Instance, data: st.DataObject) -> tuple[CutEvaluator, list[np.ndarray[Any, Any]]]:
@@ -145,14 +156,14 @@ def moved_to(instance: km.Instance, data: st.DataObject) -> tuple[CutEvaluator, 
     some = st.lists(st.integers(0, types - 1), min_size=1, max_size=3, unique=True)
     drawn = data.draw(st.lists(st.tuples(some, st.integers(1, 2), st.integers(2, 3)), max_size=4))
     rows = RankOneCuts.of([(chosen, [weight] * len(chosen), d) for chosen, weight, d in drawn])
-    sets = RowSets.of([np.array(sorted(each), dtype=np.int32) for each in data.draw(st.lists(some, max_size=2))])
+    sets = type_sets(data.draw(st.lists(some, max_size=2)))
     nothing = np.zeros(types)
-    dual = DualPoint(nothing, 0.0, None, nothing, 0, sets, np.zeros(sets.count), rows, np.zeros(rows.count))
+    dual = DualPoint(nothing, 0.0, None, nothing, 0, sets, np.zeros(sets.lists), rows, np.zeros(rows.count))
     points = []
     for _ in range(2):
         free = data.draw(st.lists(st.integers(-4, 12), min_size=types, max_size=types))
         bound = data.draw(
-            st.lists(st.integers(0, 6), min_size=sets.count + rows.count, max_size=sets.count + rows.count)
+            st.lists(st.integers(0, 6), min_size=sets.lists + rows.count, max_size=sets.lists + rows.count)
         )
         points.append(np.array(free + bound) / 4)
     return CutEvaluator(instance, dual), points
@@ -167,7 +178,7 @@ def slow_value(instance: km.Instance, at: CutEvaluator, point: np.ndarray[Any, A
     for each, charge in zip(sets, charges, strict=True):
         least = [int(instance.least[g]) for g, cover in enumerate(covers) if set(cover) <= each]
         total -= charge * (sum(counts[i] for i in each) // min(least)) if least else 0.0
-    rows = at.rank_one.each()
+    rows = at.rank_one_cuts.each()
     for (chosen, weights, d), cut in zip(rows, cuts, strict=True):
         total -= cut * (sum(p * counts[i] for i, p in zip(chosen, weights, strict=True)) // d)
     for g, cover in enumerate(covers):
@@ -187,28 +198,28 @@ def slow_value(instance: km.Instance, at: CutEvaluator, point: np.ndarray[Any, A
 
 @given(cases(max_rows=7, sides=False), st.data())
 @settings(patient, max_examples=examples(60, 20))
-def test_a_pass_has_the_value_of_all_groups_and_its_slope(case: Case, data: st.DataObject) -> None:
+def test_an_evaluation_has_the_value_of_all_groups_and_its_subgradient(case: Case, data: st.DataObject) -> None:
     instance = reduced(case.problem())
     assume(set(instance.candidates.members.tolist()) == set(range(instance.types.count)) and instance.types.count)
     at, (one, other) = moved_to(instance, data)
-    value, slope = at(one), np.empty_like(one)
-    at.slope(slope)
-    assert value == pytest.approx(slow_value(instance, at, one))
-    assert at(other) == pytest.approx(slow_value(instance, at, other))
+    here, there = at(one), at(other)
+    assert here.value == pytest.approx(slow_value(instance, at, one))
+    assert there.value == pytest.approx(slow_value(instance, at, other))
     # L is concave
-    assert at(other) <= value + slope @ (other - one) + 1e-9
+    assert there.value <= here.value + here.subgradient @ (other - one) + 1e-9
 
 
-def test_the_groups_of_the_averages_are_those_of_the_slope(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averaged_groups_are_those_of_the_subgradient(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(120, 3))
     for name, value in (("LEAST_SHARE", 0.0), ("LEAST_KEPT", 0.0), ("ENTRIES", 2000)):
         monkeypatch.setattr(relaxed, name, value)
     at = CutEvaluator(instance, lagrangian(instance, iterations=100))
-    ascent = relaxed.CutAscent(at, volume.Limits())
-    ascent.climb(rounds=1)
-    assert at.rank_one.count
-    groups, share = at.average_groups()
-    placed = np.bincount(groups.types, weights=groups.copies * share[groups.of_entry()], minlength=instance.types.count)
+    ascent = relaxed.CutAscent(at, BoundLimit(rounds=1))
+    ascent.maximize()
+    assert at.rank_one_cuts.count
+    groups, share = ascent.groups.used()
+    types, weights = groups.types, groups.copies * share[groups.types.list_of_value()]
+    placed = np.bincount(types.values, weights=weights, minlength=instance.types.count)
     assert placed == pytest.approx(instance.types.counts - ascent.average[: instance.types.count], abs=1e-6)
     assert len(set(groups.keys())) == groups.count
 
@@ -236,11 +247,13 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
 def test_a_search_that_gives_up_leaves_the_pair() -> None:
     # one candidate, four rows, a group of two; no node at all: nothing is known of any pair
     ones = np.ones(4, np.int64)
+    cover = (np.array([0, 4]), np.arange(4, dtype=np.int32))
+    candidates = PricedCandidates(*cover, np.array([3]), np.array([2]), np.zeros(1, np.int64))
     arrays = (
-        np.array([0, 4]), np.arange(4, dtype=np.int32), np.array([3]), np.array([2]), ones, np.zeros(4, np.int64),
-        np.zeros(1, np.int64), np.zeros(5, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64),
-        np.zeros(0, np.int64), np.zeros(0, np.int64),
-    )  # fmt: skip
+        candidates,
+        unsorted_rows(ones, np.zeros(4, np.int64)),
+        PricedCuts(*NO_CUTS.by_type(4), np.zeros(0, np.int64)),
+    )
     assert possible_pairs(*arrays, np.array([7]), 0, 100).all()
     assert possible_pairs(*arrays, np.array([7]), 100, 100).all()
     assert not possible_pairs(*arrays, np.array([6]), 100, 100).any()

@@ -144,8 +144,8 @@ def dumb(given_rows: list[Row]) -> list[tuple[dict[int, int], int]]:
 def read(rows: RankOneCuts) -> list[tuple[dict[int, int], int]]:
     for types, _, _ in rows.each():
         assert types == sorted(types)
-    assert rows.indptr.dtype == rows.weights.dtype == rows.denominators.dtype == np.int64
-    assert rows.types.dtype == np.int32
+    assert rows.types.indptr.dtype == rows.weights.dtype == rows.denominators.dtype == np.int64
+    assert rows.types.values.dtype == np.int32
     assert rows.count == len(rows.each())
     return dumb(rows.each())
 
@@ -169,7 +169,7 @@ def test_rows_read_back_and_by_type(data: st.DataObject, types: int) -> None:
     given_rows = data.draw(drawn_rows(types))
     rows = RankOneCuts.of(given_rows)
     assert read(rows) == dumb(given_rows)
-    begins, row, weight = rows.by_type(types)
+    begins, row, weight, _ = rows.by_type(types)
     assert len(begins) == types + 1
     found = [
         dict(zip(row[a:b].tolist(), weight[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(begins.tolist())

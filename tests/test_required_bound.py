@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,8 +24,9 @@ from kanon_milp.bounds import lagrangian
 from kanon_milp.bounds.dual import NEVER
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import (
+    STEEP,
+    RequiredEvaluator,
     RequiredPoint,
-    evaluate_required,
     exact_phi,
     exact_required,
     proven_required,
@@ -40,6 +42,18 @@ relaxed = settings(
 EXACT = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
 # requirements whose rows in the strong formulation are no stronger than the views
 AS_STRONG = (*EXACT, "t ranks short", "t order short", "t numeric short", "t hierarchy short")
+
+
+def evaluate_required(
+    instance: Instance, multipliers: np.ndarray[Any, Any], charges: np.ndarray[Any, Any] | None = None
+) -> tuple[float, np.ndarray[Any, Any]]:
+    """L(λ, θ) and φ (G,) in floating point."""
+    at = RequiredEvaluator(instance, multipliers)
+    point = at.start()
+    if charges is not None:
+        point[len(multipliers) :] = charges / STEEP
+    found = at(point, everything=True)
+    return found.value, found.phi
 
 
 def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[np.ndarray, np.ndarray]:

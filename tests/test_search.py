@@ -21,7 +21,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics.annealing import Draw, Point, anneal
+from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
@@ -121,15 +121,15 @@ def test_what_the_search_finds_is_valid_and_never_below_the_optimum(case: Case) 
 
 @given(cases(max_rows=9, sides=False))
 @settings(relaxed, max_examples=examples(40, 13))
-def test_closing_the_groups_keeps_the_rows_together(case: Case) -> None:
+def test_tightening_keeps_the_rows_together(case: Case) -> None:
     instance = reduced(case.problem())
     assume(covered(instance))
     board = started(instance)
     assume(board.complete)
     found = board.assignment()
     assert found is not None
-    closed = tighten_groups(instance, found)
-    before, after = rows_by_candidate(found), rows_by_candidate(closed)
+    tightened = tighten_groups(instance, found)
+    before, after = rows_by_candidate(found), rows_by_candidate(tightened)
     # every group of before has gone to one candidate, as it was
     assert any(
         all(
@@ -149,7 +149,7 @@ def test_closing_the_groups_keeps_the_rows_together(case: Case) -> None:
         )
         for rows in before.values()
     ]
-    assert closed.cost == sum(least) <= found.cost
+    assert tightened.cost == sum(least) <= found.cost
 
 
 def rows_by_candidate(assignment: Assignment) -> dict[int, Counter[int]]:
@@ -167,9 +167,9 @@ def test_annealing_depends_on_the_seed_alone_and_changes_nothing_that_is_handed_
     board = whole_board(instance)
     construct(board, dual)
     before = board.state.group.copy()
-    draws, point = Draw.of(board, dual), Point.of(board, 1)
-    one, two = (anneal(board.state, draws, point, 0.5, 0.1, 20_000) for _ in range(2))
-    other = anneal(board.state, draws, Point.of(board, 2), 0.5, 0.1, 20_000)
+    draws, chain = Draw.of(board, dual), Chain.of(board, 1)
+    one, two = (anneal(board.state, draws, chain, 0.5, 0.1, 20_000) for _ in range(2))
+    other = anneal(board.state, draws, Chain.of(board, 2), 0.5, 0.1, 20_000)
     assert (board.state.group == before).all()
     assert (one.group == two.group).all()
     assert (one.group != other.group).any()

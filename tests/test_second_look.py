@@ -15,7 +15,7 @@ from lying import Lie, Lying
 from oracle import optimum
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, evaluate
+from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
 from kanon_milp.methods import hybrid
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
@@ -113,16 +113,17 @@ def extended(solver: SolverAdapter) -> km.Result:
 
 def searched(solver: SolverAdapter, monkeypatch: pytest.MonkeyPatch) -> km.Result:
     """The hybrid method, with nothing done before its last model: no bound to speak of and no search."""
-    monkeypatch.setattr(hybrid, "lagrangian", _flat)
+    monkeypatch.setattr(hybrid.LAGRANGIAN, "compute", _flat)
     monkeypatch.setattr(hybrid._Hybrid, "search", lambda _: None)
     monkeypatch.setattr(hybrid._Hybrid, "worth_raising", lambda _: False)
     return km.solve(problem(), solver, method="search", iteration_limit=1)
 
 
-def _flat(instance: Any, **_: Any) -> Any:
+def _flat(instance: Any, _: Any) -> Any:
     multipliers = np.zeros(instance.types.count)
     value, phi, _ = evaluate(instance, multipliers)
-    return DualPoint(multipliers, value, None, phi)
+    dual = DualPoint(multipliers, value, None, phi)
+    return ProvenBound(proven_bound(instance, round_dual(dual)), ("certificate",), dual)
 
 
 def nothing_wrong(result: km.Result, best: Fraction | int) -> None:

@@ -1,30 +1,101 @@
-"""Lower bounds on the loss: the Lagrangian bound, with packing cuts, and its certificate."""
+"""Lower bounds on the loss: the Lagrangian bound, its cuts and certificates, and bounds of a user's own.
 
-from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
-from kanon_milp.bounds.dual import (
-    DENOMINATOR,
-    DualPoint,
-    ExactDual,
-    exact_value,
-    proven_bound,
-    round_dual,
-    round_multipliers,
+A method asks a bound of `BOUNDS` by `compute(instance, task)` and gets a `ProvenBound`: how many units no table loses
+less than, what justifies that, and multipliers where there are any. A bound of your own is a class with three names:
+
+    class Halves:
+        name = "halves"
+
+        def accepts(self, instance):
+            return not instance.problem.attributes
+
+        def compute(self, instance, task):
+            return ProvenBound(units)
+
+    register_bound(Halves())
+
+From then on `solve` uses it, whatever the method. The public names are imported when they are first used: most of them
+need the compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.providers import BUILT_IN
+from kanon_milp.bounds.registry import (
+    BOUNDS,
+    BoundTask,
+    LowerBound,
+    ProvenBound,
+    best_registered,
+    register_bound,
+    registered_bounds,
+    unregister_bound,
 )
-from kanon_milp.bounds.lagrangian import evaluate, lagrangian
-from kanon_milp.bounds.packing_cuts import RowSets
+
+BOUNDS.update({bound.name: bound for bound in BUILT_IN})
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds.certificate import Certificate, certified_instance, certify
+    from kanon_milp.bounds.dual import (
+        DENOMINATOR,
+        DualPoint,
+        ExactDual,
+        exact_value,
+        proven_bound,
+        round_dual,
+        round_multipliers,
+    )
+    from kanon_milp.bounds.lagrangian_bound import evaluate, lagrangian
+    from kanon_milp.bounds.packing_cuts import type_sets
 
 __all__ = [
+    "BOUNDS",
     "DENOMINATOR",
+    "BoundLimit",
+    "BoundTask",
     "Certificate",
     "DualPoint",
     "ExactDual",
-    "RowSets",
+    "LowerBound",
+    "ProvenBound",
+    "best_registered",
     "certified_instance",
     "certify",
     "evaluate",
     "exact_value",
     "lagrangian",
     "proven_bound",
+    "register_bound",
+    "registered_bounds",
     "round_dual",
     "round_multipliers",
+    "type_sets",
+    "unregister_bound",
 ]
+
+# where the names are that need the compiler
+_HOMES = {
+    "certificate": ("Certificate", "certified_instance", "certify"),
+    "dual": (
+        "DENOMINATOR",
+        "DualPoint",
+        "ExactDual",
+        "exact_value",
+        "proven_bound",
+        "round_dual",
+        "round_multipliers",
+    ),
+    "lagrangian_bound": ("evaluate", "lagrangian"),
+    "packing_cuts": ("type_sets",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(import_module(f"kanon_milp.bounds.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,12 +1,12 @@
 """The dual certificate: multipliers from which anybody can recompute a lower bound, from the table alone.
 
-A certificate is one JSON object. It names the problem in full, the table by a hash, and one whole number for each
+A certificate is one JSON object. It names the problem in full, the table by a hash, and one integer for each
 distinct row of quasi-identifiers, so that
 
     L = Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ - Σ_R ν_R ⌊p_R·n/d_R⌋ + Σ_g min(0, φ_g(λ, ν) + σ_g(μ)),
     λ_i = multipliers[i] / denominator · unit
 
-is a lower bound on the loss of every table that is asked for, and so is the next whole number of units. g runs over
+is a lower bound on the loss of every table that is asked for, and so is the next integer number of units. g runs over
 what the level vectors release of enough rows, but for what is dominated by something that is as cheap and covers more.
 S are sets of distinct rows (packing cuts, `kanon_milp.bounds.packing_cuts`) with multipliers μ_S ≥ 0; σ_g is the sum of
 those that hold all rows of g. R are rank-1 cuts (`kanon_milp.bounds.rank_one_cuts`) with weights p_R, denominator d_R
@@ -18,8 +18,8 @@ A certificate shows how many distinct rows the table has and how much each kind 
 alone cannot check it; give it to those who may see the original.
 
 format, version     "kanon-milp dual certificate", 4
-problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be whole as
-                    exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
+problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
+                    as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
                     hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all)
@@ -29,12 +29,12 @@ table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, what
                     before its values, sorted by values (by code points, column by column, missing values last). A
                     line is a JSON array without blanks, non-ASCII characters as they are, null for a missing value,
                     ended by a line feed; UTF-8.
-unit                all losses are whole multiples of it
-denominator, multipliers   whole numbers, one for each distinct row of quasi-identifiers in that same order
+unit                all losses are integer multiples of it
+denominator, multipliers   integers, one for each distinct row of quasi-identifiers in that same order
 counting_rows       list of {"rows": S, "multiplier": μ_S · denominator / unit}: numbers of distinct rows in that order,
-                    from 0, ascending; whole numbers that are not negative
+                    from 0, ascending; integers that are not negative
 rank_one_rows       list of {"rows": numbers of distinct rows as above, "weights": p_R, one for each of them,
-                    "denominator": d_R, "multiplier": ν_R · denominator / unit}: whole numbers, d_R at least 1, the
+                    "denominator": d_R, "multiplier": ν_R · denominator / unit}: integers, d_R at least 1, the
                     others not negative
 bound               what is claimed, an exact number
 
@@ -63,7 +63,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DENOMINATOR, FINE, NEVER, DualPoint, exact_value, round_dual
-from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.packing_cuts import PackingCuts, mapped_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
@@ -121,7 +121,7 @@ class Certificate:
         }
 
     def write(self, path: str | Path) -> None:
-        """Write the JSON file; it appears whole or not at all."""
+        """Write the JSON file; it appears complete or not at all."""
         text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
         content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
         write_file(file_path(path, "path of a certificate"), lambda file: file.write(content))
@@ -182,7 +182,7 @@ def certified_instance(problem: Problem) -> Instance:
 
 
 def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -> Certificate:
-    """Round the multipliers and compute, in whole numbers, what they prove about the table.
+    """Round the multipliers and compute, in exact integer arithmetic, what they prove about the table.
 
     dual: of an instance of this problem, reduced or not, or of its `certified_instance`. What is proven can be less
     than `dual.value` where requirements ask for more than a certificate names, and where row types are
@@ -193,10 +193,13 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
     instance = certified_instance(problem)
     dual = _of_distinct_rows(problem, instance, dual)
     levels, n = instance.levels, instance.types.n
-    added = float(dual.charges.sum() + np.maximum(dual.cuts, 0.0) @ dual.rank_one.limits(instance.types.counts))
+    added = float(
+        dual.packing_multipliers.sum()
+        + np.maximum(dual.cut_multipliers, 0.0) @ dual.rank_one_cuts.limits(instance.types.counts)
+    )
     largest = int(levels.costs.max()) + math.ceil(float(np.abs(dual.multipliers).max()) + added) + 1
     if denominator is None:
-        denominator = FINE if dual.rank_one.count else DENOMINATOR
+        denominator = FINE if dual.rank_one_cuts.count else DENOMINATOR
     denominator = max(min(denominator, NEVER // (largest * n)), 1)
     exact = round_dual(dual, denominator)
     total = exact_value(instance, exact)
@@ -209,11 +212,12 @@ def certify(problem: Problem, dual: DualPoint, denominator: int | None = None) -
         multipliers=tuple(exact.multipliers.tolist()),
         bound=max(math.ceil(total), 0) * levels.unit,
         counting_rows=tuple(
-            (tuple(rows.tolist()), each) for rows, each in zip(exact.sets.each(), exact.charges.tolist(), strict=True)
+            (tuple(rows.tolist()), each)
+            for rows, each in zip(exact.sets.each(), exact.packing_multipliers.tolist(), strict=True)
         ),
         rank_one_rows=tuple(
             (tuple(rows), tuple(weights), d, each)
-            for (rows, weights, d), each in zip(exact.rank_one.each(), exact.cuts.tolist(), strict=True)
+            for (rows, weights, d), each in zip(exact.rank_one_cuts.each(), exact.cut_multipliers.tolist(), strict=True)
         ),
     )
 
@@ -278,8 +282,8 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
     what the size of its groups is depends on which candidates there are. Rank-1 cuts hold whatever the candidates are.
     """
     types, multipliers, sets = instance.types, dual.multipliers, dual.sets
-    rank_one, cuts = dual.rank_one, dual.cuts
-    if not all(np.isfinite(each).all() for each in (multipliers, dual.charges, cuts)):
+    cuts, cut_multipliers = dual.rank_one_cuts, dual.cut_multipliers
+    if not all(np.isfinite(each).all() for each in (multipliers, dual.packing_multipliers, cut_multipliers)):
         raise InputError("the multipliers must be finite")
     if len(multipliers) != types.count:
         split = types.split_by(problem.attributes)
@@ -287,25 +291,31 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
             raise InputError(f"there are {len(multipliers)} multipliers; the table has {types.count} distinct rows")
         _, of_split = np.unique(split.codes, axis=0, return_inverse=True)
         of_split = of_split.ravel()
-        sets = sets.mapped(split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
-        rank_one, cuts = _rank_one_of_distinct_rows(rank_one, cuts, of_split, types.count)
+        sets = mapped_sets(sets, split.count, lambda inside: np.bincount(of_split[~inside], minlength=types.count) == 0)
+        cuts, cut_multipliers = _cuts_of_distinct_rows(cuts, cut_multipliers, of_split, types.count)
         multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
-    keep = np.diff(PackingCuts.of(instance, sets).indptr) > 0
+    keep = PackingCuts.of(instance, sets).nested.lengths > 0
     if instance.exempt_reading:
-        keep &= np.diff(sets.indptr) < types.count
-    sets, charges = sets.subset(keep), dual.charges[keep]
-    return replace(dual, multipliers=multipliers, sets=sets, charges=charges, rank_one=rank_one, cuts=cuts)
+        keep &= sets.lengths < types.count
+    return replace(
+        dual,
+        multipliers=multipliers,
+        sets=sets.subset(keep),
+        packing_multipliers=dual.packing_multipliers[keep],
+        rank_one_cuts=cuts,
+        cut_multipliers=cut_multipliers,
+    )
 
 
-def _rank_one_of_distinct_rows(
-    rank_one: RankOneCuts, cuts: Floats, of_split: NDArray[np.intp], count: int
+def _cuts_of_distinct_rows(
+    cuts: RankOneCuts, multipliers: Floats, of_split: NDArray[np.intp], count: int
 ) -> tuple[RankOneCuts, Floats]:
     """Rank-1 cuts that give all tuples of a distinct row the same weight: Σ p a is the same over either.
 
     Others cannot be said of distinct rows, and are left out: any multipliers prove something, without them less.
     """
-    found, keep = [], np.zeros(rank_one.count, dtype=bool)
-    for r, (tuples, weights, denominator) in enumerate(rank_one.each()):
+    found, keep = [], np.zeros(cuts.count, dtype=bool)
+    for r, (tuples, weights, denominator) in enumerate(cuts.each()):
         weight = np.zeros(len(of_split), dtype=np.int64)
         weight[tuples] = weights
         of_row = np.zeros(count, dtype=np.int64)
@@ -314,4 +324,4 @@ def _rank_one_of_distinct_rows(
         if keep[r]:
             rows = np.flatnonzero(of_row)
             found.append((rows.tolist(), of_row[rows].tolist(), denominator))
-    return RankOneCuts.of(found), cuts[keep]
+    return RankOneCuts.of(found), multipliers[keep]

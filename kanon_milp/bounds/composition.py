@@ -1,18 +1,18 @@
-"""The cheapest group of a given size under a view of what groups must have, compiled; floating point or whole numbers.
+"""The cheapest group of a given size under a relaxation of the requirements, compiled; floating point or integers.
 
-A view (`kanon_milp.bounds.relaxations`) is a tree whose leaves are the values of one sensitive attribute. With X_v the
-rows of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different values,
-and charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to the root:
-a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges their
-slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off, and
-q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.
-That is exact (rows are whole, and between whole numbers |X - c| is replaced by the straight line, which is above it).
+A relaxation (`kanon_milp.bounds.relaxations`) is a tree whose leaves are the values of one sensitive attribute. With
+X_v the rows of a group below node v and S all its rows it asks for low_v·S ≤ X_v ≤ high_v·S, for `presence` different
+values, and charges θ·(Σ_v weight_v·|X_v - share_v·S| - t·S). For a given S the least cost is found from the leaves to
+the root: a node's cost is a convex function of X_v, kept as its slopes in ascending order. Adding up children merges
+their slopes (infimal convolution); a lower limit takes the first ones for good, an upper one cuts the last ones off,
+and q·|X - c| is added to the slopes. All of these keep them ascending, so the first S at the root are the least cost.
+That is exact (rows are integer, and between integers |X - c| is replaced by the straight line, which is above it).
 
 Presence (only in a tree of one level without charges): first rows of different values and all other rows; of S rows at
 most S - p are not first ones. With the limits of the values that is a laminar matroid, in which the greedy choice is
 optimal; a second row of a value is never chosen before its first one, which is as cheap.
 
-Positions and amounts are in units of 1/grain of a row and values are times the grain: in whole numbers `grain` is a
+Positions and amounts are in units of 1/grain of a row and values are times the grain: in integers `grain` is a
 power of two and shares are rounded to its multiples so that h and H only become smaller; floating point has grain 1.
 """
 
@@ -30,15 +30,15 @@ Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
-class Shape(NamedTuple, Generic[Scalar]):
-    """A view as arrays over the nodes of its tree, children right before their parents (post-order), the root last.
+class TreeArrays(NamedTuple, Generic[Scalar]):
+    """A relaxation as arrays over the nodes of its tree, children right before their parents, the root last.
 
     own: rank of the value that sits at a node, in this order, or -1. children: how many. of_value, of_node: int64
     (nodes, 4), numerators and denominators of the limits low and high of the value and of the node. value_grid,
     node_grid: (nodes, 2), the same times grain, low rounded down, high up. share, weight: times grain. closeness: t,
     times grain, rounded up. presence: different values. convex: whether H itself is convex. tick: what slopes are
     rounded down to a multiple of. slack: what rounding the shares may add for each row of S and unit of weight.
-    tolerance: of limits, 0 in whole numbers.
+    tolerance: of limits, 0 in integers.
     """
 
     own: Ints
@@ -58,7 +58,7 @@ class Shape(NamedTuple, Generic[Scalar]):
     tolerance: Scalar
 
 
-class Room(NamedTuple, Generic[Scalar]):
+class Workspace(NamedTuple, Generic[Scalar]):
     """Where one group is worked out: slopes of the open lists, a list being merged, and the rows chosen for good."""
 
     keys: NDArray[Scalar]
@@ -75,9 +75,34 @@ class Room(NamedTuple, Generic[Scalar]):
     seen: NDArray[np.bool_]
 
 
+class ValuedRows(NamedTuple, Generic[Scalar]):
+    """Row types: n_i, λ_i and the rank of the sensitive value, int64, (t,) each."""
+
+    counts: NDArray[Scalar]
+    multipliers: NDArray[Scalar]
+    value: Ints
+
+
+class ValuedCover(NamedTuple, Generic[Scalar]):
+    """One candidate.
+
+    w: unit cost. theta: θ ≥ 0, what it is charged with. least, support: sizes that a group can have. members: its row
+    types by value (in the order of the tree), then falling multiplier. values: the ranks that occur; begins: where
+    each begins in `members`, one more than there are.
+    """
+
+    w: Scalar
+    theta: Scalar
+    least: int
+    support: int
+    members: Codes
+    values: Ints
+    begins: Ints
+
+
 @compiled
 def _limit(
-    room: Room[Scalar],
+    room: Workspace[Scalar],
     begin: int,
     end: int,
     fixed: Scalar,
@@ -110,7 +135,7 @@ def _limit(
 
 
 @compiled
-def _merge(room: Room[Scalar], begin: int, end: int, second: int, last: int) -> int:
+def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int) -> int:
     """Merge the list second..last into the one begin..end before it; returns its new end."""
     into, a, b = 0, begin, second
     if second == last:
@@ -133,17 +158,24 @@ def _merge(room: Room[Scalar], begin: int, end: int, second: int, last: int) -> 
 
 @compiled
 def _charge(
-    room: Room[Scalar], begin: int, end: int, fixed: Scalar, q: Scalar, c: Scalar, first: Scalar, shape: Shape[Scalar]
+    room: Workspace[Scalar],
+    begin: int,
+    end: int,
+    fixed: Scalar,
+    q: Scalar,
+    c: Scalar,
+    first: Scalar,
+    tree: TreeArrays[Scalar],
 ) -> tuple[int, Scalar]:
     """Add q·|X - c| to a list: (new end, value at what is fixed).
 
-    first: where the slope -q ends; if that is below c there are whole rows only, and the slope of the next row is that
-    of the straight line, else q begins there.
+    first: where the slope -q ends; if that is below c rows are integer, and the slope of the next row is that of the
+    straight line, else q begins there.
     """
-    second = first if first >= c else first + shape.grain
+    second = first if first >= c else first + tree.grain
     middle = q * 0
     if first < c:
-        middle = (q * (first + second - 2 * c)) // (shape.grain * shape.tick) * shape.tick
+        middle = (q * (first + second - 2 * c)) // (tree.grain * tree.tick) * tree.tick
     value = q * c - q * min(fixed, first)
     value += middle * max(min(fixed, second) - first, q * 0) + q * max(fixed - second, q * 0)
     into, position = 0, fixed
@@ -168,25 +200,25 @@ def _charge(
 
 @compiled
 def _finish(
-    room: Room[Scalar],
+    room: Workspace[Scalar],
     begin: int,
     end: int,
     need: Scalar,
     chosen: int,
-    types_value: Ints,
+    value_of: Ints,
     presence: int,
-    grain: Scalar,
-    tolerance: Scalar,
+    tree: TreeArrays[Scalar],
 ) -> tuple[bool, Scalar, int]:
     """Take the cheapest rows of the root's list, with enough different values: (possible, value, chosen)."""
+    grain = tree.grain
     value = need * 0
     others = need
     if presence > 1:
         room.seen[:] = False
         different = 0
         for at in range(chosen):
-            if not room.seen[types_value[room.chosen[at]]]:
-                room.seen[types_value[room.chosen[at]]] = True
+            if not room.seen[value_of[room.chosen[at]]]:
+                room.seen[value_of[room.chosen[at]]] = True
                 different += 1
         others = need - max(presence - different, 0) * grain
     for at in range(begin, end):
@@ -195,7 +227,7 @@ def _finish(
         amount = min(room.amounts[at], need)
         if presence > 1:
             first = need * 0
-            which = types_value[room.items[at]]
+            which = value_of[room.items[at]]
             if not room.seen[which]:
                 room.seen[which] = True
                 first = min(amount, grain)
@@ -208,59 +240,54 @@ def _finish(
             value += amount * room.keys[at]
             need -= amount
     # others < 0: there are too few rows for so many values
-    return bool(abs(need) <= tolerance and others >= 0), value, chosen
+    return bool(abs(need) <= tree.tolerance and others >= 0), value, chosen
 
 
 @compiled
 def compose(
     size: int,
-    whole: bool,
-    theta: Scalar,
-    w: Scalar,
-    cover: Codes,
-    cell_value: Ints,
-    cell_begin: Ints,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    types_value: Ints,
-    shape: Shape[Scalar],
-    room: Room[Scalar],
+    integral: bool,
+    candidate: ValuedCover[Scalar],
+    rows: ValuedRows[Scalar],
+    tree: TreeArrays[Scalar],
+    room: Workspace[Scalar],
 ) -> tuple[bool, Scalar, int]:
     """The least cost of a group of `size` rows, times grain: (possible, value, number of entries of `room.chosen`).
 
-    cover: row types by value (in the order of the tree), then falling multiplier; cell_begin: where each value begins.
-    whole: exactly (H), or with fractions of rows (h).
+    integral: with integer numbers of rows (H), or with fractions of rows (h).
     """
-    total = size * shape.grain
-    value = -theta * shape.closeness * size
+    w, theta, _, _, cover, cell_value, cell_begin = candidate
+    counts, multipliers, value_of = rows
+    total = size * tree.grain
+    value = -theta * tree.closeness * size
     end, top, chosen, cell = 0, 0, 0, 0
     begin, fixed = 0, total * 0
-    for v in range(len(shape.own)):
+    for v in range(len(tree.own)):
         begin, fixed = end, total * 0
-        if shape.own[v] >= 0:
-            if cell < len(cell_value) and cell_value[cell] == shape.own[v]:
+        if tree.own[v] >= 0:
+            if cell < len(cell_value) and cell_value[cell] == tree.own[v]:
                 held = total * 0
                 for at in range(cell_begin[cell], cell_begin[cell + 1]):
                     if held >= total:
                         break
                     i = cover[at]
-                    room.keys[end], room.amounts[end], room.items[end] = w - multipliers[i], rows[i] * shape.grain, i
+                    room.keys[end], room.amounts[end], room.items[end] = w - multipliers[i], counts[i] * tree.grain, i
                     held += room.amounts[end]
                     end += 1
                 cell += 1
-            low, high = shape.value_grid[v, 0] * size, shape.value_grid[v, 1] * size
-            if whole:
-                of = shape.of_value[v]
-                low, high = -((-of[0] * size) // of[1]) * shape.grain, (of[2] * size) // of[3] * shape.grain
+            low, high = tree.value_grid[v, 0] * size, tree.value_grid[v, 1] * size
+            if integral:
+                of = tree.of_value[v]
+                low, high = -((-of[0] * size) // of[1]) * tree.grain, (of[2] * size) // of[3] * tree.grain
             possible, begin, end, fixed, chosen, more = _limit(
-                room, begin, end, fixed, chosen, low, min(high, total), shape.tolerance
+                room, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
             )
             if not possible:
                 return False, value, 0
             value += more
         # the children's lists and then its own, two neighbours at a time
         room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
-        first, lists, step = top - shape.children[v], shape.children[v] + 1, 1
+        first, lists, step = top - tree.children[v], tree.children[v] + 1, 1
         while step < lists:
             for at in range(first, first + lists - step, 2 * step):
                 second = at + step
@@ -269,39 +296,37 @@ def compose(
             step *= 2
         top = first
         begin, end, fixed = room.begins[top], room.ends[top], room.fixed[top]
-        if v == len(shape.own) - 1:
+        if v == len(tree.own) - 1:
             break
-        low, high = shape.node_grid[v, 0] * size, shape.node_grid[v, 1] * size
-        if whole:
-            of = shape.of_node[v]
-            low, high = -((-of[0] * size) // of[1]) * shape.grain, (of[2] * size) // of[3] * shape.grain
+        low, high = tree.node_grid[v, 0] * size, tree.node_grid[v, 1] * size
+        if integral:
+            of = tree.of_node[v]
+            low, high = -((-of[0] * size) // of[1]) * tree.grain, (of[2] * size) // of[3] * tree.grain
         possible, begin, end, fixed, chosen, more = _limit(
-            room, begin, end, fixed, chosen, low, min(high, total), shape.tolerance
+            room, begin, end, fixed, chosen, low, min(high, total), tree.tolerance
         )
         if not possible:
             return False, value, 0
         value += more
-        q = (theta * shape.weight[v]) // (shape.grain * shape.tick) * shape.tick
+        q = (theta * tree.weight[v]) // (tree.grain * tree.tick) * tree.tick
         if q > 0:
-            c = shape.share[v] * size
-            end, more = _charge(room, begin, end, fixed, q, c, c // shape.grain * shape.grain if whole else c, shape)
-            value += more - q * shape.slack * size
+            c = tree.share[v] * size
+            end, more = _charge(room, begin, end, fixed, q, c, c // tree.grain * tree.grain if integral else c, tree)
+            value += more - q * tree.slack * size
         room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
         top += 1
-    presence = shape.presence if whole else 0
-    possible, more, chosen = _finish(
-        room, begin, end, total - fixed, chosen, types_value, presence, shape.grain, shape.tolerance
-    )
+    presence = tree.presence if integral else 0
+    possible, more, chosen = _finish(room, begin, end, total - fixed, chosen, value_of, presence, tree)
     return possible, value + more, chosen
 
 
 @compiled
-def make_room(widest: int, shape: Shape[Scalar]) -> Room[Scalar]:
+def make_workspace(widest: int, tree: TreeArrays[Scalar]) -> Workspace[Scalar]:
     """Room for covers of at most so many row types."""
-    nodes = len(shape.own)
+    nodes = len(tree.own)
     size = widest + 3 * nodes + 3
-    kind = shape.share
-    return Room(
+    kind = tree.share
+    return Workspace(
         np.empty(size, kind.dtype), np.empty(size, kind.dtype), np.empty(size, np.int64),
         np.empty(size, kind.dtype), np.empty(size, kind.dtype), np.empty(size, np.int64),
         np.empty(2 * size, np.int64), np.empty(2 * size, kind.dtype),

@@ -1,6 +1,6 @@
 """The cheapest group of a candidate under multipliers of row types and of rank-1 cuts: exact, depth first, compiled.
 
-For one candidate: φ = σ + min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : κ ≤ Σ a_i, 0 ≤ a_i ≤ n_i, a whole } over the row
+For one candidate: φ = σ + min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : κ ≤ Σ a_i, 0 ≤ a_i ≤ n_i, a integer } over the row
 types i that it covers, with reduced costs r_i = w - λ_i and ν ≥ 0 (`kanon_milp.bounds.rank_one_cuts`). Without the
 second sum this is the closed form of `kanon_milp.bounds.closed_form`, a lower bound, since no term of that sum is
 negative.
@@ -8,20 +8,21 @@ negative.
 The search: single rows in rising order of r; a group grows by one row after another, always by a later one. What a
 partial group can still become costs at least what it costs now plus the next rows in order, as many as it needs to
 reach κ, and all further ones with r < 0: its own terms of rank-1 cuts never fall when rows are added. Copies of a row
-type are alike, so a later copy is taken only after the earlier ones. Rows that are too dear for any group below the
-value of interest are left out from the beginning.
+type are alike, so a later copy is taken only after the earlier ones. Rows that are too expensive for any group below
+the value of interest are left out from the beginning.
 
 All values of one call are either float64 or int64, so exact bounds are computed by the same lines.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import add_cheapest
+from kanon_milp.bounds.closed_form import Heap, PricedCandidates, PricedRows, add_cheapest
+from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -32,76 +33,79 @@ LINED_UP = 5  # nodes of the search that take as long as lining up one row type
 FAR = 1 << 61  # more than any multiplier has risen since covers were sorted: these are not
 
 
+class Scratch(NamedTuple, Generic[Scalar]):
+    """Room for the search of one candidate's cheapest group.
+
+    items, reduced: its rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
+    chosen, values: the group so far, as places in `items`, and what it costs before each. best: the cheapest group
+    found, in the same way. filled: Σ p_i a_i of each rank-1 cut, of the group so far.
+    """
+
+    items: Ints
+    reduced: NDArray[Scalar]
+    prefix: NDArray[Scalar]
+    chosen: Ints
+    values: NDArray[Scalar]
+    best: Ints
+    filled: Ints
+
+
+def unsorted_rows(counts: NDArray[Scalar], multipliers: NDArray[Scalar]) -> PricedRows[Scalar]:
+    """Row types for covers in any order: here no cover has to be sorted."""
+    return PricedRows(counts, multipliers, multipliers, multipliers.dtype.type(FAR))
+
+
 @compiled
-def _take(
-    i: int,
-    begins: Ints,
-    row_of: Codes,
-    weight_of: Ints,
-    denominators: Ints,
-    charges: NDArray[Scalar],
-    filled: Ints,
-    zero: Scalar,
-) -> Scalar:
+def _take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar:
     """Add one row of type i to the sums of its rank-1 cuts; what that costs."""
     more = zero
-    for e in range(begins[i], begins[i + 1]):
-        r = row_of[e]
+    for e in range(cuts.begins[i], cuts.begins[i + 1]):
+        r = cuts.cut_of[e]
         before = filled[r]
-        filled[r] = before + weight_of[e]
-        times = filled[r] // denominators[r] - before // denominators[r]
+        filled[r] = before + cuts.weight_of[e]
+        times = filled[r] // cuts.denominators[r] - before // cuts.denominators[r]
         if times > 0:
-            more += charges[r] * times
+            more += cuts.multipliers[r] * times
     return more
 
 
 @compiled
-def _give_back(i: int, begins: Ints, row_of: Codes, weight_of: Ints, filled: Ints) -> None:
+def _give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
     """Take one row of type i out of the sums of its rank-1 cuts."""
-    for e in range(begins[i], begins[i + 1]):
-        filled[row_of[e]] -= weight_of[e]
+    for e in range(cuts.begins[i], cuts.begins[i + 1]):
+        filled[cuts.cut_of[e]] -= cuts.weight_of[e]
 
 
 @compiled
 def _grow(
-    items: Ints,
-    reduced: NDArray[Scalar],
-    prefix: NDArray[Scalar],
+    scratch: Scratch[Scalar],
     count: int,
-    begins: Ints,
-    row_of: Codes,
-    weight_of: Ints,
-    denominators: Ints,
-    charges: NDArray[Scalar],
-    filled: Ints,
-    least: int,
-    size: int,
+    cuts: PricedCuts[Scalar],
+    missing: int,
     value: Scalar,
     below: Scalar,
     first: bool,
     nodes: int,
-    chosen: Ints,
-    values: NDArray[Scalar],
-    best_group: Ints,
 ) -> tuple[Scalar, int, int]:
-    """Search from a group of `size` rows and this value for one below `below`; the cheapest, or the first.
+    """Search from a group that has this value and needs `missing` rows more for one below `below`; the cheapest, or
+    the first.
 
-    items, reduced: the rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
-    Returns (value, rows, nodes left): the rows best_group[:rows] are places in `items`; rows is -1 where there is no
-    group below. Nodes left is -1 where it gave up.
+    count: rows that are lined up. Returns (value, rows, nodes left): the rows scratch.best[:rows] are places in
+    `items`; rows is -1 where there is no group below. Nodes left is -1 where it gave up.
     """
+    items, reduced, prefix, chosen, values, best_group, filled = scratch
     zero = value * 0
     negative = 0
     while negative < count and reduced[negative] < 0:
         negative += 1
     best, found = below, -1
-    if size >= least and value < best:
+    if missing <= 0 and value < best:
         best, found = value, 0
         if first:
             return best, found, nodes
     depth, at = 0, 0
     while True:
-        need = max(least - size - depth, 1)
+        need = max(missing - depth, 1)
         end = max(at + need, negative)
         deeper = at + need <= count and value + prefix[end] - prefix[at] < best
         if deeper:
@@ -110,10 +114,10 @@ def _grow(
                 break
             values[depth] = value
             chosen[depth] = at
-            value += reduced[at] + _take(items[at], begins, row_of, weight_of, denominators, charges, filled, zero)
+            value += reduced[at] + _take(items[at], cuts, filled, zero)
             depth += 1
             at += 1
-            if size + depth >= least and value < best:
+            if depth >= missing and value < best:
                 best, found = value, depth
                 best_group[:depth] = chosen[:depth]
                 if first:
@@ -123,12 +127,12 @@ def _grow(
                 break
             depth -= 1
             at, value = chosen[depth], values[depth]
-            _give_back(items[at], begins, row_of, weight_of, filled)
+            _give_back(items[at], cuts, filled)
             at += 1
             while at < count and items[at] == items[at - 1]:
                 at += 1
     for d in range(depth):
-        _give_back(items[chosen[d]], begins, row_of, weight_of, filled)
+        _give_back(items[chosen[d]], cuts, filled)
     return best, found, nodes
 
 
@@ -136,16 +140,15 @@ def _grow(
 def _line_up(
     cover: Codes,
     w: Scalar,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
+    rows: PricedRows[Scalar],
     limit: Scalar,
     least: int,
     without: int,
-    items: Ints,
-    reduced: NDArray[Scalar],
-    prefix: NDArray[Scalar],
+    scratch: Scratch[Scalar],
 ) -> int:
     """The rows of a cover with r < `limit`, one by one by rising r; one row of type `without` is left out."""
+    items, reduced, prefix = scratch.items, scratch.reduced, scratch.prefix
+    counts, multipliers = rows.counts, rows.multipliers
     count = 0
     for i in cover:
         if w - multipliers[i] < limit:
@@ -164,7 +167,7 @@ def _line_up(
     end = 0
     for place in order:
         i, each = kept[place], keys[place]
-        copies = int(rows[i]) - (1 if i == without else 0)
+        copies = int(counts[i]) - (1 if i == without else 0)
         if each >= 0:
             copies = min(copies, least)
         for _ in range(copies):
@@ -176,60 +179,51 @@ def _line_up(
 
 
 @compiled
-def _room(indptr: Ints, members: Codes, chosen: Ints, rows: NDArray[Scalar], least: NDArray[Scalar]) -> tuple[int, int]:
-    """The most single rows that a candidate lines up, and the largest κ."""
-    most, largest = 2, 2
+def _make_scratch(
+    candidates: PricedCandidates[Scalar], chosen: Ints, rows: PricedRows[Scalar], cuts: int
+) -> tuple[Scratch[Scalar], Heap[Scalar]]:
+    """Room for the candidates chosen, and for their closed forms. cuts: number of rank-1 cuts."""
+    indptr, members, cost, least, _ = candidates
+    counts, kind = rows.counts, cost.dtype
+    room, heap = 2, 2
     for g in chosen:
         total = 0
         for i in members[indptr[g] : indptr[g + 1]]:
-            total += int(rows[i])
-        most = max(most, total + 1)
-        largest = max(largest, min(int(least[g]), len(rows)) + 2)
-    return most, largest
+            total += int(counts[i])
+        room = max(room, total + 1)
+        heap = max(heap, min(int(least[g]), len(counts)) + 2)
+    scratch = Scratch(
+        np.empty(room, np.int64), np.empty(room, kind), np.empty(room + 1, kind),
+        np.empty(room, np.int64), np.empty(room, kind), np.empty(room, np.int64), np.zeros(cuts, np.int64),
+    )  # fmt: skip
+    return scratch, Heap(np.empty(heap, kind), np.empty(heap, np.int64))
 
 
 @compiled
 def closed_form(
-    cover: Codes,
-    w: Scalar,
-    least: Scalar,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    keys: NDArray[Scalar],
-    spots: Ints,
+    cover: Codes, w: Scalar, least: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[Scalar, Scalar, bool]:
-    """(value, dearest, possible): min Σ r_i x_i with Σ x_i ≥ κ, and the dearest r ≥ 0 that it takes, 0 for none."""
+    """(value, marginal, possible): min Σ r_i x_i with Σ x_i ≥ κ, and the highest r ≥ 0 that it takes, 0 for none."""
+    counts, multipliers = rows.counts, rows.multipliers
     value, size = w * 0, w * 0
     for i in cover:
         reduced = w - multipliers[i]
         if reduced < 0:
-            value += rows[i] * reduced
-            size += rows[i]
+            value += counts[i] * reduced
+            size += counts[i]
     if size >= least:
         return value, w * 0, True
-    far = w * 0 + FAR
-    entries, over, added = add_cheapest(
-        cover, 0, len(cover), w, least - size, rows, multipliers, multipliers, far, keys, spots
-    )
+    entries, over, added = add_cheapest(cover, 0, len(cover), w, least - size, rows, heap)
     if over < 0:
         return value, w * 0, False
-    return value + added, keys[entries - 1], True
+    return value + added, heap.keys[entries - 1], True
 
 
 @compiled
 def cheapest_groups(
-    indptr: Ints,
-    members: Codes,
-    cost: NDArray[Scalar],
-    least: NDArray[Scalar],
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    surcharge: NDArray[Scalar],
-    begins: Ints,
-    row_of: Codes,
-    weight_of: Ints,
-    denominators: Ints,
-    charges: NDArray[Scalar],
+    candidates: PricedCandidates[Scalar],
+    rows: PricedRows[Scalar],
+    cuts: PricedCuts[Scalar],
     chosen: Ints,
     below: Scalar,
     most_nodes: int,
@@ -238,42 +232,34 @@ def cheapest_groups(
 ) -> tuple[Ints, Ints, Ints]:
     """The cheapest group of each chosen candidate, if it is below `below`.
 
-    begins, row_of, weight_of: rank-1 cuts by row type (`RankOneCuts.by_type`). most_nodes: of the search of one
-    candidate. phi (chosen,): the value of the group; `below` where there is none cheaper; the closed form where the
-    search gave up, and `complete` is then False.
+    rows: as of `unsorted_rows`. most_nodes: of the search of one candidate. phi (chosen,): the value of the group;
+    `below` where there is none cheaper; the closed form where the search gave up, and `complete` is then False.
     Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.
     """
-    room, heap = _room(indptr, members, chosen, rows, least)
-    keys, spots = np.empty(heap, cost.dtype), np.empty(heap, np.int64)
-    items, reduced, prefix = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room + 1, cost.dtype)
-    stack, values, group = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room, np.int64)
-    filled = np.zeros(len(denominators), np.int64)
-    candidates, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    indptr, members, cost, least, surcharge = candidates
+    counts, multipliers = rows.counts, rows.multipliers
+    scratch, heap = _make_scratch(candidates, chosen, rows, len(cuts.denominators))
+    found_of, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     types = np.empty(1024, np.int64)
     groups, end = 0, 0
     for c in range(len(chosen)):
         g = chosen[c]
-        cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], int(least[g])
+        cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], max(int(least[g]), 1)
         complete[c] = True
         phi[c] = below
         # no group costs less than all its rows with r < 0 alone
         value = surcharge[g]
         for i in cover:
             if w < multipliers[i]:
-                value += rows[i] * (w - multipliers[i])
+                value += counts[i] * (w - multipliers[i])
         if value >= below:
             continue
-        value, dearest, possible = closed_form(cover, w, least[g], rows, multipliers, keys, spots)
+        value, marginal, possible = closed_form(cover, w, least[g], rows, heap)
         value += surcharge[g]
         if not possible or value >= below:
             continue
-        count = _line_up(
-            cover, w, rows, multipliers, below - value + dearest, max(needed, 1), -1, items, reduced, prefix
-        )
-        best, found, left = _grow(
-            items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
-            max(needed, 1), 0, surcharge[g], below, False, most_nodes, stack, values, group,
-        )  # fmt: skip
+        count = _line_up(cover, w, rows, below - value + marginal, needed, -1, scratch)
+        best, found, left = _grow(scratch, count, cuts, needed, surcharge[g], below, False, most_nodes)
         if left < 0:
             complete[c] = False
             phi[c] = value
@@ -285,73 +271,58 @@ def cheapest_groups(
                 longer[:end] = types[:end]
                 types = longer
             for d in range(found):
-                types[end + d] = items[group[d]]
+                types[end + d] = scratch.items[scratch.best[d]]
             end += found
-            candidates[groups], sizes[groups] = g, found
+            found_of[groups], sizes[groups] = g, found
             groups += 1
-    return candidates[:groups].copy(), sizes[:groups].copy(), types[:end].copy()
+    return found_of[:groups].copy(), sizes[:groups].copy(), types[:end].copy()
 
 
 @compiled
 def possible_pairs(
-    indptr: Ints,
-    members: Codes,
-    cost: NDArray[Scalar],
-    least: NDArray[Scalar],
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    surcharge: NDArray[Scalar],
-    begins: Ints,
-    row_of: Codes,
-    weight_of: Ints,
-    denominators: Ints,
-    charges: NDArray[Scalar],
+    candidates: PricedCandidates[Scalar],
+    rows: PricedRows[Scalar],
+    cuts: PricedCuts[Scalar],
     below: NDArray[Scalar],
     most_nodes: int,
     most_steps: int,
 ) -> NDArray[np.bool_]:
     """Per pair whether the candidate has a group with a row of this type below its value `below` (G,).
 
-    most_nodes: of the search of one pair. most_steps: of all of them, rows that are lined up and nodes; pairs after
-    that are judged by the closed form. True as well where a search gave up.
+    rows: as of `unsorted_rows`. most_nodes: of the search of one pair. most_steps: of all of them, rows that are lined
+    up and nodes; pairs after that are decided by the closed form. True as well where a search gave up.
     """
-    every = np.arange(len(cost))
-    room, heap = _room(indptr, members, every, rows, least)
-    keys, spots = np.empty(heap, cost.dtype), np.empty(heap, np.int64)
-    items, reduced, prefix = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room + 1, cost.dtype)
-    stack, values, group = np.empty(room, np.int64), np.empty(room, cost.dtype), np.empty(room, np.int64)
-    filled = np.zeros(len(denominators), np.int64)
+    indptr, members, cost, least, surcharge = candidates
+    scratch, heap = _make_scratch(candidates, np.arange(len(cost)), rows, len(cuts.denominators))
+    filled = scratch.filled
     possible = np.zeros(len(members), np.bool_)
-    zero = multipliers[0] * 0
+    zero = rows.multipliers[0] * 0
     for g in range(len(cost)):
         cover, w, needed = members[indptr[g] : indptr[g + 1]], cost[g], max(int(least[g]), 1)
-        value, dearest, enough = closed_form(cover, w, least[g], rows, multipliers, keys, spots)
+        value, marginal, enough = closed_form(cover, w, least[g], rows, heap)
         value += surcharge[g]
         if not enough or value >= below[g]:
             continue
-        limit = below[g] - value + dearest
+        limit = below[g] - value + marginal
         for place in range(indptr[g], indptr[g + 1]):
             i = members[place]
-            each = w - multipliers[i]
+            each = w - rows.multipliers[i]
             if possible[place] or each >= limit:
                 continue
             if most_steps <= 0:
                 possible[place] = True
                 continue
-            count = _line_up(cover, w, rows, multipliers, limit, needed, i, items, reduced, prefix)
+            count = _line_up(cover, w, rows, limit, needed, i, scratch)
             start = surcharge[g] + each
-            start += _take(i, begins, row_of, weight_of, denominators, charges, filled, zero)
-            _, found, left = _grow(
-                items, reduced, prefix, count, begins, row_of, weight_of, denominators, charges, filled,
-                needed, 1, start, below[g], True, most_nodes, stack, values, group,
-            )  # fmt: skip
-            _give_back(i, begins, row_of, weight_of, filled)
+            start += _take(i, cuts, filled, zero)
+            _, found, left = _grow(scratch, count, cuts, needed - 1, start, below[g], True, most_nodes)
+            _give_back(i, cuts, filled)
             most_steps -= LINED_UP * len(cover) + most_nodes - max(left, 0)
             possible[place] = found >= 0 or left < 0
             if found > 0 and indptr[g + 1] - indptr[g] <= 64:
                 # the other rows of this group need no search of their own
                 for d in range(found):
-                    other = items[group[d]]
+                    other = scratch.items[scratch.best[d]]
                     for p in range(indptr[g], indptr[g + 1]):
                         if members[p] == other:
                             possible[p] = True

@@ -1,6 +1,6 @@
 """Reduced-cost fixing: candidates and pairs that no solution better than the incumbent uses.
 
-Not among the public names of the package `reductions`: it needs the compiled code of `kanon_milp.bounds`.
+Not among the reductions of `presolve`: it needs the compiled code of this package.
 """
 
 from __future__ import annotations
@@ -11,37 +11,37 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_subproblems
-from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.bounds.pricing import possible_pairs
+from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, exact_subproblems
+from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; else candidates are judged
+SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
-STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are judged without one
+STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are decided without one
 
 
 @dataclass(frozen=True, eq=False)
 class ReducedCosts(Reduction[Dropped]):
     """Drop candidates and pairs whose reduced cost is too high for anything better than a table at hand.
 
-    dual: multipliers λ for the row types of the instance that it is applied to, and μ ≥ 0 on packing cuts, in whole
-    numbers (`bounds.round_dual`; any are valid). incumbent: loss U of a table, in units of `Levels.unit`.
+    dual: multipliers λ for the row types of the instance that it is applied to, and μ ≥ 0 on packing cuts, as
+    integers (`bounds.round_dual`; any are valid). incumbent: loss U of a table, in units of `Levels.unit`.
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none. Solutions that
     cost U or more may be lost, the incumbent among them: where row types are left without a candidate, or what is left
     has no solution, nothing is better than the incumbent. Valid for the objective "loss", with all side constraints.
 
-    Proof. Losses are whole numbers of units, so a solution better than U costs at most U - 1. Let it open g. Its loss
+    Proof. Losses are integer numbers of units, so a solution better than U costs at most U - 1. Let it open g. Its loss
     is at least Σ n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_{h≠g} min(0, φ_h) + φ_g = L + max(0, φ_g), since g contributes its
-    open subproblem's value, surcharge included (`bounds.lagrangian`). If it gives a row of type i to g, that
+    open subproblem's value, surcharge included (`bounds.lagrangian_bound`). If it gives a row of type i to g, that
     subproblem has x_ig ≥ 1 besides, and its value is at least φ_g + max(0, r_ig - ρ_g), where r_ig = w_g - λ_i and ρ_g
-    is the dearest reduced cost among the rows that the closed form takes only to reach κ_g, 0 where it takes none: if
+    is the highest reduced cost among the rows that the closed form takes only to reach κ_g, 0 where it takes none: if
     r_ig < 0 or the closed form takes a row of type i, it costs nothing more; else the best with such a row is the row
     instead of one at ρ_g (exchange argument), or besides all others where κ_g is reached without. So y_g = 0 if
     L + max(0, φ_g) > U - 1, and x_ig = 0 if L + max(0, φ_g) + max(0, r_ig - ρ_g) > U - 1. Both hold for relaxations
@@ -69,31 +69,26 @@ class ReducedCosts(Reduction[Dropped]):
         possible, pairs = self.possible(instance)
         members, of_pair = candidates.members[pairs], of_pair[pairs]
         support = supports(instance.types.counts, of_pair, members, candidates.count)
-        sizes = np.bincount(of_pair, minlength=candidates.count)
-        fewer = replace(
-            candidates,
-            support=support,
-            indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            members=members,
-        )
+        indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
+        fewer = replace(candidates, support=support, indptr=indptr, members=members)
         keep = possible & (support >= instance.least)
         left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
         return Dropped(self.name, instance, left, np.flatnonzero(keep))
 
     def possible(self, instance: Instance) -> tuple[Flags, Flags]:
         """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in
-        the order of `Candidates.members`, in whole numbers."""
+        the order of `Candidates.members`, in exact integers."""
         dual = self.dual
         found = exact_subproblems(instance, dual)
         room = (self.incumbent - 1) * dual.denominator - found.total
         room = max(-1, min(room, NEVER - 1))  # a candidate that can never be opened is out in any case
         opened = np.maximum(found.phi, 0)
         candidates = opened <= room
-        if dual.rank_one.count:
+        if dual.rank_one_cuts.count:
             return self._with_rank_one(instance, found, room)
         of_pair = instance.candidates.candidate_of_pair()
         reduced = instance.candidates.cost[of_pair] * dual.denominator - dual.multipliers[instance.candidates.members]
-        more = np.maximum(reduced - found.dearest[of_pair], 0)
+        more = np.maximum(reduced - found.marginal[of_pair], 0)
         # compared without a sum, which could leave the range
         pairs = candidates[of_pair] & (more <= room - np.where(candidates, opened, 0)[of_pair])
         return candidates, pairs
@@ -108,11 +103,7 @@ class ReducedCosts(Reduction[Dropped]):
             return possible, possible[candidates.candidate_of_pair()]
         # its own part of L comes back: L - min(0, φ) + (value of the group) ≤ U - 1
         below = room + np.minimum(found.phi, 0) + 1
-        pairs = possible_pairs(
-            candidates.indptr, candidates.members, candidates.cost * dual.denominator, instance.least,
-            instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64),
-            PackingCuts.of(instance, dual.sets).surcharge(dual.charges, candidates.count),
-            *dual.rank_one.by_type(instance.types.count), dual.rank_one.denominators,
-            np.ascontiguousarray(dual.cuts, dtype=np.int64), below, NODES, STEPS,
-        )  # fmt: skip
+        rows = unsorted_rows(instance.types.counts, np.ascontiguousarray(dual.multipliers, dtype=np.int64))
+        cuts = exact_cuts(dual, instance.types.count)
+        pairs = possible_pairs(found.candidates, rows, cuts, below, NODES, STEPS)
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs

@@ -26,7 +26,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import Shape
+from kanon_milp.bounds.composition import TreeArrays
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
@@ -86,7 +86,7 @@ class Relaxation:
         """
         return self.closeness is None and all(node.of_value == node.of_node == ALL for node in self.nodes)
 
-    def floats(self) -> Shape[np.float64]:
+    def floats(self) -> TreeArrays[np.float64]:
         """The view in floating point."""
         share = np.array([float(node.share) for node in self.nodes])
         weight = np.array([float(node.weight) for node in self.nodes])
@@ -94,12 +94,12 @@ class Relaxation:
         node_grid = np.array([[float(x) for x in node.of_node] for node in self.nodes])
         one = np.float64(1.0)
         t = np.float64(self.closeness or 0)
-        return Shape(
+        return TreeArrays(
             *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex, one,
             np.float64(TICK), np.float64(0.0), np.float64(TOLERANCE),
         )  # fmt: skip
 
-    def integers(self, grain: int) -> Shape[np.int64]:
+    def integers(self, grain: int) -> TreeArrays[np.int64]:
         """The view in whole multiples of 1/grain, rounded so that no minimum becomes larger.
 
         |X - share·S| falls by at most S/grain where the share is rounded (`slack`), a lesser weight charges less.
@@ -110,7 +110,7 @@ class Relaxation:
         node_grid = np.array([_outwards(node.of_node, grain) for node in self.nodes], np.int64)
         t = np.int64(_up((self.closeness or Fraction(0)) * grain))
         one = np.int64(1)
-        return Shape(
+        return TreeArrays(
             *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex,
             np.int64(grain), one, one, np.int64(0),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The cheapest group of any size for every candidate under one view, compiled; floating point or whole numbers.
+"""The cheapest group of any size for every candidate under one relaxation, compiled; floating point or integers.
 
 Which S: H(S) is what `kanon_milp.bounds.composition` finds, and h(S) the same with fractions of rows. h is convex (a
 minimum of a function convex in X and S together), and below the exact value H. So the least h is found by bisection,
@@ -12,12 +12,12 @@ rows and one more for each value that is missing, but at least κ.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import Room, Shape, compose
+from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, compose
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -25,25 +25,57 @@ Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
+class ValuedCandidates(NamedTuple, Generic[Scalar]):
+    """All candidates.
+
+    indptr, members: the covers, each sorted as in `ValuedCover`. cost, least, support: w, κ, N, (G,). thetas: (G,),
+    charges θ ≥ 0. cell_indptr, cell_value, cell_begin: per candidate the values of its cover, and where each begins in
+    it (one more than values, so the places of candidate g in `cell_begin` begin at cell_indptr[g] + g).
+    """
+
+    indptr: Ints
+    members: Codes
+    cell_indptr: Ints
+    cell_value: Ints
+    cell_begin: Ints
+    cost: NDArray[Scalar]
+    least: Ints
+    support: Ints
+    thetas: NDArray[Scalar]
+
+
+class CheapestGroups(NamedTuple, Generic[Scalar]):
+    """What is found of each candidate, (G,). phi: φ_g under one relaxation. sizes: where h is lowest; at first where to
+    begin to look for it. groups: the size of the group."""
+
+    phi: NDArray[Scalar]
+    sizes: Ints
+    groups: Ints
+
+
+@compiled
+def _candidate(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Scalar]:
+    begin, end = candidates.cell_indptr[g], candidates.cell_indptr[g + 1]
+    return ValuedCover(
+        candidates.cost[g], candidates.thetas[g], candidates.least[g], candidates.support[g],
+        candidates.members[candidates.indptr[g] : candidates.indptr[g + 1]],
+        candidates.cell_value[begin:end], candidates.cell_begin[begin + g :],
+    )  # fmt: skip
+
+
 @compiled
 def _lowest(
     least: int,
     most: int,
     near: int,
-    theta: Scalar,
-    w: Scalar,
-    cover: Codes,
-    cell_value: Ints,
-    cell_begin: Ints,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    types_value: Ints,
-    shape: Shape[Scalar],
-    room: Room[Scalar],
+    candidate: ValuedCover[Scalar],
+    rows: ValuedRows[Scalar],
+    tree: TreeArrays[Scalar],
+    room: Workspace[Scalar],
 ) -> tuple[bool, int, Scalar]:
     """The smallest size from which on h falls no more, by bisection that begins around `near`: (possible, size, h)."""
     # the last values found, by parity of the size: two neighbours are compared at a time
-    sizes, possible, values = np.full(2, -1, np.int64), np.zeros(2, np.bool_), np.zeros(2, rows.dtype)
+    sizes, possible, values = np.full(2, -1, np.int64), np.zeros(2, np.bool_), np.zeros(2, rows.counts.dtype)
     low, high, at, step = least, most, near, 1
     while True:
         last = low == high
@@ -52,10 +84,7 @@ def _lowest(
             slot = size % 2
             if sizes[slot] != size:
                 sizes[slot] = size
-                possible[slot], values[slot], _ = compose(
-                    size, shape.convex, theta, w, cover, cell_value, cell_begin, rows, multipliers, types_value, shape,
-                    room,
-                )  # fmt: skip
+                possible[slot], values[slot], _ = compose(size, tree.convex, candidate, rows, tree, room)
         here, ahead = at % 2, (at + 1) % 2
         if last:
             return possible[here], at, values[here]
@@ -71,40 +100,32 @@ def _lowest(
 
 @compiled
 def _lowest_plain(
-    least: int, presence: int, w: Scalar, cover: Codes, types_value: Ints, rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar], seen: NDArray[np.bool_],
-) -> int:  # fmt: skip
+    candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], presence: int, seen: NDArray[np.bool_]
+) -> int:
     """The same where there are no limits and charges: all negative rows, one more for each value that is missing."""
     seen[:] = False
     below, different = 0, 0
-    for i in cover:
-        if w - multipliers[i] < 0:
-            below += int(rows[i])
-            if not seen[types_value[i]]:
-                seen[types_value[i]] = True
+    for i in candidate.members:
+        if candidate.w - rows.multipliers[i] < 0:
+            below += int(rows.counts[i])
+            if not seen[rows.value[i]]:
+                seen[rows.value[i]] = True
                 different += 1
-    return max(least, below + max(presence - different, 0))
+    return min(max(candidate.least, below + max(presence - different, 0)), candidate.support)
 
 
 @compiled
 def _walk(
     middle: int,
     bound: Scalar,
-    least: int,
-    most: int,
     tries: int,
-    theta: Scalar,
-    w: Scalar,
-    cover: Codes,
-    cell_value: Ints,
-    cell_begin: Ints,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    types_value: Ints,
-    shape: Shape[Scalar],
-    room: Room[Scalar],
+    candidate: ValuedCover[Scalar],
+    rows: ValuedRows[Scalar],
+    tree: TreeArrays[Scalar],
+    room: Workspace[Scalar],
 ) -> tuple[bool, int, Scalar]:
     """The least H, tried from the lowest point of h to both sides: (possible, size, H or a bound below it)."""
+    least, most = candidate.least, candidate.support
     found, best, best_size, tried = False, bound, middle, 0
     sides, bounds = np.array([middle - 1, middle]), np.array([bound, bound])
     known, over = np.array([False, True]), np.array([middle == least, False])
@@ -114,13 +135,11 @@ def _walk(
         if over.all():
             return found, best_size, best
         side = 1 if over[0] or (not over[1] and known[0] and bounds[1] <= bounds[0]) else 0
-        size, whole = sides[side], known[side]
-        if whole and tried == tries:
+        size, integral = sides[side], known[side]
+        if integral and tried == tries:
             return True, best_size, min(best, bounds[side]) if found else bounds[side]
-        possible, value, _ = compose(
-            size, whole, theta, w, cover, cell_value, cell_begin, rows, multipliers, types_value, shape, room
-        )
-        if not whole:
+        possible, value, _ = compose(size, integral, candidate, rows, tree, room)
+        if not integral:
             known[side], bounds[side], over[side] = True, value, not possible
             continue
         tried += 1
@@ -131,80 +150,56 @@ def _walk(
 
 
 @compiled
-def cheapest_groups(
-    indptr: Ints,
-    members: Codes,
-    cell_indptr: Ints,
-    cell_value: Ints,
-    cell_begin: Ints,
-    cost: NDArray[Scalar],
-    least: Ints,
-    support: Ints,
-    rows: NDArray[Scalar],
-    multipliers: NDArray[Scalar],
-    thetas: NDArray[Scalar],
-    types_value: Ints,
-    shape: Shape[Scalar],
-    room: Room[Scalar],
+def cheapest_by_size(
+    candidates: ValuedCandidates[Scalar],
+    rows: ValuedRows[Scalar],
+    tree: TreeArrays[Scalar],
+    room: Workspace[Scalar],
     tries: int,
     never: Scalar,
     everything: bool,
-    phi: NDArray[Scalar],
-    sizes: Ints,
-    groups: Ints,
+    found: CheapestGroups[Scalar],
 ) -> None:
-    """φ_g of every candidate under one view into `phi`.
+    """φ_g of every candidate under one relaxation into `found`.
 
-    sizes (G,): where h was lowest the last time, and is now. groups (G,): the sizes of the groups.
-
-    thetas (G,): charges θ ≥ 0. never: φ of a candidate without a group. everything: also those that are surely not
-    negative, whose φ is else set to 0 or to a bound above it.
+    tries: sizes of a group that are tried for one candidate. never: φ of a candidate without a group. everything: also
+    those that are surely not negative, whose φ is else set to 0 or to a bound above it.
     """
+    phi, sizes, groups = found
+    indptr, members, cost = candidates.indptr, candidates.members, candidates.cost
+    counts, multipliers, _ = rows
     for g in range(len(cost)):
         w = cost[g]
-        cover = members[indptr[g] : indptr[g + 1]]
         phi[g] = 0
         below = w * 0
-        for i in cover:
-            below += rows[i] * min(w - multipliers[i], w * 0)
+        for i in members[indptr[g] : indptr[g + 1]]:
+            below += counts[i] * min(w - multipliers[i], w * 0)
         if below >= 0 and not everything:
             continue
-        if support[g] < least[g]:
+        least, support = candidates.least[g], candidates.support[g]
+        if support < least:
             phi[g] = never
             continue
-        of, begin, theta = cell_value[cell_indptr[g] : cell_indptr[g + 1]], cell_begin[cell_indptr[g] + g :], thetas[g]
-        near = min(max(sizes[g], least[g]), support[g])
-        if shape.convex:
-            near = _lowest_plain(least[g], shape.presence, w, cover, types_value, rows, multipliers, room.seen)
-            near = min(near, support[g])
+        candidate = _candidate(candidates, g)
+        near = min(max(sizes[g], least), support)
+        if tree.convex:
+            near = _lowest_plain(candidate, rows, tree.presence, room.seen)
         possible, sizes[g], bound = _lowest(
-            near if shape.convex else least[g], near if shape.convex else support[g], near,
-            theta, w, cover, of, begin, rows, multipliers, types_value, shape, room,
-        )  # fmt: skip
+            near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, room
+        )
         groups[g] = sizes[g]
-        if possible and not shape.convex and (bound < 0 or everything):
-            possible, groups[g], bound = _walk(
-                sizes[g], bound, least[g], support[g], tries, theta, w, cover, of, begin, rows, multipliers,
-                types_value, shape, room,
-            )  # fmt: skip
+        if possible and not tree.convex and (bound < 0 or everything):
+            possible, groups[g], bound = _walk(sizes[g], bound, tries, candidate, rows, tree, room)
         # no group costs less than all negative rows; with a charge that is too large the bound may
-        phi[g] = max(bound // (shape.grain * shape.tick) * shape.tick, below) if possible else never
+        phi[g] = max(bound // (tree.grain * tree.tick) * tree.tick, below) if possible else never
 
 
 @compiled
 def take_groups(
-    indptr: Ints,
-    members: Codes,
-    cell_indptr: Ints,
-    cell_value: Ints,
-    cell_begin: Ints,
-    cost: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    thetas: NDArray[np.float64],
-    types_value: Ints,
-    shape: Shape[np.float64],
-    room: Room[np.float64],
+    candidates: ValuedCandidates[np.float64],
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
     wanted: NDArray[np.bool_],
     sizes: Ints,
     taken: NDArray[np.float64],
@@ -212,39 +207,35 @@ def take_groups(
 ) -> None:
     """Add the rows of the wanted candidates' groups to `taken` (t,), and say how far each is from what θ asks for.
 
-    excess (G,): Σ_v weight_v·|X_v - share_v·S| - t·S of a group, the slope of φ_g in θ; 0 where it is not wanted.
+    sizes (G,): of the groups. excess (G,): Σ_v weight_v·|X_v - share_v·S| - t·S of a group, the derivative of φ_g in θ;
+    0 where it is not wanted.
     """
-    nodes = len(shape.own)
+    nodes = len(tree.own)
     held, below = np.zeros(nodes + 1), np.zeros(nodes + 1)
-    charged = shape.weight.max() > 0
-    for g in range(len(cost)):
+    charged = tree.weight.max() > 0
+    for g in range(len(candidates.cost)):
         excess[g] = 0.0
         if not wanted[g]:
             continue
-        cover = members[indptr[g] : indptr[g + 1]]
-        of, begin = cell_value[cell_indptr[g] : cell_indptr[g + 1]], cell_begin[cell_indptr[g] + g :]
-        chosen = 0
-        for fractions in range(2):  # with fractions of rows where no size that was tried has whole ones
-            possible, _, chosen = compose(
-                sizes[g], not fractions, thetas[g], cost[g], cover, of, begin, rows, multipliers, types_value, shape,
-                room,
-            )  # fmt: skip
+        candidate, chosen = _candidate(candidates, g), 0
+        for fractions in range(2):  # with fractions of rows where no size that was tried has integer numbers of them
+            possible, _, chosen = compose(sizes[g], not fractions, candidate, rows, tree, room)
             if possible:
                 break
         held[:] = 0.0
         for at in range(chosen):
             i, amount = room.chosen[at], room.chosen_amounts[at]
             taken[i] += amount
-            held[types_value[i]] += amount
+            held[rows.value[i]] += amount
         if not charged:
             continue
-        top, far = 0, -shape.closeness * sizes[g]
+        top, far = 0, -tree.closeness * sizes[g]
         for v in range(nodes):
-            inside = held[shape.own[v]] if shape.own[v] >= 0 else 0.0
-            for _ in range(shape.children[v]):
+            inside = held[tree.own[v]] if tree.own[v] >= 0 else 0.0
+            for _ in range(tree.children[v]):
                 top -= 1
                 inside += below[top]
-            far += shape.weight[v] * abs(inside - shape.share[v] * sizes[g])
+            far += tree.weight[v] * abs(inside - tree.share[v] * sizes[g])
             below[top] = inside
             top += 1
         excess[g] = far

@@ -1,11 +1,10 @@
 """The volume algorithm (Barahona, Anbil 2000), in floating point, over the multipliers of row types and packing cuts.
 
-Deterministic for a given number of passes: only limits of time look at the clock.
+Deterministic for a given number of iterations: only limits of time look at the clock.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,27 +14,29 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import sorted_covers, subproblems
+from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers, subproblems
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, RowSets, violated_sets
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, violated_sets
+from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.base import OnProgress, Progress
 from kanon_milp.system.jit import compiled
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Part = TypeVar("Part")
 
-# Values found on samples of Adult and all of it, k from 2 to 25: the first passes go for a fast rise, the others for
-# accuracy.
-FAST_PASSES = 100
+# Values found on samples of Adult and all of it, k from 2 to 25: the first iterations go for a fast rise, the others
+# for accuracy.
+FAST_ITERATIONS = 100
 STEP = 0.1  # first fraction of the way to the target
-LONGER, LONGEST = 1.1, 2.0  # a pass that rises in the direction of the last ones makes the step longer
+LONGER, LONGEST = 1.1, 2.0  # an iteration that rises in the direction of the last ones makes the step longer
 LEAST_WEIGHT = 1e-4  # of the newest point in the averages
-ROUND = 100  # passes between two looks at the progress
+ROUND = 100  # iterations between two looks at the progress
 SLOW = 1e-4  # relative rise in a round below which the newest points weigh half as much
 STALLED = 2e-6  # relative rise in a round that is not worth it
-SORT_EVERY = 50  # passes between two sortings of the covers by multiplier
+SORT_EVERY = 50  # iterations between two sortings of the covers by multiplier
 NEAR = 0.05  # units; what rounding the multipliers may cost
 FIRST_TARGET = 1.05  # times the bound, where no target is given
 ADDED = 300  # packing cuts at most in a round
@@ -44,27 +45,8 @@ DIVIDED = 200_000  # pairs from which on they are
 
 
 @dataclass(frozen=True)
-class Limits:
-    """When to stop. target: a loss in units; ends: a moment of `time.perf_counter`; passes: how many in total."""
-
-    target: float | None = None
-    ends: float | None = None
-    passes: int | None = None
-    interrupt: threading.Event | None = None
-
-    def reached(self, value: float, passes: int) -> bool:
-        """Whether the bound is good enough, or the time is over."""
-        if self.target is not None and value > self.target - 1 + NEAR:
-            return True
-        if self.passes is not None and passes >= self.passes:
-            return True
-        late = self.ends is not None and time.perf_counter() > self.ends
-        return late or (self.interrupt is not None and self.interrupt.is_set())
-
-
-@dataclass(frozen=True)
 class Pace:
-    """weight: of the newest point in the averages, at most; patience: so many passes without a rise make the step
+    """weight: of the newest point in the averages, at most; patience: so many iterations without a rise make the step
     shorter, `shorter` times as long."""
 
     weight: float
@@ -73,6 +55,17 @@ class Pace:
 
 
 FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a point of the dual gives: L, φ (G,) (0 for those surely not negative, unless everything was asked for), a
+    subgradient of L, as long as the point, and the groups with φ < 0 where these are known one by one."""
+
+    value: float
+    phi: Floats
+    subgradient: Floats
+    groups: Groups | None = None
 
 
 class Evaluator:
@@ -84,112 +77,123 @@ class Evaluator:
     def __init__(self, instance: Instance, threads: int = 1) -> None:
         candidates = instance.candidates
         self.instance = instance
-        self.indptr, self.members = candidates.indptr, candidates.members
-        self.cost = candidates.cost.astype(np.float64)
-        self.least = instance.least.astype(np.float64)
-        self.rows = instance.types.counts.astype(np.float64)
-        self.phi = np.empty(candidates.count)
-        self.dearest = np.empty(candidates.count)
-        self.surcharge = np.zeros(candidates.count)
-        self.taken = np.empty(instance.types.count)
+        self.candidates: PricedCandidates[np.float64] = PricedCandidates(
+            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+            instance.least.astype(np.float64), np.zeros(candidates.count),
+        )  # fmt: skip
+        self.counts = instance.types.counts.astype(np.float64)
+        self._marginal = np.empty(candidates.count)
         parts = PARTS if candidates.pairs >= DIVIDED else 1
-        inner = np.searchsorted(self.indptr, np.linspace(0, candidates.pairs, parts + 1)[1:-1])
-        self.ends = [0, *inner.tolist(), candidates.count]
-        self.shares = np.empty((parts, instance.types.count))
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 and parts > 1 else None
-        self.count_rows(NO_SETS)
+        inner = np.searchsorted(candidates.indptr, np.linspace(0, candidates.pairs, parts + 1)[1:-1])
+        self._ends = [0, *inner.tolist(), candidates.count]
+        self._taken = np.empty((parts, instance.types.count))
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 and parts > 1 else None
+        self.set_packing_cuts(NO_SETS)
         self.sort(_cheapest_costs(instance))
+
+    @property
+    def types(self) -> int:
+        """Number of row types."""
+        return len(self.counts)
+
+    @property
+    def parts(self) -> int:
+        """What the candidates are divided into, for threads."""
+        return len(self._taken)
 
     def start(self) -> Floats:
         """A point to begin with, where no φ_g is negative."""
         return _cheapest_costs(self.instance)
 
-    def count_rows(self, sets: RowSets) -> None:
+    def set_packing_cuts(self, sets: TypeSets) -> None:
         """Take these packing cuts instead of those before."""
-        self.sets, self.counting = sets, PackingCuts.of(self.instance, sets)
-        self.right = np.concatenate([self.rows, -self.counting.limits.astype(np.float64)])
+        self.sets, self.packing = sets, PackingCuts.of(self.instance, sets)
+        self.right = np.concatenate([self.counts, -self.packing.limits.astype(np.float64)])
 
     def sort(self, point: Floats) -> None:
         """Sort the covers by falling multiplier: the cheapest rows of every candidate stand first."""
-        self.order = point[: len(self.rows)].copy()
-        self.members = sorted_covers(self.indptr, self.members, self.order)
+        self.order = point[: self.types].copy()
+        covers: Ragged[np.int32] = Ragged(self.candidates.indptr, self.candidates.members)
+        self.candidates = self.candidates._replace(members=sorted_covers(covers, self.order))
 
-    def __call__(self, point: Floats, *, everything: bool = False) -> float:
-        """L; leaves φ in `phi` (0 for those surely not negative, unless `everything`), Σ_g x in `taken`."""
-        return self.closed_forms(point, everything) + dot(self.right, point)
+    def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
+        """L and a subgradient: rows not yet placed; groups too many."""
+        below, phi, taken = self.closed_forms(point, everything)
+        types, subgradient = self.types, self.right.copy()
+        subgradient[:types] -= taken
+        count_open(self.packing.nested, phi, subgradient[types:])
+        return Evaluation(below + dot(self.right, point), phi, subgradient)
 
-    def closed_forms(self, point: Floats, everything: bool) -> float:
-        """Σ min(0, φ) without rank-1 cuts; leaves the rest as `__call__` does."""
-        types = len(self.rows)
-        _spread(self.counting.indptr, self.counting.nested, point[types : types + self.sets.count], self.surcharge)
+    def closed_forms(self, point: Floats, everything: bool) -> tuple[float, Floats, Floats]:
+        """Without rank-1 cuts: Σ min(0, φ), φ (G,) and Σ_g x (t,)."""
+        types, priced = self.types, self.candidates
+        _spread(self.packing.nested, point[types : types + self.sets.lists], priced.surcharge)
         rise = np.float64((point[:types] - self.order).max(initial=0.0))
+        rows = PricedRows(self.counts, point[:types], self.order, rise)
+        phi = np.empty(len(priced.cost))
 
         def part(number: int) -> float:
-            begin, end = self.ends[number : number + 2]
-            taken = self.shares[number]
+            begin, end = self._ends[number : number + 2]
+            taken = self._taken[number]
             taken[:] = 0.0
-            below = subproblems(
-                self.indptr[begin : end + 1], self.members, self.cost[begin:end], self.least[begin:end], self.rows,
-                point[:types], self.order, rise, self.surcharge[begin:end], np.float64(np.inf), everything,
-                self.phi[begin:end], self.dearest[begin:end], taken,
+            some = PricedCandidates(
+                priced.indptr[begin : end + 1], priced.members, priced.cost[begin:end], priced.least[begin:end],
+                priced.surcharge[begin:end],
             )  # fmt: skip
-            return float(below)
+            found = Found(phi[begin:end], self._marginal[begin:end])
+            return float(subproblems(some, rows, np.float64(np.inf), everything, found, taken))
 
         below = sum(self.each_part(part))
-        self.shares.sum(axis=0, out=self.taken)
-        return below
+        return below, phi, self._taken.sum(axis=0)
 
     def each_part(self, function: Callable[[int], Part]) -> Iterator[Part]:
         """What a function says of the number of each part, on all threads."""
-        each = range(len(self.shares))
-        return map(function, each) if self.pool is None else self.pool.map(function, each)
-
-    def slope(self, into: Floats) -> None:
-        """A subgradient at the last point: rows not yet placed; groups too many."""
-        types = len(self.rows)
-        np.subtract(self.rows, self.taken, out=into[:types])
-        into[types:] = self.right[types:]
-        count_open(self.counting.indptr, self.counting.nested, self.phi, into[types:])
-
-    def mixed(self, weight: float) -> None:
-        """Be told which weight the last point has been given in the averages."""
+        each = range(self.parts)
+        return map(function, each) if self._pool is None else self._pool.map(function, each)
 
 
 class Ascent:
-    """Where the algorithm stands: the best point and its value, and the averages of slopes and open candidates."""
+    """Where the algorithm stands: the best point and its value, and the averages of subgradients and open
+    candidates."""
 
-    def __init__(self, at: Evaluator, limits: Limits, on_progress: OnProgress | None = None, pace: Pace = FAST) -> None:
-        self.at, self.limits, self.on_progress, self.began = at, limits, on_progress, time.perf_counter()
+    def __init__(
+        self, at: Evaluator, limit: BoundLimit, on_progress: OnProgress | None = None, pace: Pace = FAST
+    ) -> None:
+        self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         candidates = at.instance.candidates
-        # no table costs more than the dearest candidate for every row
+        # no table costs more than the most expensive candidate for every row
         self.ceiling = float(candidates.cost.max()) * at.instance.types.n
         self.best = at.start()
-        self.value = at(self.best)
-        self.average = np.empty_like(self.best)
-        at.slope(self.average)
-        self.share = (at.phi < 0).astype(np.float64)
-        self.passes, self.step, self.idle = 1, STEP, 0
+        found = at(self.best)
+        self.value, self.average = found.value, found.subgradient
+        self.share = (found.phi < 0).astype(np.float64)
+        self.iterations, self.step, self.idle = 1, STEP, 0
         self.pace, self.weight = pace, pace.weight
         self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
-        self.goal = first if limits.target is None else limits.target
+        self.goal = first if limit.target is None else limit.target
 
-    def climb(self, *, counting: bool) -> None:
-        """Until it no longer rises. counting: add packing cuts on the way, while the steps are long enough to make
-        use of them."""
+    @property
+    def reached(self) -> bool:
+        """Whether the bound is good enough, or the time is over."""
+        return self.limit.reached(self.value, NEAR, iterations=self.iterations)
+
+    def maximize(self, *, packing_cuts: bool) -> None:
+        """Until it no longer rises. packing_cuts: add some on the way, while the steps are long enough to make use of
+        them."""
         before = self.value
-        while not self.limits.reached(self.value, self.passes) and self.value <= self.ceiling:
-            if self.passes % SORT_EVERY == 0:
+        while not self.reached and self.value <= self.ceiling:
+            if self.iterations % SORT_EVERY == 0:
                 self.at.sort(self.best)
-            if self.passes == FAST_PASSES:
+            if self.iterations == FAST_ITERATIONS:
                 self.pace, self.weight = ACCURATE, ACCURATE.weight
-            if not self.make_pass():
+            if not self.iterate():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
                 # tables not always an optimal one; new packing cuts do not always violate it
-                fresh = counting and self.add_rows() > 0
-                if not (fresh and self.make_pass()) and not self._begin_again():
+                fresh = packing_cuts and self.add_cuts() > 0
+                if not (fresh and self.iterate()) and not self._begin_again():
                     break
-            if self.passes % ROUND == 0:
+            if self.iterations % ROUND == 0:
                 self.show()
                 risen = (self.value - before) / max(abs(self.value), 1.0)
                 if risen < STALLED and self.weight <= 4 * LEAST_WEIGHT:
@@ -197,29 +201,28 @@ class Ascent:
                 if risen < SLOW:
                     self.weight = max(self.weight / 2, LEAST_WEIGHT)
                 before = self.value
-                if counting:
-                    self.add_rows()
+                if packing_cuts:
+                    self.add_cuts()
 
     def show(self) -> None:
         """Tell how far it is."""
         if self.on_progress is not None:
             self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
 
-    def make_pass(self) -> bool:
+    def iterate(self) -> bool:
         """One step along the average, from the best point; False where the average is no direction."""
-        if self.limits.target is None and self.value > 0.95 * self.goal:
+        if self.limit.target is None and self.value > 0.95 * self.goal:
             self.goal = FIRST_TARGET * self.value
-        trial, ahead = np.empty_like(self.best), np.empty_like(self.best)
+        trial = np.empty_like(self.best)
         rise = self.step * max(self.goal - self.value, NEAR)
-        if not _move(trial, self.best, self.average, rise, len(self.at.rows)):
+        if not _move(trial, self.best, self.average, rise, self.at.types):
             return False
         found = self.at(trial)
-        self.passes += 1
-        self.at.slope(ahead)
-        weight, same_way = _average(self.average, ahead, self.share, self.at.phi, self.weight)
-        self.at.mixed(weight)
-        if found > self.value:
-            self.best, self.value, self.idle = trial, found, 0
+        self.iterations += 1
+        weight, same_way = _average(self.average, found.subgradient, self.share, found.phi, self.weight)
+        self.averaged(found, weight)
+        if found.value > self.value:
+            self.best, self.value, self.idle = trial, found.value, 0
             self.step = min(self.step * LONGER, LONGEST) if same_way else self.step
         else:
             self.idle += 1
@@ -227,43 +230,45 @@ class Ascent:
                 self.step, self.idle = self.step * self.pace.shorter, 0
         return True
 
+    def averaged(self, found: Evaluation, weight: float) -> None:
+        """Be told which weight a point has been given in the averages."""
+
     def _begin_again(self) -> bool:
         """Forget the averages; False if nothing has risen since the last time."""
         if self.value <= self.begun + STALLED * max(abs(self.value), 1.0):
             return False
         self.begun, self.step, self.idle, self.weight = self.value, STEP, 0, FAST.weight
-        self.at(self.best)
-        self.at.slope(self.average)
+        self.average = self.at(self.best).subgradient
         return True
 
-    def add_rows(self) -> int:
+    def add_cuts(self) -> int:
         """Add packing cuts that the average violates, and drop those that do nothing; how many are new."""
-        at, types = self.at, len(self.at.rows)
+        at, types = self.at, self.at.types
         active = (self.best[types:] > 0) | (self.average[types:] > 0)
         kept = at.sets.subset(active)
         new = violated_sets(at.instance, self.share, kept, ADDED)
-        if new.count:
-            at.count_rows(kept.joined(new))
-            self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.count)])
+        if new.lists:
+            at.set_packing_cuts(kept.joined(new))
+            self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.lists)])
             self.average = np.concatenate([self.average[:types], at.right[types:]])
-            _add_shares(at.counting.indptr, at.counting.nested, self.share, self.average[types:])
-        return new.count
+            _add_shares(at.packing.nested, self.share, self.average[types:])
+        return new.lists
 
     def end(self) -> DualPoint:
         """The best point."""
-        at, types = self.at, len(self.at.rows)
-        self.value = at(self.best, everything=True)
-        share = self.share if self.passes > 1 else None
+        at, types = self.at, self.at.types
+        found = at(self.best, everything=True)
+        share = self.share if self.iterations > 1 else None
         active = self.best[types:] > 0
-        sets, charges = at.sets.subset(active), self.best[types:][active]
-        return DualPoint(self.best[:types].copy(), self.value, share, at.phi, self.passes, sets, charges)
+        sets, packing = at.sets.subset(active), self.best[types:][active]
+        return DualPoint(self.best[:types].copy(), found.value, share, found.phi, self.iterations, sets, packing)
 
 
 def _cheapest_costs(instance: Instance) -> Floats:
     """Multipliers to begin with: the loss of every row at its cheapest candidate, so that no φ_g is negative."""
     candidates = instance.candidates
     cheapest = np.full(instance.types.count, np.inf)
-    np.minimum.at(cheapest, candidates.members, np.repeat(candidates.cost, np.diff(candidates.indptr)).astype(float))
+    np.minimum.at(cheapest, candidates.members, candidates.cost[candidates.candidate_of_pair()].astype(np.float64))
     return cheapest
 
 
@@ -278,29 +283,29 @@ def dot(a: Floats, b: Floats) -> float:
 
 
 @compiled
-def _spread(indptr: Ints, nested: NDArray[np.int32], charges: Floats, surcharge: Floats) -> None:
+def _spread(nested: Ragged[np.int32], multipliers: Floats, surcharge: Floats) -> None:
     """σ = Σ μ over the sets that a candidate is nested in."""
     surcharge[:] = 0.0
-    for s in range(len(charges)):
-        for at in range(indptr[s], indptr[s + 1]):
-            surcharge[nested[at]] += charges[s]
+    for s in range(len(multipliers)):
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            surcharge[nested.values[at]] += multipliers[s]
 
 
 @compiled
-def count_open(indptr: Ints, nested: NDArray[np.int32], phi: Floats, into: Floats) -> None:
+def count_open(nested: Ragged[np.int32], phi: Floats, into: Floats) -> None:
     """Add to each set the number of open candidates that are nested in it."""
     for s in range(len(into)):
-        for at in range(indptr[s], indptr[s + 1]):
-            if phi[nested[at]] < 0:
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            if phi[nested.values[at]] < 0:
                 into[s] += 1.0
 
 
 @compiled
-def _add_shares(indptr: Ints, nested: NDArray[np.int32], share: Floats, into: Floats) -> None:
+def _add_shares(nested: Ragged[np.int32], share: Floats, into: Floats) -> None:
     """Add to each set the shares of the candidates that are nested in it."""
     for s in range(len(into)):
-        for at in range(indptr[s], indptr[s + 1]):
-            into[s] += share[nested[at]]
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            into[s] += share[nested.values[at]]
 
 
 @compiled
@@ -326,7 +331,7 @@ def _move(trial: Floats, best: Floats, direction: Floats, rise: float, free: int
 def _average(average: Floats, ahead: Floats, share: Floats, phi: Floats, weight: float) -> tuple[float, bool]:
     """Mix the new subgradient and open candidates into the averages; its weight, and whether it points the same way.
 
-    The weight α makes |α·new + (1-α)·average| least, between a tenth of the weight allowed and the whole.
+    The weight α makes |α·new + (1-α)·average| least, between a tenth of the weight allowed and all of it.
     """
     old, new, both = 0.0, 0.0, 0.0
     for i in range(len(average)):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.reductions.base import judges_groups_alone
 from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import satisfies
@@ -100,8 +101,8 @@ def enumerate_groups(instance: Instance) -> Groups:
             sizes.append(len(group))
             types += [i for i, _ in group]
             copies += [rows for _, rows in group]
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return Groups(*(np.array(each, dtype=np.int64) for each in (candidate, indptr, types, copies)))
+    entries = Ragged(indptr_of(np.array(sizes, np.int64)), np.array(types, np.int64))
+    return Groups(np.array(candidate, np.int64), entries, np.array(copies, np.int64))
 
 
 def shapes_of(instance: Instance) -> list[GroupShape]:

@@ -75,13 +75,13 @@ class Draw:
     def of(cls, board: Board, dual: DualPoint) -> Draw:
         """Weights of the candidates of a board."""
         phi = np.maximum(dual.phi[board.candidate], 0) / board.cell
-        cover = np.diff(board.state.cover_begin)[: len(phi)]
+        cover = board.state.covers.lengths[: len(phi)]
         chance, alias = _alias(np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1)))
         return cls(chance, alias)
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Chain:
     """Where an annealing stands. group: int32 (rows,), random: uint64 (1,), as in `State`; best: the cheapest group
     seen, loss: what it costs. made: moves so far, rate: moves a second."""
 
@@ -93,31 +93,29 @@ class Point:
     rate: float = 0.0
 
     @classmethod
-    def of(cls, board: Board, seed: int) -> Point:
+    def of(cls, board: Board, seed: int) -> Chain:
         """The table on the board."""
         random = np.random.SeedSequence(seed).generate_state(1, dtype=np.uint64) | np.uint64(1)
         return cls(board.state.group.copy(), random, board.state.group.copy(), total(board.state))
 
 
-def anneal(state: State, draws: Draw, point: Point, hot: float, cold: float, moves: int) -> Point:
-    """Go on from a point for so many moves, while the temperature falls from `hot` to `cold`.
+def anneal(state: State, draws: Draw, chain: Chain, hot: float, cold: float, moves: int) -> Chain:
+    """Go on with a chain for so many moves, while the temperature falls from `hot` to `cold`.
 
     Nothing that is handed in is changed, so it may run in any process. The cheapest table is looked for after each of
     a few parts.
     """
-    s = mutable_copy(state, point.group, point.random)
+    s = mutable_copy(state, chain.group, chain.random)
     began = time.perf_counter()
-    best, loss = point.best, point.loss
+    best, loss = chain.best, chain.loss
     for part in range(PARTS):
         begin, end = part * moves // PARTS, (part + 1) * moves // PARTS
-        falling = cold / hot
-        _moves(
-            s, end - begin, hot * falling ** (begin / moves), hot * falling ** (end / moves), draws.chance, draws.alias
-        )
+        first, last = (hot * (cold / hot) ** (made / moves) for made in (begin, end))
+        _moves(s, end - begin, first, last, draws.chance, draws.alias)
         if total(s) < loss:
             best, loss = s.group.copy(), total(s)
     rate = moves / max(time.perf_counter() - began, 1e-6)
-    return Point(s.group, s.random, best, loss, point.made + moves, rate)
+    return Chain(s.group, s.random, best, loss, chain.made + moves, rate)
 
 
 @compiled

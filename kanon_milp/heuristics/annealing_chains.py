@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable
 
-from kanon_milp.heuristics.annealing import Draw, Point, Schedule, anneal
+from kanon_milp.heuristics.annealing import Chain, Draw, Schedule, anneal
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.moves import commit, settle
 from kanon_milp.heuristics.state import Board
@@ -28,26 +28,26 @@ def anneal_chains(
 
     If it is asked to stop, or a worker is lost, what the segments before have found is kept.
     """
-    points = [Point.of(board, seed + chain) for chain in range(max(1, pool.workers))]
+    chains = [Chain.of(board, seed + number) for number in range(max(1, pool.workers))]
     clock = _Pace(len(board.state.group), effort)
-    shown = points[0].loss
-    while clock.done < 1 and not effort.over(shown):
+    shown = chains[0].loss
+    while clock.done < 1 and not effort.ended(shown):
         schedule = Schedule.of(board, clock.expected)
         heat = schedule.at(clock.done), schedule.at(clock.ahead), clock.moves
-        tasks = [pool.submit(anneal, board.state, draws, point, *heat) for point in points]
-        for chain, task in enumerate(tasks):
+        tasks = [pool.submit(anneal, board.state, draws, chain, *heat) for chain in chains]
+        for number, task in enumerate(tasks):
             if not _finished(task, effort, clock.done > 0):
                 return
             lost = pool.lost(task)
-            points[chain] = anneal(board.state, draws, points[chain], *heat) if lost else task.result()
-        best = min(points, key=lambda point: point.loss)
+            chains[number] = anneal(board.state, draws, chains[number], *heat) if lost else task.result()
+        best = min(chains, key=lambda chain: chain.loss)
         if best.loss < shown:
             shown = best.loss
             board.restore(best.best)
             settle(board.state)
             commit(board.state)
             on_better(board)
-        clock.step(points[0])
+        clock.step(chains[0])
 
 
 class _Pace:
@@ -67,16 +67,16 @@ class _Pace:
         """Share of the work that is done after the next segment."""
         return min(self.done + self.moves / max(self.expected, SEGMENTS * self.moves), 1.0)
 
-    def step(self, point: Point) -> None:
+    def step(self, chain: Chain) -> None:
         """A segment is done."""
-        self.done = point.made / self._most
+        self.done = chain.made / self._most
         if self._timed:
             self.done = max(self.done, (time.perf_counter() - self._began) / max(self._seconds, 1e-6))
-            self.expected = max(1.0, min(float(self._most), point.rate * self._seconds))
+            self.expected = max(1.0, min(float(self._most), chain.rate * self._seconds))
             self.moves = max(1000, int(self.expected) // SEGMENTS)
 
 
-def _finished(task: cf.Future[Point], effort: Effort, running: bool) -> bool:
+def _finished(task: cf.Future[Chain], effort: Effort, running: bool) -> bool:
     """Wait for a segment; False if it is time to stop before it is done.
 
     running: workers have done a segment before, so the last one, the coldest, is soon done and worth waiting for.

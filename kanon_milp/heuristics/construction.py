@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
 SLACKS = (0.0, 0.5, 1.0, 2.0)  # by how much a row may cost more than its multiplier, in cells
-SHARES = (0.5, 0.2, 0.0)  # three passes: candidates that the relaxation opens more often than this
+SHARES = (0.5, 0.2, 0.0)  # three rounds: candidates that the relaxation opens more often than this
 PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
 
 
 def construct(board: Board, dual: DualPoint) -> None:
     """Place all rows: candidates open in the order of their averaged share y as long as enough rows without a group
     pay for it with their multipliers; the rest goes where it is cheapest. The best of a few tries, each improved by
-    opening and closing candidates one by one: what is cheaper before that can be dearer after it.
+    opening and closing candidates one by one: what is cheaper before that can cost more after it.
 
     Leaves the board as it is if it already holds a table that no try beats.
     """
@@ -55,8 +55,8 @@ def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: flo
         if s.size[g] > 0:
             continue
         found = 0
-        for q in range(s.cover_begin[g], s.cover_begin[g + 1]):
-            r = s.cover[q]
+        for q in range(s.covers.indptr[g], s.covers.indptr[g + 1]):
+            r = s.covers.values[q]
             left = s.cost[g] - price[s.type_of[r]]
             if s.group[r] == nowhere and left <= slack:
                 reduced[found] = left

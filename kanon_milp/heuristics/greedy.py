@@ -19,8 +19,8 @@ Ints = NDArray[np.int64]
 
 
 def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
-    """Go through the level vectors from the cheapest to the dearest and form every group of still unplaced rows that
-    satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
+    """Go through the level vectors from the cheapest to the most expensive and form every group of still unplaced rows
+    that satisfies the requirements (Bredereck et al. 2013, Algorithm 1, there for k-anonymity).
 
     Where all unplaced rows of a candidate together do not, or what would be left over does not, the rows of its too
     frequent values wait. What is left over goes to the fully suppressed candidate; while that does not satisfy the
@@ -34,7 +34,7 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     last = _of_all(instance)
     if last is None:
         return None
-    judge = _Judge(instance)
+    check = _GroupCheck(instance)
     left = instance.types.counts.copy()
     rows = np.zeros(candidates.pairs, dtype=np.int64)
     # what has too few rows when all are left has too few later
@@ -45,12 +45,12 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
             break
         pairs = _pairs(instance, g)
         members = candidates.members[pairs]
-        taken = judge.most(g, members, left[members])
+        taken = check.most(g, members, left[members])
         if taken is not None:
             rows[pairs] = taken
             left[members] -= taken
-            judge.take(members, taken)
-    return _place_rest(instance, judge, last, left, rows)
+            check.take(members, taken)
+    return _place_rest(instance, check, last, left, rows)
 
 
 def suppress_all(instance: Instance) -> Assignment | None:
@@ -73,7 +73,7 @@ def _of_all(instance: Instance) -> int | None:
     return int(found[best[0]]) if len(found) else None
 
 
-def _place_rest(instance: Instance, judge: _Judge, g: int, left: Ints, rows: Ints) -> Assignment | None:
+def _place_rest(instance: Instance, check: _GroupCheck, g: int, left: Ints, rows: Ints) -> Assignment | None:
     """Suppress what is left, and with it the cheapest groups until the requirements are satisfied."""
     candidates, pairs = instance.candidates, _pairs(instance, g)
     members = candidates.members[pairs]
@@ -81,7 +81,7 @@ def _place_rest(instance: Instance, judge: _Judge, g: int, left: Ints, rows: Int
     used = np.flatnonzero(size)
     loss = size * (candidates.cost[g] - candidates.cost)
     dissolved = used[np.argsort(loss[used], kind="stable")].tolist()
-    while left.any() and not judge.accepts(g, members, left[members]):
+    while left.any() and not check.accepts(g, members, left[members]):
         if not dissolved:
             return None
         group = _pairs(instance, dissolved.pop(0))
@@ -95,8 +95,8 @@ def _pairs(instance: Instance, g: int) -> slice:
     return slice(int(instance.candidates.indptr[g]), int(instance.candidates.indptr[g + 1]))
 
 
-class _Judge:
-    """Whether rows of some types, together, satisfy every requirement; equal counts are judged once."""
+class _GroupCheck:
+    """Whether rows of some types, together, satisfy every requirement; equal counts are checked once."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance

@@ -8,18 +8,12 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import SolverError
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
-
-
-def supported(instance: Instance) -> bool:
-    """Whether the heuristics are about this problem: least loss under k-anonymity alone, no side constraints."""
-    problem = instance.problem
-    sides = (problem.cost_bound, problem.min_groups, problem.max_groups)
-    plain = problem.network and problem.merge_closed and not problem.attributes
-    return plain and problem.objective == "loss" and all(side is None for side in sides)
 
 
 def assignment_of(instance: Instance, row_type: Ints, candidate: Ints, rows: Ints) -> Assignment:
@@ -66,44 +60,34 @@ def tighten_groups(instance: Instance, assignment: Assignment) -> Assignment:
     place that covers as much and costs no more. Groups that end in one candidate are merged.
     """
     candidates = instance.candidates
-    by_type = np.argsort(candidates.members, kind="stable")
-    begin = np.searchsorted(candidates.members[by_type], np.arange(instance.types.count + 1))
-    order = np.argsort(assignment.candidate, kind="stable")
-    at = np.flatnonzero(np.diff(assignment.candidate[order], prepend=-1))
-    chosen = _cheapest_covers(
-        np.append(at, len(order)).astype(np.int64),
-        assignment.row_type[order],
-        assignment.candidate[order],
-        begin.astype(np.int64),
-        candidates.candidate_of_pair()[by_type],
-        candidates.cost,
-        instance.least,
-        group_sizes(instance, assignment)[assignment.candidate[order][at]],
-    )
-    candidate = np.empty(len(order), dtype=np.int64)
-    candidate[order] = np.repeat(chosen, np.diff(np.append(at, len(order))))
-    closed = assignment_of(instance, assignment.row_type, candidate, assignment.rows)
-    if closed.cost > assignment.cost:
-        raise SolverError("closing the groups has made the table dearer")
-    return closed
+    options, _ = candidates.covers.transposed(instance.types.count)
+    groups = Groups.of_assignment(assignment)
+    sizes = group_sizes(instance, assignment)[groups.candidate]
+    chosen = _cheapest_covers(groups.types, groups.candidate, sizes, options, candidates.cost, instance.least)
+    candidate = np.repeat(chosen, groups.types.lengths)
+    tightened = assignment_of(instance, groups.types.values, candidate, groups.copies)
+    if tightened.cost > assignment.cost:
+        raise SolverError("tightening the groups has raised the loss")
+    return tightened
 
 
 @compiled
 def _cheapest_covers(
-    group_begin: Ints,
-    row_type: Ints,
+    groups: Ragged[np.int64],
     candidate: Ints,
-    begin: Ints,
-    option: NDArray[np.int32],
+    size: Ints,
+    options: Ragged[np.int64],
     cost: Ints,
     least: Ints,
-    size: Ints,
 ) -> Ints:
-    """For each group the cheapest candidate that all of its row types have among their options."""
-    chosen = np.empty(len(group_begin) - 1, dtype=np.int64)
+    """For each group, of so many rows and now of a candidate, the cheapest one that all of its row types have among
+    their options."""
+    group_begin, row_type = groups
+    begin, option = options
+    chosen = np.empty(len(candidate), dtype=np.int64)
     seen = np.zeros(len(cost), dtype=np.int64)
     for h in range(len(chosen)):
-        best = candidate[group_begin[h]]
+        best = candidate[h]
         members = group_begin[h + 1] - group_begin[h]
         for entry in range(group_begin[h], group_begin[h + 1]):
             i = row_type[entry]

@@ -30,11 +30,11 @@ _POLL = 0.2  # seconds between two looks at the clock
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A neighbourhood that is being solved; groups: those whose rows are in it; whole: it is as large as it can be."""
+    """A neighbourhood that is being solved; groups: those whose rows are in it; largest: it cannot be larger."""
 
     hood: Neighbourhood
     groups: Ints
-    whole: bool
+    largest: bool
     options: SolverOptions
 
 
@@ -54,10 +54,10 @@ def rebuild_groups(
     """
     s = board.state
     busy = np.zeros(len(s.cost), dtype=np.bool_)
-    size = FIRST_PAIRS * total(s) / max(len(s.option), 1)
+    size = FIRST_PAIRS * total(s) / max(len(s.options.values), 1)
     running: dict[cf.Future[Answer], _Task] = {}
     begun = 0
-    while not effort.over(total(s)):
+    while not effort.ended(total(s)):
         while len(running) < max(1, pool.workers) and begun != effort.neighbourhoods:
             hood = cut_out(board, math.ceil(size), busy)
             if hood is None:
@@ -80,7 +80,7 @@ def rebuild_groups(
             answer = future.result()
         if answer.loss < task.hood.loss and put_back(board, task.hood, answer.rows):
             on_better(board)
-        elif answer.optimal and task.whole:
+        elif answer.optimal and task.largest:
             return True
         size = min(size * _growth(answer, task.options, counted=effort.counted), total(s) + 1)
     for future in running:
@@ -118,5 +118,5 @@ def _next(running: list[cf.Future[Answer]], effort: Effort, loss: int) -> cf.Fut
         done, _ = cf.wait(waited, timeout=_POLL, return_when=cf.FIRST_COMPLETED)
         if done:
             return min(done, key=running.index)
-        if effort.over(loss):
+        if effort.ended(loss):
             return None

@@ -24,15 +24,15 @@ def commit(s: State) -> None:
 def pull(s: State, g: int, limit: float) -> int:
     """Open g, or let it grow: it takes the rows that gain by it from groups that can spare them, and while it is too
     small, all of a group that cannot, whose other rows go where they are cheapest, or the rows that lose least."""
-    begin = s.cover_begin[g]
-    covered = s.cover_begin[g + 1] - begin
+    begin = s.covers.indptr[g]
+    covered = s.covers.indptr[g + 1] - begin
     if covered == 0:
         return FAILED
     scanned = min(covered, _SCANNED)
     offset = draw(s) % covered
     delta = 0
     for q in range(scanned):
-        r = s.cover[begin + (offset + q) % covered]
+        r = s.covers.values[begin + (offset + q) % covered]
         h = s.group[r]
         if s.cost[h] > s.cost[g] and s.size[h] > s.least[h]:
             delta += place(s, r, g)
@@ -69,7 +69,7 @@ def _blocked(s: State, g: int, begin: int, covered: int, offset: int, scanned: i
     """A random group that cannot spare the row that g could have of it; -1 if there is none."""
     found, h = 0, -1
     for q in range(scanned):
-        r = s.cover[begin + (offset + q) % covered]
+        r = s.covers.values[begin + (offset + q) % covered]
         other = s.group[r]
         if other != g and s.size[other] <= s.least[other] and s.cost[other] >= s.cost[g]:
             found += 1
@@ -83,17 +83,17 @@ def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int)
     """Give g the rows that lose least, from groups that can spare them, until it is large enough."""
     delta = 0
     while s.size[g] < s.least[g]:
-        dearest = -1
+        highest = -1
         for q in range(scanned):
-            h = s.group[s.cover[begin + (offset + q) % covered]]
-            if h != g and s.size[h] > s.least[h] and s.cost[h] > dearest:
-                dearest = s.cost[h]
-        if dearest < 0:
+            h = s.group[s.covers.values[begin + (offset + q) % covered]]
+            if h != g and s.size[h] > s.least[h] and s.cost[h] > highest:
+                highest = s.cost[h]
+        if highest < 0:
             break
         for q in range(scanned):
-            r = s.cover[begin + (offset + q) % covered]
+            r = s.covers.values[begin + (offset + q) % covered]
             h = s.group[r]
-            if h != g and s.cost[h] == dearest and s.size[h] > s.least[h]:
+            if h != g and s.cost[h] == highest and s.size[h] > s.least[h]:
                 delta += place(s, r, g)
                 if s.size[g] >= s.least[g]:
                     break
@@ -103,8 +103,8 @@ def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int)
 @compiled
 def mend(s: State, g: int) -> int:
     """Give a group that is too small the rows that lose least, or close it; returns the change."""
-    covered = s.cover_begin[g + 1] - s.cover_begin[g]
-    delta = _fill(s, g, s.cover_begin[g], covered, 0, covered)
+    covered = s.covers.indptr[g + 1] - s.covers.indptr[g]
+    delta = _fill(s, g, s.covers.indptr[g], covered, 0, covered)
     if s.size[g] >= s.least[g]:
         return delta
     change = close(s, g, -1, np.inf)
@@ -115,13 +115,13 @@ def mend(s: State, g: int) -> int:
 def shift(s: State, r: int) -> int:
     """Move one row to a random open group; if its own is too small then, that one takes the row that loses least."""
     i, h = s.type_of[r], s.group[r]
-    count = s.option_begin[i + 1] - s.option_begin[i]
+    count = s.options.indptr[i + 1] - s.options.indptr[i]
     if count < 2:
         return FAILED
     offset = draw(s) % count
     target = -1
     for q in range(count):
-        g = s.option[s.option_begin[i] + (offset + q) % count]
+        g = s.options.values[s.options.indptr[i] + (offset + q) % count]
         if g != h and s.size[g] > 0:
             target = g
             break
@@ -130,8 +130,8 @@ def shift(s: State, r: int) -> int:
     delta = place(s, r, target)
     if s.size[h] >= s.least[h] or s.size[h] == 0:
         return delta
-    begin = s.cover_begin[h]
-    covered = s.cover_begin[h + 1] - begin
+    begin = s.covers.indptr[h]
+    covered = s.covers.indptr[h + 1] - begin
     delta += _fill(s, h, begin, covered, draw(s) % covered, min(covered, _SCANNED))
     return delta if s.size[h] >= s.least[h] else FAILED
 
@@ -174,9 +174,9 @@ def _open_for(s: State, r: int) -> bool:
     i = s.type_of[r]
     best, chosen = FAILED, -1
     memory = s.random[0]
-    for q in range(s.option_begin[i], s.option_begin[i + 1]):
+    for q in range(s.options.indptr[i], s.options.indptr[i + 1]):
         s.random[0] = memory
-        g = s.option[q]
+        g = s.options.values[q]
         change = place(s, r, g)
         pulled = pull(s, g, np.inf)
         undo(s)

@@ -53,8 +53,8 @@ class Answer:
 
 
 def strong_model(hood: Neighbourhood) -> LinearModel:
-    """The rows of `formulations.strong` over a neighbourhood, as arrays; groups with enough other rows need no
-    binary."""
+    """The constraints of `formulations.strong` over a neighbourhood, as arrays, where Pyomo would be too slow; groups
+    with enough other rows need no binary."""
     pairs, types = len(hood.start), len(hood.types)
     bound = hood.least > 0
     binary = np.cumsum(bound) - 1 + pairs  # column of y[g]
@@ -124,8 +124,8 @@ def solve_neighbourhood(
 
 
 def _integral(hood: Neighbourhood, model: LinearModel, x: NDArray[np.float64], adapter: SolverAdapter) -> Ints | None:
-    """Whole rows with the open candidates of a point: with these fixed, every vertex is whole (Homogeneity paper,
-    Lemma 1)."""
+    """Integer numbers of rows with the open candidates of a point: with these fixed, every vertex is integer
+    (Homogeneity paper, Lemma 1)."""
     pairs = len(hood.start)
     if np.abs(x[:pairs] - np.round(x[:pairs])).max(initial=0.0) > 1e-6:
         opened = np.round(x[pairs:])
@@ -160,13 +160,13 @@ def cut_out(board: Board, size: int, busy: NDArray[np.bool_]) -> Neighbourhood |
     rows = np.flatnonzero(chosen[s.group])
     types, counts = np.unique(s.type_of[rows], return_counts=True)
     # all options of these types
-    lengths = s.option_begin[types + 1] - s.option_begin[types]
+    lengths = s.options.indptr[types + 1] - s.options.indptr[types]
     row_type = np.repeat(np.arange(len(types)), lengths)
     offset = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    candidate = s.option[np.repeat(s.option_begin[types], lengths) + offset].astype(np.int64)
+    candidate = s.options.values[np.repeat(s.options.indptr[types], lengths) + offset].astype(np.int64)
     outside = (s.size > 0) & ~chosen
     keep = ~(busy & ~chosen)[candidate]
-    keep &= ~(outside[candidate] & _dearer(row_type, outside[candidate], len(types)))
+    keep &= ~(outside[candidate] & _more_expensive(row_type, outside[candidate], len(types)))
     # too few rows here
     support = np.bincount(candidate[keep], weights=counts[row_type[keep]], minlength=len(s.cost))
     keep &= outside[candidate] | (support >= s.least)[candidate]
@@ -193,14 +193,14 @@ def cut_out(board: Board, size: int, busy: NDArray[np.bool_]) -> Neighbourhood |
     )
 
 
-def _dearer(row_type: Ints, outside: NDArray[np.bool_], types: int) -> NDArray[np.bool_]:
+def _more_expensive(row_type: Ints, outside: NDArray[np.bool_], types: int) -> NDArray[np.bool_]:
     """Among the open groups outside, all but the first and cheapest of each row type; options come in order of
     cost."""
     at = np.flatnonzero(outside)
     first = np.full(types, -1, dtype=np.int64)
     first[row_type[at][::-1]] = at[::-1]
-    dearer: NDArray[np.bool_] = np.arange(len(row_type)) != first[row_type]
-    return dearer
+    others: NDArray[np.bool_] = np.arange(len(row_type)) != first[row_type]
+    return others
 
 
 def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -228,11 +228,11 @@ def _grow(s: State, busy: NDArray[np.bool_], size: int) -> Ints:
     r = draw(s) % len(s.group)
     for _ in range(200 * len(s.group)):
         i = s.type_of[r]
-        f = s.option[s.option_begin[i] + draw(s) % (s.option_begin[i + 1] - s.option_begin[i])]
-        covered = s.cover_begin[f + 1] - s.cover_begin[f]
+        f = s.options.values[s.options.indptr[i] + draw(s) % (s.options.indptr[i + 1] - s.options.indptr[i])]
+        covered = s.covers.indptr[f + 1] - s.covers.indptr[f]
         if uniform(s) * covered * covered <= 400.0:
-            for q in range(s.cover_begin[f], s.cover_begin[f + 1]):
-                g = s.group[s.cover[q]]
+            for q in range(s.covers.indptr[f], s.covers.indptr[f + 1]):
+                g = s.group[s.covers.values[q]]
                 if loss < size and not chosen[g] and s.cost[g] > 0 and s.parked[g] == 0:
                     chosen[g] = True
                     groups[n_groups] = g

@@ -32,7 +32,7 @@ class Cells:
 
     @classmethod
     def from_point(cls, instance: Instance, x: NDArray[np.float64], *, exclusive: bool) -> Cells | None:
-        """Keep every cell that has a whole row in a point; with `exclusive`, no other cell may have any.
+        """Keep every cell that has a full row in a point; with `exclusive`, no other cell may have any.
 
         None where no requirement is about a sensitive attribute.
         """

@@ -67,7 +67,7 @@ class Search:
         turn, idle, left = 0, 0, self._effort.neighbourhoods
         while self.incumbent is not None and idle < self._effort.patience and left != 0:
             before = self.incumbent.cost
-            if self._effort.over(before):
+            if self._effort.ended(before):
                 break
             now = min(TURN, left) if left is not None else None
             exhausted = self._turn(adapter, options, self._seed + SEEDS * turn, now)
@@ -85,7 +85,7 @@ class Search:
         began = time.perf_counter()
         part = self._effort if count is not None else self._effort.part(share * self._effort.left)
         anneal_chains(board, Draw.of(board, self.dual), self._pool, part, seed, self._keep)
-        if self.incumbent is None or self._effort.over(self.incumbent.cost):
+        if self.incumbent is None or self._effort.ended(self.incumbent.cost):
             return False
         if count is not None:
             part = replace(self._effort, neighbourhoods=count)

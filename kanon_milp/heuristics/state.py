@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kanon_milp.heuristics.grouping import assignment_of, pairs_at
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -28,8 +29,8 @@ _KEPT_COPIES = 4  # times the smallest group: copies of a row type that other gr
 class State(NamedTuple):
     """Rows r, and the G candidates g that are looked at; number G is nowhere: where rows are that have no group.
 
-    Fixed: type_of: int32 (rows,), row type. option_begin: int64 (t+1,), option: int32, the candidates that a type may
-    have, the cheapest first. cover_begin: int64 (G+1,), cover: int32, the rows that a candidate may have.
+    Fixed: type_of: int32 (rows,), row type. options: per row type the candidates that it may have, the cheapest first,
+    int32. covers: per candidate the rows that it may have, int32.
     cost, least: int64 (G+1,), unit cost and smallest size; nowhere can spare every row.
     parked: int64 (G+1,), rows of g that never move, part of its size.
     Changing: group: int32 (rows,). size: int64 (G+1,); a candidate is open if it has rows. first: int32 (G+1,), after,
@@ -38,10 +39,8 @@ class State(NamedTuple):
     """
 
     type_of: Small
-    option_begin: Ints
-    option: Small
-    cover_begin: Ints
-    cover: Small
+    options: Ragged[np.int32]
+    covers: Ragged[np.int32]
     cost: Ints
     least: Ints
     parked: Ints
@@ -106,7 +105,7 @@ class Board:
         begin = np.cumsum(moving) - moving
         # the rows of type i are begin[i], begin[i] + 1, ...
         copy = np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
-        covered = np.bincount(candidate, weights=copies, minlength=len(looked_at) + 1)
+        covered = np.bincount(candidate, weights=copies, minlength=len(looked_at) + 1).astype(np.int64)
         rows, nowhere = int(moving.sum()), len(looked_at)
         group = np.full(rows, nowhere, dtype=np.int32)
         if start is not None:  # ordered by row type
@@ -114,10 +113,8 @@ class Board:
         fixed = np.bincount(np.searchsorted(looked_at, at[1]), weights=parked, minlength=nowhere + 1).astype(np.int64)
         state = State(
             type_of=np.repeat(np.arange(len(counts), dtype=np.int32), moving),
-            option_begin=np.searchsorted(member[order], np.arange(len(counts) + 1)).astype(np.int64),
-            option=candidate[order].astype(np.int32),
-            cover_begin=np.concatenate([[0], np.cumsum(covered)]).astype(np.int64),
-            cover=(np.repeat(begin[member], copies) + copy).astype(np.int32),
+            options=Ragged(indptr_of(np.bincount(member, minlength=len(counts))), candidate[order].astype(np.int32)),
+            covers=Ragged(indptr_of(covered), (np.repeat(begin[member], copies) + copy).astype(np.int32)),
             cost=np.append(cost, NOWHERE_COST),
             least=np.append(instance.least[looked_at], -1),
             parked=fixed,
@@ -266,8 +263,8 @@ def uniform(s: State) -> float:
 def best_option(s: State, r: int, closing: int, opening: int) -> int:
     """The cheapest open candidate of row r, with `opening` taken for open and `closing` for closed; -1 if none."""
     i = s.type_of[r]
-    for q in range(s.option_begin[i], s.option_begin[i + 1]):
-        g = s.option[q]
+    for q in range(s.options.indptr[i], s.options.indptr[i + 1]):
+        g = s.options.values[q]
         if g != closing and (s.size[g] > 0 or g == opening):
             return int(g)
     return -1

@@ -202,7 +202,7 @@ class DaskPool(Pool):
         return InlinePool().submit(function, *args, **kwargs)
 
     def losses(self) -> str:
-        """Workers that were there at the beginning, or the whole cluster."""
+        """Workers that were there at the beginning, or all of the cluster."""
         try:
             here = self._client.nthreads() if self.workers else {}
         except Exception:  # of many kinds, where the scheduler is gone

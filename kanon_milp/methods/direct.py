@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,6 +12,8 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
+from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
 from kanon_milp.methods.outcome import Bound, Outcome, objective_of, scale_of
@@ -30,7 +33,7 @@ from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
-from kanon_milp.system.limit import Over
+from kanon_milp.system.limit import Limit, Over
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -68,36 +71,45 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
 
 
 def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
-    """A bound on the loss from the relaxation to a network, and from multipliers, where the model is large.
+    """A bound on the loss before the solver begins: what users have registered says, and where the model is large, the
+    relaxation to a network, and multipliers.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
-    problem, instance, clock = session.problem, session.instance, session.clock
     unknown = Outcome().bound
-    if session.formulation.name != "strong" or problem.objective != "loss" or instance.candidates.pairs < LARGE:
+    problem, instance, clock = session.problem, session.instance, session.clock
+    if problem.objective != "loss" or session.limit.over:
         return unknown, None
-    if session.limit.over:
-        return unknown, None
-    from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code that small problems do not need
-    from kanon_milp.bounds.required import improved
-
-    unit = instance.levels.unit
+    unit, limit = instance.levels.unit, session.limit
+    seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
+    known = unknown
+    if registered_bounds(instance):
+        with clock.step("bound"):
+            own = best_registered(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+        known = Bound(own.units * unit, own.justified_by) if own.units > 0 else unknown
+    if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
+        return known, None
     with clock.step("bound"):
-        seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-        dual = lagrangian(instance, seconds=seconds, interrupt=session.interrupt, threads=asked.threads)
-        bound = proven_bound(instance, round_dual(dual))
-        better = bound
-        with suppress(Over):  # the proof of what it has found takes as long as it takes
-            part = session.limit.part(REQUIRED_SHARE * seconds)
-            better = part.call(improved, instance, bound, dual.multipliers, seconds, session.interrupt)
-        known = Bound(better * unit, ("own bound" if better > bound else "certificate",))
+        found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+        known = known.and_also(Bound(found.units * unit, found.justified_by))
+        if REQUIREMENTS.accepts(instance):
+            with suppress(Over):  # the proof of what it has found takes as long as it takes
+                task = BoundTask(_bound_limit(limit, seconds), found.dual)
+                better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)
+                if better.units > found.units:
+                    known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)
     if relaxed is None or session.limit.over:
-        return known, dual
+        return known, found.dual
     with clock.step("solve"):
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
-    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), dual
+    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), found.dual
+
+
+def _bound_limit(limit: Limit, seconds: float) -> BoundLimit:
+    """So many seconds from now, whatever is left for the session: a bound is worth them."""
+    return BoundLimit(ends=time.perf_counter() + seconds, interrupt=limit.interrupt)
 
 
 def _solve_another(session: Session, problem: Problem, options: SolverOptions) -> Result:

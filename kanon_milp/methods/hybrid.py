@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
+from kanon_milp.bounds.providers import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
@@ -65,17 +65,21 @@ def solve_hybrid(session: Session) -> Result:
             tracker.better(None if first is None else tighten_groups(instance, first))
         with clock.step("bound"):
             began = time.perf_counter()
-            dual = lagrangian(
-                instance,
-                target=None if tracker.best is None else float(tracker.best.cost),
-                seconds=None if limit.seconds is None else min(BOUND_SHARE * limit.left, BOUND_SECONDS),
-                iterations=COUNTED_EVALUATIONS if session.iterations else None,
-                on_progress=tracker.show,
+            share = limit if limit.seconds is None else limit.part(min(BOUND_SHARE * limit.left, BOUND_SECONDS))
+            first_limit = BoundLimit(
+                ends=share.ends,
                 interrupt=limit.interrupt,
-                threads=options.threads,
+                target=None if tracker.best is None else float(tracker.best.cost),
+                iterations=COUNTED_EVALUATIONS if session.iterations else None,
             )
+            task = BoundTask(first_limit, table=tracker.best, threads=options.threads, on_progress=tracker.show)
+            proven = LAGRANGIAN.compute(instance, task)
+            assert proven.dual is not None
+            dual = proven.dual
             iteration_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
-            tracker.higher(proven_bound(instance, round_dual(dual)), ("certificate",))
+            tracker.higher(proven.units, proven.justified_by)
+            own = best_registered(instance, replace(task, dual=dual))
+            tracker.higher(own.units, own.justified_by)
         hybrid = _Hybrid(session, dual, tracker, pool, limit, iteration_seconds)
         with clock.step("search"):
             hybrid.search()
@@ -150,7 +154,7 @@ class _Hybrid:
         return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
 
     def _effort(self) -> Effort:
-        return Effort(self.limit.ends, self.session.iterations, self.limit.interrupt, self.enough)
+        return Effort(self.limit.ends, self.limit.interrupt, self.session.iterations, self.enough)
 
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
@@ -195,20 +199,20 @@ class _Hybrid:
         assert best is not None
         share = self.limit.part(RAISE_SHARE * self.limit.left) if self.fits else self.limit
         small = instance.types.count <= MASTER_TYPES
-        limits = RoundLimits(
+        limit = BoundLimit(
             target=math.ceil(best.cost * (1 - self.session.options.gap)),
             ends=share.ends,
             rounds=None if self.session.iterations is None else COUNTED_ROUNDS,
             interrupt=share.interrupt,
         )
-        first = replace(limits, ends=share.part(RELAX_SHARE * share.left).ends) if small else limits
-        self._take(relax_and_cut(instance, self.dual, first, self.session.options.threads, self.tracker.show))
-        if small and not limits.reached(self.tracker.bound, 0):
-            self._take(raise_bound(instance, self.dual, best, limits, self.tracker.show))
+        first = replace(limit, ends=share.part(RELAX_SHARE * share.left).ends) if small else limit
+        threads, show = self.session.options.threads, self.tracker.show
+        self._take(RELAX_AND_CUT.compute(instance, BoundTask(first, self.dual, best, threads, show)))
+        if small and not limit.reached(self.tracker.bound, 0.0):
+            self._take(COLUMN_GENERATION.compute(instance, BoundTask(limit, self.dual, best, threads, show)))
 
-    def _take(self, raised: DualPoint) -> None:
-        """Go on with this point if it proves no less."""
-        proven = proven_bound(self.session.instance, round_dual(raised))
-        if proven >= self.tracker.bound:
-            self.dual = raised
-            self.tracker.higher(proven, ("certificate",))
+    def _take(self, raised: ProvenBound) -> None:
+        """Go on with these multipliers: they prove no less than those before."""
+        if raised.dual is not None:
+            self.dual = raised.dual
+        self.tracker.higher(raised.units, raised.justified_by)

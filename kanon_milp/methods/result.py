@@ -81,7 +81,8 @@ class Result:
     "none".
     backed_by: what the proof is backed by: "solver" (the solver that was asked says so), "second look" (another
     solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
-    package), "certificate" (a proof that anybody can check from the table alone), "method NAME" (a registered one).
+    package), "certificate" (a proof that anybody can check from the table alone), "method NAME" (a registered one),
+    "registered bound" (one of a user's own says so).
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.

@@ -12,6 +12,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
+from kanon_milp.solvers import SolverOptions, get
 
 ROWS, COLUMNS, VALUES = 300, 4, 4  # of a table for which the search has to do everything that it can
 
@@ -24,10 +25,15 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     Returns how many were not there yet, and the seconds it took.
     """
     # these import the compiler
-    from kanon_milp.bounds import lagrangian, round_dual
-    from kanon_milp.bounds.columns import RoundLimits, raise_bound, relax_and_cut
+    from kanon_milp.bounds import BoundLimit, lagrangian, round_dual
+    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.bounds.required import proven_required, required_bound
+    from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.neighbourhood import cut_out, put_back
+    from kanon_milp.heuristics.search import Search
+    from kanon_milp.heuristics.state import Board
+    from kanon_milp.heuristics.worker_pool import InlinePool
     from kanon_milp.system.jit import number_compiled
 
     began, before = time.perf_counter(), number_compiled()
@@ -39,8 +45,15 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     result.certify()
 
     instance = prepare(problem)
-    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), RoundLimits(rounds=1))
-    dual = raise_bound(instance, dual, None, RoundLimits(rounds=2))
+    first = lagrangian(instance, iterations=100)
+    # the session may have had its proof before there were neighbourhoods, and these may find nothing
+    found = Search(instance, first, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    board = Board.of(instance, np.ones(instance.candidates.pairs, np.bool_), found)
+    hood = cut_out(board, ROWS, np.zeros(len(board.state.cost), np.bool_))
+    if hood is not None:
+        put_back(board, hood, hood.start)
+    dual = relax_and_cut(instance, first, BoundLimit(rounds=1))
+    dual = raise_bound(instance, dual, None, BoundLimit(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
     if not sensitive:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
@@ -41,6 +42,11 @@ class Candidates:
         return len(self.members)
 
     @property
+    def covers(self) -> Ragged[np.int32]:
+        """The covers as lists of row types."""
+        return Ragged(self.indptr, self.members)
+
+    @property
     def representative(self) -> NDArray[np.int32]:
         """The first row type of each cover, int32 (G,)."""
         first: NDArray[np.int32] = self.members[self.indptr[:-1]]
@@ -57,14 +63,8 @@ class Candidates:
 
     def subset(self, keep: NDArray[np.bool_]) -> Candidates:
         """Only the candidates where `keep` is true, in the same order."""
-        sizes = np.diff(self.indptr)
-        return Candidates(
-            vector=self.vector[keep],
-            cost=self.cost[keep],
-            support=self.support[keep],
-            indptr=np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64),
-            members=self.members[np.repeat(keep, sizes)],
-        )
+        covers = self.covers.subset(keep)
+        return Candidates(self.vector[keep], self.cost[keep], self.support[keep], covers.indptr, covers.values)
 
     def labels(self, types: RowTypes, levels: Levels, chosen: Ints) -> list[list[Label]]:
         """Released values of the chosen candidates: per quasi-identifier a list with one label for each of them."""

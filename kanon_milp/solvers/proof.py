@@ -9,8 +9,8 @@ from typing import Literal
 
 # "solver": the solver that was asked says so. "second look": another solver, or the same one in another setting, has
 # solved the same model and agrees. "own bound": what this package has computed itself proves it. "certificate": so do
-# multipliers, which anybody can check from the table alone.
-Backing = Literal["solver", "second look", "own bound", "certificate"]
+# multipliers, which anybody can check from the table alone. "registered bound": a bound of the user's own says so.
+Backing = Literal["solver", "second look", "own bound", "certificate", "registered bound"]
 Number = float | Fraction
 
 # Solvers work in floating point: a value counts as reached within this much, relative to its size ...

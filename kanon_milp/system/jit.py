@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Cache(FunctionCache):
+    """Compiled code on disk, of which what cannot be read any more counts as absent.
+
+    The index of a function names the types of its arguments: of one that an earlier version of the package has written
+    they may be gone, and numba reads it before it looks at the version of the source.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The function for these types of arguments, None where it has to be compiled."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
 
 
 def compiled(function: Function) -> Function:
@@ -17,10 +36,10 @@ def compiled(function: Function) -> Function:
     It is compiled when it is first called and kept on disk: beside the source, or where that cannot be written to in
     the folder NUMBA_CACHE_DIR or the user's cache. Where there is no such place either, each process compiles it anew.
     """
-    try:
-        return cast(Function, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # nowhere to keep it
-        return cast(Function, numba.njit(nogil=True)(function))
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    with suppress(RuntimeError):  # nowhere to keep it
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return cast(Function, dispatcher)
 
 
 class _Compilations(event.Listener):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,11 +56,11 @@ class Limit:
         """What has ended it, as a stop reason of results."""
         return "interrupted" if self.asked else "time_limit"
 
-    def part(self, seconds: float) -> Limit:
+    def part(self, seconds: float) -> Self:
         """The same, but with no more than so many seconds from now."""
         return replace(self, ends=min(self.ends, time.perf_counter() + seconds))
 
-    def share(self, part: float, least: float = 0.0) -> Limit:
+    def share(self, part: float, least: float = 0.0) -> Self:
         """The same, but with a part of the seconds that are left, and no fewer than the least."""
         return self if math.isinf(self.ends) else replace(self, ends=time.perf_counter() + max(part * self.left, least))
 

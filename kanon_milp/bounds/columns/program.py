@@ -20,33 +20,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.bounds.pricing import cheapest_groups
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
+from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 NODES = 200_000  # of the search for one group
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Prices:
     """Multipliers λ of the row types and ν of the rank-1 cuts, float64."""
 
     multipliers: Floats
-    charges: Floats
+    cut_multipliers: Floats
 
-    def towards(self, other: Point, share: float) -> Point:
-        """So much of the way to the other point. share: 0 to 1."""
-        return Point(
+    def towards(self, other: Prices, share: float) -> Prices:
+        """So much of the way to the other prices. share: 0 to 1."""
+        return Prices(
             (1 - share) * self.multipliers + share * other.multipliers,
-            (1 - share) * self.charges + share * other.charges,
+            (1 - share) * self.cut_multipliers + share * other.cut_multipliers,
         )
 
 
@@ -54,34 +55,25 @@ class Point:
 class GroupProgram:
     """The linear program over all groups, and where its multipliers begin.
 
-    indptr, members, cost, least: as in an instance, in float64. surcharge: σ, float64 (g,). counts: n, int64 (t,).
-    rank_one: the rank-1 cuts that it begins with. start: the first multipliers, with those of these rows.
+    candidates: those of an instance in float64, with σ. counts: n, int64 (t,). cuts: the rank-1 cuts that it begins
+    with. start: the first multipliers, with those of these cuts.
     """
 
-    indptr: Ints
-    members: Codes
-    cost: Floats
-    least: Floats
-    surcharge: Floats
+    candidates: PricedCandidates[np.float64]
     counts: Ints
-    rank_one: RankOneCuts
-    start: Point
+    cuts: RankOneCuts
+    start: Prices
 
     @classmethod
     def of(cls, instance: Instance, dual: DualPoint) -> GroupProgram:
         """From a point of the dual; packing cuts are held as surcharges."""
         candidates = instance.candidates
-        surcharge = PackingCuts.of(instance, dual.sets).surcharge(dual.charges, candidates.count)
-        return cls(
-            candidates.indptr,
-            candidates.members,
-            candidates.cost.astype(np.float64),
-            instance.least.astype(np.float64),
-            surcharge.astype(np.float64),
-            instance.types.counts,
-            dual.rank_one,
-            Point(dual.multipliers, dual.cuts),
-        )
+        surcharge = PackingCuts.of(instance, dual.sets).surcharge(dual.packing_multipliers, candidates.count)
+        priced = PricedCandidates(
+            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+            instance.least.astype(np.float64), surcharge.astype(np.float64),
+        )  # fmt: skip
+        return cls(priced, instance.types.counts, dual.rank_one_cuts, Prices(dual.multipliers, dual.cut_multipliers))
 
     @property
     def types(self) -> int:
@@ -90,68 +82,62 @@ class GroupProgram:
 
     def costs(self, groups: Groups) -> Floats:
         """cost_c of groups: w of their candidate for each row, and σ."""
-        sizes = np.bincount(groups.of_entry(), weights=groups.copies, minlength=groups.count)
-        found: Floats = self.cost[groups.candidate] * sizes + self.surcharge[groups.candidate]
+        sizes = np.bincount(groups.types.list_of_value(), weights=groups.copies, minlength=groups.count)
+        cost, surcharge = self.candidates.cost[groups.candidate], self.candidates.surcharge[groups.candidate]
+        found: Floats = cost * sizes + surcharge
         return found
 
 
 class Pricing:
-    """L and the cheapest groups, at any point."""
+    """L and the cheapest groups at any prices, with some rank-1 cuts."""
 
-    def __init__(self, program: GroupProgram) -> None:
-        self.program = program
-        self.rows = program.counts.astype(np.float64)
-        self.every = np.arange(len(program.cost))
-        self.set_rows(program.rank_one)
+    def __init__(self, program: GroupProgram, cuts: RankOneCuts) -> None:
+        self.program, self.by_type = program, cuts.by_type(program.types)
+        self.counts = program.counts.astype(np.float64)
+        self.every = np.arange(len(program.candidates.cost))
+        self.limits = cuts.limits(program.counts).astype(np.float64)
 
-    def set_rows(self, rank_one: RankOneCuts) -> None:
-        """Take these rank-1 cuts instead of those before."""
-        self.begins, self.row_of, self.weight_of = rank_one.by_type(self.program.types)
-        self.denominators = rank_one.denominators
-        self.limits = rank_one.limits(self.program.counts).astype(np.float64)
-
-    def __call__(self, point: Point, below: float = -1e-9) -> tuple[float, Groups]:
+    def __call__(self, prices: Prices, below: float = -1e-9) -> tuple[float, Groups]:
         """L, and the cheapest group of each candidate, if its reduced cost is `below`.
 
         With below > 0 the value is still that of L: groups that cost something are not taken.
         """
-        program = self.program
         phi, complete = np.empty(len(self.every)), np.empty(len(self.every), np.bool_)
+        cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
+        rows = unsorted_rows(self.counts, prices.multipliers)
         found = cheapest_groups(
-            program.indptr, program.members, program.cost, program.least, self.rows, point.multipliers,
-            program.surcharge, self.begins, self.row_of, self.weight_of, self.denominators, point.charges,
-            self.every, np.float64(below), NODES, phi, complete,
-        )  # fmt: skip
+            self.program.candidates, rows, cuts, self.every, np.float64(below), NODES, phi, complete
+        )
         value = float(np.minimum(phi, 0.0).sum())
-        value += float(self.rows @ point.multipliers) - float(self.limits @ point.charges)
+        value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         return value, Groups.of_rows(*found)
 
 
-def coefficients(groups: Groups, rows: RankOneCuts, types: int) -> tuple[Ints, Ints, Ints]:
-    """The coefficients of groups in rank-1 cuts that are not 0: (row, group, coefficient), ordered by group."""
-    return _coefficients(groups.indptr, groups.types, groups.copies, *rows.by_type(types), rows.denominators)
+def coefficients(groups: Groups, cuts: RankOneCuts, types: int) -> tuple[Ints, Ints, Ints]:
+    """The coefficients of groups in rank-1 cuts that are not 0: (cut, group, coefficient), ordered by group."""
+    return _coefficients(groups.types, groups.copies, cuts.by_type(types))
 
 
 @compiled
-def _coefficients(
-    indptr: Ints, types: Ints, copies: Ints, begins: Ints, row_of: Codes, weight_of: Ints, denominators: Ints
-) -> tuple[Ints, Ints, Ints]:
-    row, column, times = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+def _coefficients(groups: Ragged[np.int64], copies: Ints, cuts: CutsByType) -> tuple[Ints, Ints, Ints]:
+    indptr, types = groups
+    begins, cut_of, weight_of, denominators = cuts
+    cut, column, times = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
     filled = np.zeros(len(denominators), np.int64)
     end = 0
     for c in range(len(indptr) - 1):
         for e in range(indptr[c], indptr[c + 1]):
             for f in range(begins[types[e]], begins[types[e] + 1]):
-                filled[row_of[f]] += weight_of[f] * copies[e]
+                filled[cut_of[f]] += weight_of[f] * copies[e]
         for e in range(indptr[c], indptr[c + 1]):
             for f in range(begins[types[e]], begins[types[e] + 1]):
-                r = row_of[f]
+                r = cut_of[f]
                 if filled[r] >= denominators[r]:
-                    if end == len(row):
-                        row = np.concatenate((row, np.empty_like(row)))
+                    if end == len(cut):
+                        cut = np.concatenate((cut, np.empty_like(cut)))
                         column = np.concatenate((column, np.empty_like(column)))
                         times = np.concatenate((times, np.empty_like(times)))
-                    row[end], column[end], times[end] = r, c, filled[r] // denominators[r]
+                    cut[end], column[end], times[end] = r, c, filled[r] // denominators[r]
                     end += 1
                 filled[r] = 0
-    return row[:end].copy(), column[:end].copy(), times[:end].copy()
+    return cut[:end].copy(), column[:end].copy(), times[:end].copy()

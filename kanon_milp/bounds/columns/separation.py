@@ -1,16 +1,16 @@
 """Finding violated rank-1 cuts for fractional groups: all with up to three row types, then larger ones from these.
 
-Rows with weights 1/2 on three rows are those of Jepsen et al. (2008). Larger ones are climbed to: for a denominator d a
-set grows by one row type at a time, with the weight that suits it best, and after each step row types are exchanged,
-or change their weights, while that helps. For two to five row types this comes to the families of Pecin et al. (2017),
-which it finds without a list of them; sets of up to nine row types close a little more of the gap than five. Any
-set and weights are valid (`kanon_milp.bounds.rank_one_cuts`), so nothing here has to be exact.
+Cuts with weights 1/2 on three rows are those of Jepsen et al. (2008). Larger ones are found by local search: for a
+denominator d a set grows by one row type at a time, with the weight that suits it best, and after each step row types
+are exchanged, or change their weights, while that helps. For two to five row types this comes to the families of Pecin
+et al. (2017), which it finds without a list of them; sets of up to nine row types close a little more of the gap than
+five. Any set and weights are valid (`kanon_milp.bounds.rank_one_cuts`), so nothing here has to be exact.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Row: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int]
+Cut: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int]
 """Row types in rising order, their weights, the denominator."""
 
 DENOMINATORS = (2, 3, 4, 5)
@@ -29,69 +29,96 @@ WIDEST = 9  # row types
 LEAST_VIOLATION = 0.03
 NEARLY = -0.15  # triples violated by this are seeds of larger sets
 SEEDS = 400
-TOUCHING = 6  # new rows of a round that a row type is part of, at most
+TOUCHING = 6  # new cuts of a round that a row type is part of, at most
+
+
+class FractionalGroups(NamedTuple):
+    """Groups that a point of the relaxation uses, and how often.
+
+    indptr, types, copies: as in `Groups`. share: float64 (C,), θ. begins, of_type, copies_of_type: the same by row
+    type: the groups of_type[begins[i]:begins[i+1]] have copies_of_type rows of type i. counts: n_i, int64 (t,).
+    """
+
+    indptr: Ints
+    types: Ints
+    copies: Ints
+    share: Floats
+    begins: Ints
+    of_type: Ints
+    copies_of_type: Ints
+    counts: Ints
+
+
+class Totals(NamedTuple):
+    """What the local search for one cut keeps.
+
+    sums: int64 (C,), Σ p_i a_i of each group. inside: bool (t,), the row types of the cut. alone: float64 (t, d),
+    Σ ⌊p·a_i / d⌋ θ of a row type with weight p by itself. last: int64 (C,), the last step that saw a group; gain:
+    zeros (t, d); near: room for all row types.
+    """
+
+    sums: Ints
+    inside: NDArray[np.bool_]
+    alone: Floats
+    gain: Floats
+    last: Ints
+    near: Ints
 
 
 def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneCuts) -> RankOneCuts:
-    """Up to `most` violated rows that are not known, the most violated ones for their width, spread over the row types.
+    """Up to `most` violated cuts that are not known, the most violated ones for their width, spread over the row types.
 
     share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
     """
     used = share > 1e-7
-    few, weight = groups.subset(used), share[used]
-    begins, of_type, copies_of_type = few.by_type(len(counts))
-    sets, violations = _smallest(
-        few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, NEARLY
-    )
+    few = groups.subset(used)
+    of_type, copies_of_type = few.by_type(len(counts))
+    point = FractionalGroups(*few.types, few.copies, share[used], *of_type, copies_of_type, counts)
+    sets, violations = _smallest(point, NEARLY)
     order = np.argsort(-violations, kind="stable")
     violated = order[violations[order] > LEAST_VIOLATION]
-    found = _rows(sets[violated], (sets[violated] >= 0).astype(np.int64), violations[violated], 2)
+    found = _scored(sets[violated], (sets[violated] >= 0).astype(np.int64), violations[violated], 2)
     triples = order[sets[order, 2] >= 0][:SEEDS]
     for denominator in DENOMINATORS:
-        grown = _climb(
-            few.indptr, few.types, few.copies, weight, begins, of_type, copies_of_type, counts, sets[triples],
-            denominator, WIDEST, LEAST_VIOLATION,
-        )  # fmt: skip
-        found += _rows(*grown, denominator)
+        found += _scored(*_enlarged(point, sets[triples], denominator), denominator)
     return _choose(found, most, len(counts), known)
 
 
-def _rows(sets: Ints, weights: Ints, violations: Floats, denominator: int) -> list[tuple[float, Row]]:
-    """Rows in lowest terms with their scores. sets: row types, -1 for none."""
+def _scored(sets: Ints, weights: Ints, violations: Floats, denominator: int) -> list[tuple[float, Cut]]:
+    """Cuts in lowest terms with their scores. sets: row types, -1 for none."""
     found = []
     for each, by, violation in zip(sets.tolist(), weights.tolist(), violations.tolist(), strict=True):
         pairs = sorted((i, p) for i, p in zip(each, by, strict=True) if i >= 0)
         shared = math.gcd(denominator, *(p for _, p in pairs))
-        row = tuple(i for i, _ in pairs), tuple(p // shared for _, p in pairs), denominator // shared
-        # a wide row is a part of more groups and says less about each
-        found.append((violation / math.sqrt(len(pairs)), row))
+        cut = tuple(i for i, _ in pairs), tuple(p // shared for _, p in pairs), denominator // shared
+        # a wide cut is a part of more groups and says less about each
+        found.append((violation / math.sqrt(len(pairs)), cut))
     return found
 
 
-def _choose(found: list[tuple[float, Row]], most: int, types: int, known: RankOneCuts) -> RankOneCuts:
+def _choose(found: list[tuple[float, Cut]], most: int, types: int, known: RankOneCuts) -> RankOneCuts:
     """Those of the highest scores, none twice, and no row type in too many."""
     found.sort(key=lambda each: (-each[0], each[1]))
-    seen: set[Row] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
+    seen: set[Cut] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
     touched = np.zeros(types, dtype=np.int64)
-    rows: list[Row] = []
-    for _, row in found:
-        chosen = list(row[0])
-        if row in seen or (touched[chosen] >= TOUCHING).any():
+    cuts: list[Cut] = []
+    for _, cut in found:
+        chosen = list(cut[0])
+        if cut in seen or (touched[chosen] >= TOUCHING).any():
             continue
-        seen.add(row)
+        seen.add(cut)
         touched[chosen] += 1
-        rows.append(row)
-        if len(rows) == most:
+        cuts.append(cut)
+        if len(cuts) == most:
             break
-    return RankOneCuts.of(rows)
+    return RankOneCuts.of(cuts)
 
 
 @compiled
-def _links(
-    indptr: Ints, types: Ints, copies: Ints, share: Floats, begins: Ints, of_type: Ints, copies_of_type: Ints
-) -> tuple[Ints, Ints, Floats]:
+def _links(point: FractionalGroups) -> tuple[Ints, Ints, Floats]:
     """Per row type the others of which groups hold an odd number where they hold an odd number of it, and their share:
     (begins, row type, share) as CSR."""
+    indptr, types, copies, share, begins, of_type, copies_of_type, _ = point
     count = len(begins) - 1
     together, near = np.zeros(count), np.empty(count, np.int64)
     starts = np.zeros(count + 1, np.int64)
@@ -120,28 +147,19 @@ def _links(
 
 
 @compiled
-def _smallest(
-    indptr: Ints,
-    types: Ints,
-    copies: Ints,
-    share: Floats,
-    begins: Ints,
-    of_type: Ints,
-    copies_of_type: Ints,
-    counts: Ints,
-    least: float,
-) -> tuple[Ints, Floats]:
+def _smallest(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
     """Sets of one to three row types (-1 for none) and by how much Σ ⌊Σ a_i / 2⌋ θ is above its right side, if above
     `least`.
 
     ⌊(a+b)/2⌋ = ⌊a/2⌋ + ⌊b/2⌋ + 1 where both are odd: the row types of a triple are linked where a group holds odd
     numbers of both. With fewer than two links a triple says no more than its parts do.
     """
+    indptr, types, copies, share, _, _, _, counts = point
     alone = np.zeros(len(counts))
     for c in range(len(share)):
         for e in range(indptr[c], indptr[c + 1]):
             alone[types[e]] += share[c] * (copies[e] // 2)
-    starts, others, strength = _links(indptr, types, copies, share, begins, of_type, copies_of_type)
+    starts, others, strength = _links(point)
     found, violation = np.empty((1024, 3), np.int64), np.empty(1024)
     end = 0
     # links of the first and of the second row type; share of the groups with odd numbers of all three, by the third
@@ -159,7 +177,7 @@ def _smallest(
             over = pair - (counts[i] + counts[j]) // 2
             if over > least and counts[i] + counts[j] > 2:
                 found, violation, end = _kept(found, violation, end, i, j, -1, over)
-            _thirds(i, j, indptr, types, copies, share, begins, of_type, every, 1.0)
+            _thirds(i, j, point, every, 1.0)
             for y in range(starts[j], starts[j + 1]):
                 second[others[y]] = strength[y]
             # with a link to i, once, from the first of these; else with one to j
@@ -177,7 +195,7 @@ def _smallest(
                     if over > least:
                         found, violation, end = _kept(found, violation, end, i, j, r, over)
                 second[r] = 0
-            _thirds(i, j, indptr, types, copies, share, begins, of_type, every, 0.0)
+            _thirds(i, j, point, every, 0.0)
         for x in range(starts[i], starts[i + 1]):
             first[others[x]] = 0
     return found[:end].copy(), violation[:end].copy()
@@ -193,19 +211,9 @@ def _kept(found: Ints, violation: Floats, end: int, i: int, j: int, r: int, over
 
 
 @compiled
-def _thirds(
-    i: int,
-    j: int,
-    indptr: Ints,
-    types: Ints,
-    copies: Ints,
-    share: Floats,
-    begins: Ints,
-    of_type: Ints,
-    every: Floats,
-    factor: float,
-) -> None:
+def _thirds(i: int, j: int, point: FractionalGroups, every: Floats, factor: float) -> None:
     """Share of the groups with odd numbers of i, j and a third row type, into `every`; factor 0 clears it."""
+    indptr, types, copies, share, begins, of_type, _, _ = point
     for at in range(begins[i], begins[i + 1]):
         c = of_type[at]
         odd = 0
@@ -219,46 +227,28 @@ def _thirds(
 
 
 @compiled
-def _put(
-    i: int, weight: int, d: int, share: Floats, begins: Ints, of_type: Ints, copies_of_type: Ints, total: Ints
-) -> float:
+def _put(i: int, weight: int, d: int, point: FractionalGroups, sums: Ints) -> float:
     """Add so many times row type i to the sums of all groups; by how much Σ ⌊sum / d⌋ θ rises."""
     rise = 0.0
-    for at in range(begins[i], begins[i + 1]):
-        c = of_type[at]
-        before = total[c]
-        total[c] = before + weight * copies_of_type[at]
-        rise += share[c] * (total[c] // d - before // d)
+    for at in range(point.begins[i], point.begins[i + 1]):
+        c = point.of_type[at]
+        before = sums[c]
+        sums[c] = before + weight * point.copies_of_type[at]
+        rise += point.share[c] * (sums[c] // d - before // d)
     return rise
 
 
 @compiled
 def _best_addition(
-    chosen: Ints,
-    without: int,
-    d: int,
-    indptr: Ints,
-    types: Ints,
-    copies: Ints,
-    share: Floats,
-    begins: Ints,
-    of_type: Ints,
-    counts: Ints,
-    total: Ints,
-    right: int,
-    inside: NDArray[np.bool_],
-    alone: Floats,
-    gain: Floats,
-    last: Ints,
-    near: Ints,
-    stamp: int,
+    chosen: Ints, without: int, d: int, point: FractionalGroups, totals: Totals, right: int, stamp: int
 ) -> tuple[float, int, int]:
     """The row type that is best to add to the chosen ones, except that at place `without`, with its weight.
 
-    Returns (violation less what Σ ⌊sum / d⌋ θ is now, row type, weight); the row type is -1 where there is none that
-    shares a group with them. last: int64 (C,), the last `stamp` with which a group was seen; gain: zeros (t, d); near:
-    room for all row types.
+    right: Σ p_i n_i. stamp: number of the step. Returns (violation less what Σ ⌊sum / d⌋ θ is now, row type, weight);
+    the row type is -1 where there is none that shares a group with them.
     """
+    indptr, types, copies, share, begins, of_type, _, counts = point
+    sums, inside, alone, gain, last, near = totals
     top, which, by = -np.inf, -1, 0
     close = 0
     for x in range(len(chosen)):
@@ -278,7 +268,7 @@ def _best_addition(
                     near[close] = i
                     close += 1
                 for p in range(1, d):
-                    more = (total[c] + p * copies[e]) // d - total[c] // d - p * copies[e] // d
+                    more = (sums[c] + p * copies[e]) // d - sums[c] // d - p * copies[e] // d
                     if more > 0:
                         gain[i, p] += share[c] * more
     for x in range(close):
@@ -292,28 +282,23 @@ def _best_addition(
 
 
 @compiled
-def _climb(
-    indptr: Ints,
-    types: Ints,
-    copies: Ints,
-    share: Floats,
-    begins: Ints,
-    of_type: Ints,
-    copies_of_type: Ints,
-    counts: Ints,
-    seeds: Ints,
-    d: int,
-    widest: int,
-    least: float,
-) -> tuple[Ints, Ints, Floats]:
-    """From each seed, with weights 1/d, up to `widest` row types; what is violated by more than `least` at any width.
+def _enlarged(point: FractionalGroups, seeds: Ints, d: int) -> tuple[Ints, Ints, Floats]:
+    """From each seed, with weights 1/d, up to `WIDEST` row types; what is violated by more than `LEAST_VIOLATION` at
+    any width.
 
     Returns (row types, -1 for none; weights; violations).
     """
+    share, begins, of_type, copies_of_type, counts = (
+        point.share, point.begins, point.of_type, point.copies_of_type, point.counts,
+    )  # fmt: skip
+    widest, least = WIDEST, LEAST_VIOLATION
     found, weights, violation = np.empty((1024, widest), np.int64), np.empty((1024, widest), np.int64), np.empty(1024)
     end, stamp = 0, 0
-    total, last, near = np.zeros(len(share), np.int64), np.zeros(len(share), np.int64), np.empty(len(counts), np.int64)
-    inside, gain, alone = np.zeros(len(counts), np.bool_), np.zeros((len(counts), d)), np.zeros((len(counts), d))
+    totals = Totals(
+        np.zeros(len(share), np.int64), np.zeros(len(counts), np.bool_), np.zeros((len(counts), d)),
+        np.zeros((len(counts), d)), np.zeros(len(share), np.int64), np.empty(len(counts), np.int64),
+    )  # fmt: skip
+    sums, inside, alone = totals.sums, totals.inside, totals.alone
     for i in range(len(counts)):
         for at in range(begins[i], begins[i + 1]):
             for p in range(1, d):
@@ -324,7 +309,7 @@ def _climb(
         for i in seeds[s]:
             chosen[size], weight[size] = i, 1
             inside[i] = True
-            left += _put(i, 1, d, share, begins, of_type, copies_of_type, total)
+            left += _put(i, 1, d, point, sums)
             right += counts[i]
             size += 1
         place, same = 0, 0  # same: exchanges in a row that did not help
@@ -347,13 +332,10 @@ def _climb(
                 place = place % size
                 i, p = chosen[place], weight[place]
                 inside[i] = False
-                left += _put(i, -p, d, share, begins, of_type, copies_of_type, total)
+                left += _put(i, -p, d, point, sums)
                 right -= p * counts[i]
             stamp += 1
-            top, which, by = _best_addition(
-                chosen[:size], place, d, indptr, types, copies, share, begins, of_type, counts, total, right, inside,
-                alone, gain, last, near, stamp,
-            )  # fmt: skip
+            top, which, by = _best_addition(chosen[:size], place, d, point, totals, right, stamp)
             if grows:
                 if which < 0:
                     break
@@ -366,10 +348,10 @@ def _climb(
                 same += 1
             chosen[place], weight[place] = which, by
             inside[which] = True
-            left += _put(which, by, d, share, begins, of_type, copies_of_type, total)
+            left += _put(which, by, d, point, sums)
             right += by * counts[which]
             place += 1
         for x in range(size):
             inside[chosen[x]] = False
-            _put(chosen[x], -weight[x], d, share, begins, of_type, copies_of_type, total)
+            _put(chosen[x], -weight[x], d, point, sums)
     return found[:end].copy(), weights[:end].copy(), violation[:end].copy()

@@ -1,4 +1,4 @@
-"""The Lagrangian bound: assignment and packing cuts relaxed, one subproblem in closed form for each candidate.
+"""The Lagrangian bound: assignment constraints and packing cuts relaxed, a subproblem in closed form per candidate.
 
     L(λ, μ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g),
     φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
@@ -17,6 +17,7 @@ nothing but these sizes. Side constraints only take solutions away. All values a
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -24,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.volume import Ascent, Evaluator, Limits
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.volume import Ascent, Evaluator
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
@@ -40,7 +42,7 @@ def lagrangian(
     on_progress: OnProgress | None = None,
     interrupt: threading.Event | None = None,
     *,
-    counting: bool = True,
+    packing_cuts: bool = True,
     threads: int = 1,
 ) -> DualPoint:
     """Maximize L by the volume algorithm, and keep the average of the open candidates.
@@ -48,21 +50,20 @@ def lagrangian(
     instance: k-anonymity or any other requirements, after viability (the loss is what is bounded). target: a loss in
     units, such as that of a table at hand; it ends as soon as nothing cheaper can exist. seconds, iterations: limits;
     without any it ends when it no longer rises. on_progress: called from time to time with the bound in units.
-    counting: with packing cuts. threads: on which large instances are evaluated; the bound is the same on any number.
-    Raises InputError where the loss is not the objective, or a row type has no candidate.
+    packing_cuts: whether to add them. threads: on which large instances are evaluated; the bound is the same on any
+    number. Raises InputError where the loss is not the objective, or a row type has no candidate.
     """
     refuse(instance)
-    ends = None if seconds is None else time.perf_counter() + seconds
-    ascent = Ascent(Evaluator(instance, threads), Limits(target, ends, iterations, interrupt), on_progress)
-    ascent.climb(counting=counting)
+    ends = math.inf if seconds is None else time.perf_counter() + seconds
+    ascent = Ascent(Evaluator(instance, threads), BoundLimit(ends, interrupt, target, iterations), on_progress)
+    ascent.maximize(packing_cuts=packing_cuts)
     return ascent.end()
 
 
 def evaluate(instance: Instance, multipliers: Floats) -> tuple[float, Floats, Floats]:
     """L(λ, 0), φ (G,) and a subgradient n - Σ_g x (t,) of L at λ, in floating point."""
-    at = Evaluator(instance)
-    value = at(np.ascontiguousarray(multipliers, dtype=np.float64), everything=True)
-    return value, at.phi, at.rows - at.taken
+    found = Evaluator(instance)(np.ascontiguousarray(multipliers, dtype=np.float64), everything=True)
+    return found.value, found.phi, found.subgradient
 
 
 def refuse(instance: Instance) -> None:

@@ -1,0 +1,126 @@
+"""What a lower bound on the loss is to the methods that solve, which ones there are, and how others are added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers.base import OnProgress
+from kanon_milp.solvers.proof import Backing
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds.dual import DualPoint
+
+REGISTERED: Backing = "registered bound"
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTask:
+    """What a bound may go on from, and when it ends.
+
+    limit: when to stop; a bound that cannot look at it may take longer. dual: the best multipliers so far, if there are
+    any. table: the cheapest assignment so far, if there is one. threads: processors to use. on_progress: to be called
+    with bounds on the way, in units of `instance.levels.unit`.
+    """
+
+    limit: BoundLimit = field(default_factory=BoundLimit)
+    dual: DualPoint | None = None
+    table: Assignment | None = None
+    threads: int = 1
+    on_progress: OnProgress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenBound:
+    """No table of the instance loses fewer than `units` times `instance.levels.unit`.
+
+    justified_by: what proves it: "certificate" where the multipliers in `dual` do, so that anybody can check it, "own
+    bound" where this package has computed it, "registered bound" where the word of a user's own bound is all there is.
+    dual: multipliers to go on from; they may prove less.
+    """
+
+    units: int
+    justified_by: tuple[Backing, ...] = ("own bound",)
+    dual: DualPoint | None = None
+
+
+NOTHING = ProvenBound(0)
+"""No table loses less than nothing."""
+
+
+class LowerBound(Protocol):
+    """A way to prove a lower bound on the loss of all tables of an instance."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the registry and in messages."""
+
+    def accepts(self, instance: Instance) -> bool:
+        """Whether it is about this instance. Those whose objective is not the loss are never asked about."""
+
+    def compute(self, instance: Instance, task: BoundTask) -> ProvenBound:
+        """The bound. It must hold for every table that satisfies the requirements of `instance.problem`.
+
+        Row types, candidates and costs are those after the reductions, which keep the least loss. A bound in the
+        user's units is rounded up to units, `math.ceil(value / instance.levels.unit)`: losses are integer numbers of
+        units.
+        """
+
+
+BOUNDS: dict[str, LowerBound] = {}
+"""All bounds by name: those of this package (`kanon_milp.bounds.providers`), then those that were registered."""
+
+_registered: set[str] = set()
+
+
+def register_bound(bound: LowerBound) -> None:
+    """Add a bound of your own: from now on every solve session that minimizes the loss asks for it.
+
+    What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
+    above the loss of a verified table, one of the two is wrong: it is discarded, and the result says so. Raises
+    InputError where the name is taken or something is missing.
+    """
+    name = getattr(bound, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InputError("a bound needs a name")
+    for needed in ("accepts", "compute"):
+        if not callable(getattr(bound, needed, None)):
+            raise InputError(f"the bound {name} has no method {needed}")
+    if name in BOUNDS:
+        raise InputError(f"there is a bound {name} already")
+    BOUNDS[name] = bound
+    _registered.add(name)
+
+
+def unregister_bound(name: str) -> None:
+    """Take a registered bound out again. Raises InputError for one that is not there, or is not a user's own."""
+    if name not in _registered:
+        raise InputError(f"no bound {name} was registered")
+    _registered.remove(name)
+    del BOUNDS[name]
+
+
+def registered_bounds(instance: Instance) -> list[LowerBound]:
+    """The registered bounds that accept an instance, by name."""
+    if instance.problem.objective != "loss":
+        return []
+    return [BOUNDS[name] for name in sorted(_registered) if BOUNDS[name].accepts(instance)]
+
+
+def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
+    """The highest of the registered bounds that accept the instance; `NOTHING` where there is none.
+
+    Raises InputError where one gives something else than a bound.
+    """
+    best = NOTHING
+    for bound in registered_bounds(instance):
+        found = bound.compute(instance, task)
+        if not isinstance(found, ProvenBound) or type(found.units) is not int:
+            raise InputError(f"the bound {bound.name} must give a ProvenBound with an integer number of units")
+        if found.units > best.units:
+            best = ProvenBound(found.units, (REGISTERED,))
+    return best

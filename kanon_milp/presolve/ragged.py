@@ -1,0 +1,75 @@
+"""Lists of different lengths as two arrays: covers of candidates, rows of groups, sets of row types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.integer[Any])
+
+
+def indptr_of(lengths: NDArray[np.integer[Any]]) -> Ints:
+    """Where lists of these lengths begin when they stand one after the other, and where the last one ends."""
+    found: Ints = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return found
+
+
+class Ragged(NamedTuple, Generic[Number]):
+    """List s is values[indptr[s]:indptr[s+1]] (compressed sparse rows). indptr: int64 (lists+1,).
+
+    A named tuple, so that compiled functions take it as it is. What belongs to the values one by one, such as weights,
+    is kept beside it in the same order (`of_kept`).
+    """
+
+    indptr: Ints
+    values: NDArray[Number]
+
+    @classmethod
+    def of(cls, lists: Iterable[Iterable[int]], dtype: DTypeLike = np.int64) -> Ragged[Number]:
+        """From lists of numbers."""
+        arrays = [np.array(list(each), dtype=dtype) for each in lists]
+        lengths = np.array([len(each) for each in arrays], np.int64)
+        return cls(indptr_of(lengths), np.concatenate([np.empty(0, dtype), *arrays]))
+
+    @property
+    def lists(self) -> int:
+        """Number of lists."""
+        return len(self.indptr) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """Length of each list, int64 (lists,)."""
+        return np.diff(self.indptr)
+
+    def each(self) -> list[NDArray[Number]]:
+        """The lists one by one."""
+        return np.split(self.values, self.indptr[1:-1]) if self.lists else []
+
+    def list_of_value(self) -> Ints:
+        """Which list each value is in."""
+        return np.repeat(np.arange(self.lists), self.lengths)
+
+    def of_kept(self, keep: Flags) -> Flags:
+        """Which values are in a list that is kept. keep: bool (lists,)."""
+        return np.repeat(keep, self.lengths)
+
+    def subset(self, keep: Flags) -> Ragged[Number]:
+        """Only the lists where `keep` is true."""
+        return Ragged(indptr_of(self.lengths[keep]), self.values[self.of_kept(keep)])
+
+    def joined(self, *others: Ragged[Number]) -> Ragged[Number]:
+        """These lists and then those of the others."""
+        every = (self, *others)
+        lengths = np.concatenate([each.lengths for each in every])
+        return Ragged(indptr_of(lengths), np.concatenate([each.values for each in every]))
+
+    def transposed(self, numbers: int) -> tuple[Ragged[np.int64], Ints]:
+        """Per number below `numbers` the lists that hold it, ascending, and the place of each in `values`."""
+        places = np.argsort(self.values, kind="stable")
+        held = np.bincount(self.values, minlength=numbers)
+        return Ragged(indptr_of(held), self.list_of_value()[places]), places

@@ -1,0 +1,71 @@
+"""Lists of different lengths as arrays, against plain lists; compiled code from a version that is gone."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.jit import number_compiled
+
+lists = st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=6)
+
+
+def read(ragged: Ragged[np.int64]) -> list[list[int]]:
+    assert ragged.indptr.dtype == np.int64
+    assert ragged.lists == len(ragged.lengths) == len(ragged.each())
+    return [each.tolist() for each in ragged.each()]
+
+
+@given(lists, lists, st.data())
+def test_as_plain_lists(first: list[list[int]], second: list[list[int]], data: st.DataObject) -> None:
+    ragged: Ragged[np.int64] = Ragged.of(first)
+    assert read(ragged) == first
+    assert ragged.lengths.tolist() == [len(each) for each in first]
+    assert ragged.list_of_value().tolist() == [s for s, each in enumerate(first) for _ in each]
+    assert read(ragged.joined(Ragged.of(second), Ragged.of(first))) == first + second + first
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(first), max_size=len(first))), dtype=bool)
+    assert read(ragged.subset(keep)) == [each for each, kept in zip(first, keep, strict=True) if kept]
+    assert ragged.values[ragged.of_kept(keep)].tolist() == ragged.subset(keep).values.tolist()
+
+
+@given(lists)
+def test_transposed(given_lists: list[list[int]]) -> None:
+    ragged: Ragged[np.int32] = Ragged.of(given_lists, np.int32)
+    assert ragged.values.dtype == np.int32
+    holders, places = ragged.transposed(6)
+    assert read(holders) == [[s for s, each in enumerate(given_lists) for x in each if x == i] for i in range(6)]
+    assert ragged.values[places].tolist() == [i for i, held in enumerate(holders.lengths.tolist()) for _ in range(held)]
+
+
+def loaded(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files that are open cannot be changed")
+def test_compiled_code_that_cannot_be_read_any_more_is_compiled_again(tmp_path: Path) -> None:
+    source = "from kanon_milp.system.jit import compiled\n\n@compiled\ndef twice(x):\n    return 2 * x\n"
+    (tmp_path / "doubling.py").write_text(source)
+    assert loaded(tmp_path / "doubling.py", "doubling").twice(3) == 6
+    (index,) = tmp_path.rglob("*.nbi")
+    # as where the class of an argument is gone
+    index.write_bytes(pickle.dumps(numba.__version__, protocol=-1) + b"ckanon_milp.errors\nGoneForGood\n.")
+    before = number_compiled()
+    assert loaded(tmp_path / "doubling.py", "doubling").twice(4) == 8
+    assert number_compiled() == before + 1
+    assert loaded(tmp_path / "doubling.py", "doubling").twice(5) == 10  # from the disk
+    assert number_compiled() == before + 1
