@@ -10,6 +10,7 @@ from typing import Any
 import judges
 import polars as pl
 import pytest
+from case_judge import check, judge, value
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,35 +19,11 @@ from sensitive_cases import CLOSENESS, KINDS, Demand, SensitiveCase, sensitive_c
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.cli.exit_codes import exit_code
 
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-
-
-def judge(case: SensitiveCase) -> Fraction | None:
-    return optimum(case.case.rows, case.k, **case.judged())
-
-
-def check(expected: Fraction | None, result: km.Result) -> None:
-    if expected is None:
-        assert result.proof == "infeasible"
-        assert exit_code(result) == 3
-        assert result.table is None
-    else:
-        assert result.exact_objective == expected
-        assert result.exact_bound == expected
-        assert result.is_optimal
-        assert result.gap == 0
-        assert exit_code(result) == 0
-
-
-def value(result: km.Result) -> Fraction | None:
-    """The optimal value; None where there is no solution. Both are proven."""
-    assert result.is_optimal or result.proof == "infeasible"
-    return result.exact_objective
 
 
 @given(sensitive_cases())

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from oracle import optimum
+from places import TESTS
 
-SCRIPT = Path(__file__).parent / "own_requirement.py"
+SCRIPT = TESTS / "own_requirement.py"
 PEOPLE = [
     ("30", "x", "p"), ("30", "x", "p"), ("30", "x", "p"), ("30", "x", "q"), ("30", "x", "r"),
     ("40", "y", "q"), ("40", "y", "r"), ("40", "x", "p"),

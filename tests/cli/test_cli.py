@@ -328,7 +328,7 @@ def hard(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.slow  # tests/test_interruptions.py has such a moment in the default run
+@pytest.mark.slow  # tests/methods/test_interruptions.py has such a moment in the default run
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="signals, and reads /proc")
 def test_ctrl_c_keeps_the_incumbent(tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import with_ctrl_c
+from places import TESTS
 from solver_cases import each_adapter, each_adapter_with, good_start, market_split, needs, random_start
 
 from kanon_milp.errors import InputError
@@ -168,7 +169,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter: Any, whole_gro
     needs(adapter, Capability.INTERRUPT)
     code = f"""
         import sys
-        sys.path[:0] = {[os.path.dirname(__file__)]!r}
+        sys.path[:0] = {[str(TESTS)]!r}
         from solver_cases import SolverOptions, market_split, solvers
         adapter = solvers.get({adapter.name!r}, {getattr(adapter, "_given", None)!r})
         print("ready", flush=True)

@@ -15,12 +15,12 @@ import polars as pl
 import pyomo.environ as pyo
 import pytest
 from command_line import run
+from places import LIBRARY
 
 import kanon_milp as km
 from kanon_milp.solvers.cbc import _in_cbcbox, _in_pulp
 from kanon_milp.solvers.mps import names_path, read_about
 
-LIBRARY = Path(__file__).parent.parent / "models"
 MODELS = sorted(LIBRARY.glob("*.toml"))
 SLOW = ("adult_l_diversity", "cmc_t_closeness")  # of which HiGHS takes 8 and 23 s
 OTHER_UNITS = (

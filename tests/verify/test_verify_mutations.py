@@ -1,6 +1,6 @@
 """Bugs put into the package on purpose, one at a time: none of them may end as verified with a table that is wrong.
 
-What is right is said by tests/judges.py. `python tests/test_verify_mutations.py` prints what came of each.
+What is right is said by tests/judges.py. `python tests/verify/test_verify_mutations.py` prints what came of each.
 """
 
 from __future__ import annotations

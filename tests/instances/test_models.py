@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from places import LIBRARY
 
 import kanon_milp as km
 from kanon_milp.instances.schema import TABLES, meanings
 from kanon_milp.problem.exact import exact_number
 
-LIBRARY = Path(__file__).parent.parent / "models"
 MODELS = sorted(LIBRARY.glob("*.toml"))
 SLOW = ("cmc_l_diversity", "cmc_t_closeness", "adult_l_diversity")  # others have these requirements, or these masks
 CASES = [pytest.param(path, marks=[pytest.mark.slow] if path.stem in SLOW else [], id=path.stem) for path in MODELS]

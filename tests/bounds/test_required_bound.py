@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from case_judge import judge
 from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import SensitiveCase, sensitive_cases
 from test_bounds import Q8, covered, reduced, strong_lp
-from test_requirements_optimum import judge
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian

@@ -101,7 +101,7 @@ def test_what_is_wrong_with_a_certificate_is_said_in_words(table: Path) -> None:
     assert "No such file" in run("verify", "--original", str(table), "--certificate", "nowhere.json").stderr
 
 
-@pytest.mark.slow  # tests/test_interruptions.py has such a moment in the default run
+@pytest.mark.slow  # tests/methods/test_interruptions.py has such a moment in the default run
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_sigterm_keeps_the_incumbent_like_ctrl_c(tmp_path: Path) -> None:
     """Also in a background process of a shell script, where Ctrl-C is ignored."""

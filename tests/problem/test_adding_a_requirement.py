@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from oracle import optimum
+from places import ROOT
 
-PACKAGE = Path(__file__).parents[1] / "kanon_milp"
+PACKAGE = ROOT / "kanon_milp"
 ROWS = [("30", "x"), ("30", "x"), ("30", "x"), ("30", "x"), ("30", "x"), ("40", "y"), ("40", "y"), ("40", "x")]
 
 REQUIREMENT = '''

@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import judges
 import polars as pl
 import pytest
+from places import LIBRARY
 
 import kanon_milp as km
 
-TABLE_1 = Path(__file__).parent.parent / "models" / "hospital" / "table1.csv"
+TABLE_1 = LIBRARY / "hospital" / "table1.csv"
 QI = ["zip1", "zip2", "zip3", "zip4", "zip5", "age1", "age2", "education"]
 FRAME = pl.read_csv(TABLE_1, infer_schema=False)
 ROWS = FRAME.select(QI).rows()

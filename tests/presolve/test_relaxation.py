@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from case_judge import check, judge
 from effort import examples
 from hypothesis import given, settings
 from sensitive_cases import SensitiveCase, sensitive_cases
-from test_requirements_optimum import check, judge
 
 import kanon_milp as km
 from kanon_milp.presolve import relaxation
