@@ -85,7 +85,7 @@ def test_a_bound_above_a_verified_table_is_refused(method: Any) -> None:
     assert result.stop_reason == "error"
     assert result.proof == "none"
     assert result.exact_bound is None
-    assert "better than the bound" in result.message
+    assert "better than the claimed bound" in result.message
     assert result.verified  # the table stays
 
 

@@ -37,13 +37,16 @@ def of_all(instance: Instance) -> Neighbourhood:
 
 
 def constraints(model: LinearModel) -> list[tuple[tuple[tuple[int, float], ...], float, float]]:
-    """Every constraint as its coefficients by column and its two sides, in an order of their own."""
+    """Every constraint as its coefficients by column and its two sides, the first coefficient positive, in order."""
     matrix = model.A.tocsr()
     found = []
     for r in range(model.constraints):
         begin, end = matrix.indptr[r : r + 2]
         entries = sorted(zip(matrix.indices[begin:end].tolist(), matrix.data[begin:end].tolist(), strict=True))
-        found.append((tuple(entries), float(model.constraint_lower[r]), float(model.constraint_upper[r])))
+        sides = float(model.constraint_lower[r]), float(model.constraint_upper[r])
+        if entries[0][1] < 0:  # a·x ≤ b and -a·x ≥ -b are the same
+            entries, sides = [(column, -value) for column, value in entries], (-sides[1], -sides[0])
+        found.append((tuple(entries), *sides))
     return sorted(found)
 
 
