@@ -74,8 +74,8 @@ print("there and back")
 def test_the_python_examples_run(tmp_path: Path) -> None:
     """As one script, in the order in which somebody would read the pages."""
     diseases = ("flu", "cold", "ache")
-    rows = "\n".join(f"P{i},{100 + i // 4},{30 + i % 5},{'fm'[i % 2]},{diseases[i % 3]},{i % 2}" for i in range(40))
-    (tmp_path / "people.csv").write_text(f"name,zip,age,sex,disease,ward\n{rows}\n")
+    rows = "\n".join(f"P{i},{i},{100 + i // 4},{30 + i % 5},{'fm'[i % 2]},{diseases[i % 3]},{i % 2}" for i in range(40))
+    (tmp_path / "people.csv").write_text(f"name,ssn,zip,age,sex,disease,ward\n{rows}\n")
     examples = [example for page in EXAMPLES for example in blocks(ROOT / page, "python")]
     assert len(examples) >= len(EXAMPLES)
     (tmp_path / "script.py").write_text("\n\n".join([*examples, OUT_AND_BACK]))

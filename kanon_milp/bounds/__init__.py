@@ -14,8 +14,8 @@ less than, what justifies that, and multipliers where there are any. A bound of 
 
     register_bound(Halves())
 
-From then on `solve` uses it, whatever the method. The public names are imported when they are first used: most of them
-need the compiler.
+Direct MILP and the hybrid method ask for it from then on. The public names are imported when they are first used: most
+of them need the compiler.
 """
 
 from importlib import import_module

@@ -78,7 +78,8 @@ _registered: set[str] = set()
 
 
 def register_bound(bound: LowerBound) -> None:
-    """Add a bound of your own: from now on every solve session that minimizes the loss asks for it.
+    """Add a bound of your own: from now on direct MILP and the hybrid method ask for it where the loss is
+    minimized.
 
     What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
     above the loss of a verified table, one of the two is wrong: it is discarded, and the result says so. Raises

@@ -28,8 +28,8 @@ def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
     """The sets ROW_TYPES, CANDIDATES, PAIRS and QUASI_IDENTIFIERS, and what is known of their members.
 
     Of a row type i: n[i], original[i], sensitive[i]. Of a candidate g: w[g], N[g], cover[g], released[g], vector[g] and
-    level[g, column]; height[column] is the level that suppresses a cell. Instances whose row types were merged have no
-    values, and only the numbers then.
+    level[g, column]; height[column] is the level that suppresses a cell. Where row types were merged, `original`,
+    `released`, `level` and `height` are missing.
     """
     types, levels, candidates = instance.types, instance.levels, instance.candidates
     unit = "" if levels.unit == 1 else f", in units of {levels.unit}"
@@ -58,16 +58,19 @@ def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
     known("N", (m.CANDIDATES,), lambda g: int(candidates.support[g]), "number of rows that candidate g generalizes")
     known("cover", (m.CANDIDATES,), cover, "row types that candidate g generalizes")
     known("vector", (m.CANDIDATES,), lambda g: int(candidates.vector[g]), "number of the level vector of candidate g")
+
+    def sensitive(i: int) -> tuple[object, ...]:
+        domains = types.domains[len(types.names) :]
+        return tuple(domain[c] for domain, c in zip(domains, types.star_codes[i].tolist(), strict=True))
+
+    if types.split:
+        known("sensitive", (m.ROW_TYPES,), sensitive, f"values of row type i of {', '.join(types.sensitive)}")
     if not has_values(types):
         return
     position = {name: j for j, name in enumerate(types.names)}
 
     def original(i: int) -> tuple[object, ...]:
         return tuple(domain[c] for domain, c in zip(types.domains, types.codes[i].tolist(), strict=False))
-
-    def sensitive(i: int) -> tuple[object, ...]:
-        domains = types.domains[len(types.names) :]
-        return tuple(domain[c] for domain, c in zip(domains, types.star_codes[i].tolist(), strict=True))
 
     def level(g: int, column: str) -> int:
         return int(levels.vectors[candidates.vector[g], position[column]])
@@ -78,8 +81,6 @@ def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
         return tuple(c.labels[c.label_of[at[j], codes[j]]] for j, c in enumerate(levels.columns))
 
     known("original", (m.ROW_TYPES,), original, "values of row type i, in the order of QUASI_IDENTIFIERS")
-    if types.split:
-        known("sensitive", (m.ROW_TYPES,), sensitive, f"values of row type i of {', '.join(types.sensitive)}")
     known("released", (m.CANDIDATES,), released, "what candidate g releases, in the order of QUASI_IDENTIFIERS")
     known(
         "level", (m.CANDIDATES, m.QUASI_IDENTIFIERS), level, "generalization level of a column in candidate g; 0: kept"

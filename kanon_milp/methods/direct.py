@@ -290,8 +290,7 @@ def assignment_of(
     instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, point: Floats, *, own: bool
 ) -> Assignment:
     """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
-    columns = compiled.columns_of(list(model.assign.values()))
-    x = np.where(columns >= 0, point[columns], 0.0)
+    x = compiled.values_of(list(model.assign.values()), point)
     candidate = instance.candidates.candidate_of_pair()
     if not own or not instance.problem.network:
         return Assignment.from_pairs(instance, np.round(x).astype(np.int64))

@@ -25,7 +25,7 @@ from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers import LinearModel, SolverOptions
 from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
 from kanon_milp.solvers.proof import Backing
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
@@ -36,6 +36,7 @@ from kanon_milp.verify.distinct import table_hash
 
 BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported table against
 _FRACTIONAL = 1e-5  # by how much a value may miss an integer
+_VIOLATION = 1e-4  # of a constraint, by values as solvers print them
 _OBJECTIVE = 1e-5  # relative; CBC and the pretty file of HiGHS write few digits
 _SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp")
 _WRITTEN_BY = "kanon_milp"
@@ -65,7 +66,18 @@ class Stated:
         """What the objective is about."""
         if self.own:
             return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
-        return "loss" if self.model.loss.active else "objective"
+        return "loss" if self._states_the_loss else "objective"
+
+    @property
+    def _states_the_loss(self) -> bool:
+        """Whether the objective of a user's model is still Σ w x, to be minimized."""
+        if not self.model.loss.active or self.arrays.sign != 1 or self.arrays.linear.offset != 0:
+            return False
+        candidates = self.prepared.instance.candidates
+        columns = self.arrays.columns_of(list(self.model.assign.values()))
+        expected = np.zeros(self.arrays.linear.variables)
+        expected[columns[columns >= 0]] = candidates.cost[candidates.candidate_of_pair()][columns >= 0]
+        return bool((self.arrays.linear.c == expected).all())
 
 
 def export_model(
@@ -138,10 +150,10 @@ def import_solution(
     with clock.step("handover"):
         variables, constraints = names_in_file(linear)
         columns = {**{name: j for j, name in enumerate(variables)}, CONSTANT: -1}
-        if linear.offset == 0:
-            del columns[CONSTANT]
         found = read_solution(path, columns, linear.variables, {f"{c}{end}" for c in constraints for end in _ENDS})
     _check_objective(path, found, stated)
+    if not stated.own:  # of our own models the verifier knows all that the point must satisfy
+        _check_point(path, found, linear)
     with clock.step("assign"):
         assignment = _assignment(path, found, stated)
         release = expand(stated.prepared.before, stated.prepared.restore(assignment))
@@ -253,11 +265,30 @@ def _check_objective(path: Path, found: SolutionFile, stated: Stated) -> None:
         )
 
 
+def _check_point(path: Path, found: SolutionFile, model: LinearModel) -> None:
+    """Refuse a point that is none of the model, naming the constraint or variable that it is farthest from."""
+    x, activity = found.x, model.A @ found.x
+    integrality = np.where(model.integer, np.abs(x - np.round(x)), 0.0)
+    of_variables = np.maximum(np.maximum(model.lower - x, x - model.upper), integrality)
+    of_constraints = np.maximum(model.constraint_lower - activity, activity - model.constraint_upper)
+    tolerance = _VIOLATION * max(1.0, float(np.abs(x).max(initial=0.0)))
+    variables, constraints = names_in_file(model)
+    for kind, names, violation in (
+        ("variable", variables, of_variables),
+        ("constraint", constraints, of_constraints),
+    ):
+        if len(violation) and violation.max() > tolerance:
+            worst = int(violation.argmax())
+            raise InputError(
+                f"{path}: this is no solution of the model: {kind} {names[worst]} is violated by {violation[worst]:g}; "
+                "was it made for another model?"
+            )
+
+
 def _assignment(path: Path, found: SolutionFile, stated: Stated) -> Assignment:
     """The rows of each pair: as they are where they are integers, else the row assignment that `solve` would make."""
     instance, model, arrays = stated.prepared.instance, stated.model, stated.arrays
-    columns = arrays.columns_of(list(model.assign.values()))
-    x = np.where(columns >= 0, found.x[columns], 0.0)
+    x = arrays.values_of(list(model.assign.values()), found.x)
     if len(x) and (np.abs(x).max() > stated.prepared.problem.table.n + 0.5 or x.min() < -_FRACTIONAL):
         raise InputError(f"{path}: a group would get more rows than the table has, or fewer than none")
     fractional = bool(len(x)) and float(np.abs(x - np.round(x)).max()) > _FRACTIONAL

@@ -139,7 +139,8 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
         return None
     method = _METHODS[name]
     if reason := method.refuses(problem):
-        raise InputError(f"the method {name} is not for this problem: {reason}; use another one ({', '.join(names())})")
+        able = [AUTO, *(other.name for other in _METHODS.values() if not other.refuses(problem))]
+        raise InputError(f"the method {name} is not for this problem: {reason}; use {' or '.join(able)}")
     for argument in sorted(given - method.takes):
         able = [other.name for other in _METHODS.values() if argument in other.takes]
         raise InputError(f"{_IN_WORDS[argument]} is for the method {' or '.join(able)}; {name} has no use for it")

@@ -130,7 +130,18 @@ class Session:
         outcome = Outcome(bound=claimed).stopped(self.limit.reason if self.limit.over else "finished", message)
         if assignment is None:
             return self.end(outcome)
-        return self.end(outcome.with_table(self.release(assignment), Scale.of_problem(self.instance)))
+        return self.end(self.held_against(outcome, self.release(assignment)))
+
+    def held_against(self, claimed: Outcome, found: Found) -> Outcome:
+        """What a method claims, with its table; or with a better one that needs no method, where that refutes the
+        bound."""
+        scale = Scale.of_problem(self.instance)
+        ended = claimed.with_table(found, scale)
+        if claimed.bound.value is not None and found.report.ok and ended.stop_reason != "error":
+            rival = self.constructed(found.objective)
+            if rival is not None and (refuted := claimed.with_table(rival, scale)).stop_reason == "error":
+                return refuted
+        return ended
 
     def fallback(self, outcome: Outcome) -> Outcome:
         """An outcome without a table, with the first one if that satisfies the problem."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyomo.environ as pyo
@@ -20,7 +21,7 @@ from kanon_milp.methods.arguments import (
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
-from kanon_milp.methods.outcome import Found, Outcome, verified_objective
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.preparation import Prepared, presolve
@@ -118,14 +119,28 @@ def _run(method: registry.Method, session: Session) -> Result:
         raise InputError(
             f"the method {method.name} returned {kind_of(result)}; a method ends with session.finish(assignment)"
         )
+    if result.problem is not session.problem:
+        raise InputError(f"the method {method.name} returned the result of another problem")
+    if result.report is not None and not result.report.ok and result.proof == "none":
+        return result  # its table is refused already
+    backed_by = (f"method {method.name}",)
+    if result.proof == "infeasible":
+        table = session.constructed()
+        said = f"the method {method.name} says infeasible, which this table refutes"
+        refuted = None if table is None else Outcome(message=said, found=table)
+        return session.end(refuted or Outcome().infeasible(backed_by, result.message))
+    bound = UNKNOWN if result.exact_bound is None else Bound(result.exact_bound, backed_by)
+    claimed = replace(Outcome(), bound=bound, trajectory=result.trajectory)
+    reason = "finished" if result.stop_reason == "optimal" else result.stop_reason
+    claimed = claimed.stopped(reason, result.message)
     if result.table is None or result.groups is None:
-        return result
+        return session.end(claimed)
     report = verify(session.problem, result.table, partition=result.groups.tolist())
-    reached = verified_objective(session.problem, report)
-    if report.ok and reached == result.exact_objective:
-        return result
-    said = f"the method {method.name} says of its table what the verifier refuses"
-    return session.end(Outcome(message=said, found=Found(result.table, result.groups, report, reached)))
+    found = Found(result.table, result.groups, report, verified_objective(session.problem, report))
+    if not report.ok or found.objective != result.exact_objective:
+        said = f"the method {method.name} says of its table what the verifier refuses"
+        return session.end(Outcome(message=said, found=found))
+    return session.end(session.held_against(claimed, found))
 
 
 def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteModel:

@@ -18,6 +18,7 @@ _DENOMINATOR = 1000  # largest denominator that a number may have
 _EXACT = 1 << 53  # every integer below is a double
 _OBJECTIVE = 1 << 40  # values of the objective below are told apart even where a solver reports them as doubles
 _ROUNDS = 10  # of deriving bounds from constraints
+_CLOSE = Fraction(1, 10**6)  # sides that miss an integer by rounding only, such as 0.3 computed as 3 * 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +70,15 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     units = _units(A, solver)
     scale = np.repeat(units, np.diff(A.indptr))
     coefficients = [int(v) for v in np.rint(A.data * scale).tolist()]
-    low = [math.ceil(_read(v) * u) if math.isfinite(v) else None for v, u in _pairs(model.constraint_lower, units)]
-    high = [math.floor(_read(v) * u) if math.isfinite(v) else None for v, u in _pairs(model.constraint_upper, units)]
-    lower = [math.ceil(_read(v)) if math.isfinite(v) else None for v in model.lower.tolist()]
-    upper = [math.floor(_read(v)) if math.isfinite(v) else None for v in model.upper.tolist()]
+    low = [
+        math.ceil(_read(v) * u - _CLOSE) if math.isfinite(v) else None for v, u in _pairs(model.constraint_lower, units)
+    ]
+    high = [
+        math.floor(_read(v) * u + _CLOSE) if math.isfinite(v) else None
+        for v, u in _pairs(model.constraint_upper, units)
+    ]
+    lower = [math.ceil(_read(v) - _CLOSE) if math.isfinite(v) else None for v in model.lower.tolist()]
+    upper = [math.floor(_read(v) + _CLOSE) if math.isfinite(v) else None for v in model.upper.tolist()]
     matrix = A.indptr.tolist(), A.indices.tolist(), coefficients
     _tighten(matrix, low, high, lower, upper)
     if None in lower or None in upper:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
+from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.common.gc_manager import PauseGC
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
@@ -32,6 +33,13 @@ class PyomoArrays:
         at = {id(variable): j for j, variable in enumerate(self.variables)}
         return np.array([at.get(id(v), -1) for v in variables], dtype=np.int64)
 
+    def values_of(self, variables: list[Any], x: Floats) -> Floats:
+        """Value of each of these Pyomo variables at the point x; of one that is in no column its own if it is fixed,
+        else 0."""
+        columns = self.columns_of(variables)
+        outside = [float(v.value) if v.fixed and v.value is not None else 0.0 for v in variables]
+        return np.where(columns >= 0, x[columns], outside) if len(x) else np.array(outside)
+
     def load(self, x: Floats) -> None:
         """Write a point into the Pyomo variables, integer variables rounded."""
         x = np.where(self.linear.integer, np.round(x), x)
@@ -55,9 +63,12 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)
+    except InfeasibleConstraintException:
+        raise InputError("the model has a constraint that no values satisfy: all of its coefficients are 0") from None
     except ValueError as error:  # Pyomo's errors about non-linear or constant constraints name components, no data
         raise InputError(f"the model cannot be converted to a linear model: {error}") from None
     columns = form.columns
+    _check_domains(columns)
     lower, upper = _bounds(columns)
     matrix, constraint_lower, constraint_upper = _constraints(form)
     if names:
@@ -80,6 +91,17 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
         constraint_names=constraint_names,
     )
     return PyomoArrays(linear, columns, sign)
+
+
+def _check_domains(columns: list[Any]) -> None:
+    """Refuse domains with gaps, such as even numbers: solvers know intervals and the integers in them."""
+    domains = {id(variable.domain): variable for variable in columns}
+    for variable in domains.values():
+        if variable.domain.get_interval()[2] not in (0, 1):
+            raise InputError(
+                f"the domain of the variable {variable.name} is neither an interval nor all integers of one; state it "
+                "with binary variables"
+            )
 
 
 def _bounds(columns: list[Any]) -> tuple[Floats, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import Counter
+from typing import Any
 
 import polars as pl
 import pyomo.environ as pyo
@@ -163,3 +164,52 @@ def test_a_model_is_worth_printing(capsys):
     assert 'l-diversity of "s" (l = 3/2, form = frequency)' in printed
     twin = copy.deepcopy(model)
     assert [twin.released[g] for g in twin.CANDIDATES] == [model.released[g] for g in model.CANDIDATES]
+
+
+def six() -> km.Problem:
+    rows = [("a", "u"), ("a", "u"), ("b", "v"), ("b", "v"), ("c", "w"), ("c", "w")]
+    return km.Problem(
+        km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q"], orient="row"), ["p", "q"]), km.KAnonymity(2)
+    )
+
+
+@pytest.mark.parametrize("domain", [pyo.RangeSet(0, 10, 2), pyo.Set(initialize=[0, 2, 5])])
+def test_a_domain_with_gaps_is_refused(domain: Any) -> None:
+    """Solvers would take it for all integers in between, and call three groups an even number of them."""
+    problem = six()
+    model = km.build_model(problem)
+    model.domain = domain
+    model.z = pyo.Var(domain=model.domain)
+    model.even = pyo.Constraint(expr=sum(model.open.values()) == model.z)
+    with pytest.raises(km.InputError, match="the domain of the variable z"):
+        km.solve_model(problem, model)
+
+
+def test_fixed_variables_keep_their_value() -> None:
+    problem = six()
+    model = km.build_model(problem)
+    top = max(model.CANDIDATES, key=lambda g: model.w[g])
+    for i in model.cover[top]:
+        model.assign[i, top].fix(model.n[i])
+    result = km.solve_model(problem, model)
+    assert (result.objective, result.proof) == (12, "optimal")
+    assert result.verified
+
+
+def test_a_constraint_that_nothing_satisfies_is_told() -> None:
+    problem = six()
+    model = km.build_model(problem)
+    model.never = pyo.Constraint(expr=0 * model.open[0] >= 1)
+    with pytest.raises(km.InputError, match="no values satisfy"):
+        km.solve_model(problem, model)
+
+
+def test_sides_that_were_computed_in_floating_point_cut_nothing_off_in_integers() -> None:
+    """0.1 + 0.1 + 0.1 > 0.3 in doubles, so that the side of this constraint is a little below 0.2."""
+    pytest.importorskip("ortools")
+    problem = six()
+    for solver in ("highs", "cpsat"):
+        model = km.build_model(problem, "textbook")
+        free = [g for g in model.CANDIDATES if model.w[g] == 0]
+        model.most = pyo.Constraint(expr=sum(0.1 * (1 - model.open[g]) for g in free) <= 0.2)
+        assert km.solve_model(problem, model, solver, formulation="textbook").require_optimal().objective == 0

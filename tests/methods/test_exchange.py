@@ -389,6 +389,38 @@ def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) 
     assert (result.objective, result.verified, result.proof) == (2, True, "none")
 
 
+def test_what_breaks_an_added_constraint_is_no_solution_of_the_extended_model(tmp_path: Path) -> None:
+    """The table of least loss has three groups, and would be taken for the optimum of a model that allows two."""
+    problem = km.read_model(LIBRARY / "hospital.toml").problem
+    plain = km.build_model(problem)
+    km.export_model(problem, tmp_path / "m.lp", model=plain)
+    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
+    kept = tmp_path / "plain.sol"
+    kept.write_text(solution.read_text())
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
+    km.export_model(problem, tmp_path / "few.lp", model=model)
+    with pytest.raises(km.InputError, match="no solution of the model: constraint few is violated by 1"):
+        km.import_solution(problem, kept, model=model, names=tmp_path / "few.lp.names.csv")
+
+
+@pytest.mark.parametrize("changed", ["sense", "expression"])
+def test_a_changed_loss_is_an_objective_of_its_own(changed: str, tmp_path: Path) -> None:
+    rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "u"), ("b", "v")]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q"], orient="row"), ["p", "q"])
+    problem = km.Problem(table, km.KAnonymity(2))
+    model = km.build_model(problem)
+    if changed == "sense":
+        model.loss.sense = pyo.maximize
+    else:
+        model.loss.expr += 100 * sum(model.open.values())
+    km.export_model(problem, tmp_path / "m.mps", model=model)
+    assert "loss = " not in (tmp_path / "m.mps").read_text()
+    (solution, *_) = highs_solutions(tmp_path / "m.mps", tmp_path)
+    result = km.import_solution(problem, solution, model=model)
+    assert (result.objective, result.proof) == ({"sense": 12, "expression": 112}[changed], "none")
+
+
 def test_export_takes_a_table_as_solve_does(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text("name,zip,age\n" + "".join(f"P{i},{100 + i // 4},{30 + i % 3}\n" for i in range(12)))
