@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,8 @@ from kanon_milp.problem.privacy.cells import Rows, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
 
 Caps = Mapping[Label, Fraction]
+HULL_LINES = 3  # of the hull of (size, rows with a value) that are stated beside the share itself
+HULL_SIZES = 200  # sizes above the smallest that are looked at for them
 SEARCHED = 10_000  # sizes of a group tried when looking for the smallest one
 SAFE = 1 << 62
 
@@ -53,6 +56,44 @@ def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray
     return viable
 
 
+@dataclass(frozen=True)
+class Line:
+    """run·X ≤ rise·S + constant·y (or ≥), for the rows X with a value in a group of S rows; all integers, run > 0."""
+
+    run: int
+    rise: int
+    constant: int
+
+
+def hull_lines(share: Fraction, least: int, *, upper: bool) -> list[Line]:
+    """What X ≤ share·S (upper) or X ≥ share·S says of integers X and S ≥ least, beyond itself: the first lines of the
+    hull of the points (S, ⌊share·S⌋) or (S, ⌈share·S⌉), by rising S.
+
+    Each line goes through two vertices of the hull, so all points with S ≥ least are on the right side of it.
+    """
+    sign = 1 if upper else -1
+
+    def rows(size: int) -> int:
+        return math.floor(sign * share * size)  # -⌈share·S⌉ where it is a lower limit
+
+    lines: list[Line] = []
+    at = least
+    last = least + HULL_SIZES
+    while rows(at) < sign * share * at and len(lines) < HULL_LINES:
+        # the next vertex of the upper hull: the steepest line from here, the furthest of those
+        steepest = max(Fraction(rows(size) - rows(at), size - at) for size in range(at + 1, last + 1))
+        # a size beyond those looked at is below this slope
+        if steepest < sign * share + (sign * share * at - rows(at)) / HULL_SIZES:
+            break
+        to = max(size for size in range(at + 1, last + 1) if rows(size) - rows(at) == steepest * (size - at))
+        run, rise = to - at, rows(to) - rows(at)
+        common = math.gcd(run, rise, run * rows(at) - rise * at)
+        line = Line(run // common, sign * rise // common, sign * (run * rows(at) - rise * at) // common)
+        lines.append(line)
+        at, last = to, to + HULL_SIZES
+    return lines
+
+
 def declare_caps(
     block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attribute: str, caps: Caps, name: str = "share"
 ) -> None:
@@ -70,6 +111,47 @@ def declare_caps(
 
     limit = pyo.Constraint(cells, rule=rule, doc="no sensitive value has more than its share of a group")
     block.add_component(name, limit)
+    declare_hull(block, model, instance, rows, {value: cap[value] for value in sorted(cap) if cap[value] < 1}, name)
+
+
+def declare_hull(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    rows: Rows,
+    shares: Mapping[int, Fraction],
+    name: str = "share",
+    *,
+    upper: bool = True,
+) -> None:
+    """What integer numbers of rows make of upper (or lower) shares of the values of these codes: `hull_lines`.
+
+    Valid for every group of at least κ_g rows; the linear relaxation without them keeps smaller multiples of groups.
+    """
+    least = instance.least.tolist()
+    found = {
+        (size, value): hull_lines(share, size, upper=upper) for size in set(least) for value, share in shares.items()
+    }
+    index = [
+        (g, value, number)
+        for g in model.CANDIDATES
+        for value in shares
+        if rows.types(g, value)
+        for number in range(len(found[least[g], value]))
+    ]
+    if not index:
+        return
+    lines = pyo.Set(dimen=3, initialize=index, doc="(candidate g, number of a sensitive value σ, number of a line)")
+    block.add_component(f"{name}_LINES", lines)
+
+    # run·X_σg ≤ rise·S_g + constant·y[g]
+    def rule(_block: pyo.Block, g: int, value: int, number: int) -> object:
+        line = found[least[g], value][number]
+        held, bound = line.run * rows.with_value(g, value), line.rise * rows.size(g) + line.constant * model.open[g]
+        return held <= bound if upper else held >= bound
+
+    doc = "what a share says of integer numbers of rows (the hull of sizes and rows with a value)"
+    block.add_component(f"{name}_hull", pyo.Constraint(lines, rule=rule, doc=doc))
 
 
 def largest_share(counts: Mapping[Label, int]) -> tuple[Label, int]:

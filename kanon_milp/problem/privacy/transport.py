@@ -18,8 +18,9 @@ from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.privacy.cells import Rows, cells, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.shares import SAFE, SEARCHED
+from kanon_milp.problem.privacy.shares import SAFE, SEARCHED, declare_hull
 
+FEW = 3  # values up to which every set of them is one value or all but one
 LARGE = 500  # values above which the general viability test is left out
 
 
@@ -78,9 +79,17 @@ def declare_flows(
 def declare_equal(
     block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str], t: Fraction
 ) -> None:
-    """Equal distance (Liang, Yuan 2013, Fact 1): the sum of the positive parts of n·X_σ - r_σ·S is at most t·n·S."""
+    """Equal distance (Liang, Yuan 2013, Fact 1): the sum of the positive parts of n·X_σ - r_σ·S is at most t·n·S.
+
+    The sum is the largest one over sets of values, and a set and its complement differ in the sign alone: with up to
+    `FEW` values every set is one value or all but one, so |n·X_σ - r_σ·S| ≤ t·n·S for each value says the same, without
+    variables.
+    """
     rows = Rows(model, instance, attributes)
     n, reference = _masses(instance, attributes)
+    if len(reference) <= FEW:
+        _declare_intervals(block, model, instance, rows, n, reference, t)
+        return
     block.CELLS = cells(rows)
     block.excess = pyo.Var(
         block.CELLS, domain=pyo.NonNegativeIntegers, doc="e[g,σ]: what g has too much of σ, n·X - r·S where positive"
@@ -95,6 +104,40 @@ def declare_equal(
     def work(b: pyo.Block, g: int) -> object:
         excess = sum(b.excess[g, value] for value in rows.values(g))
         return t.denominator * excess <= t.numerator * n * rows.size(g)
+
+
+def _declare_intervals(
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    rows: Rows,
+    n: int,
+    reference: Sequence[int],
+    t: Fraction,
+) -> None:
+    """(r_σ - t·n)·S ≤ n·X_σ ≤ (r_σ + t·n)·S, of which the second says nothing where r_σ + t·n ≥ n."""
+    # of two values one is enough: the other is the rest of the group
+    values = range(len(reference) if len(reference) > 2 else 1)
+    most = {v: t + Fraction(reference[v], n) for v in values}
+    least = {v: Fraction(reference[v], n) - t for v in values}
+    block.VALUES = pyo.Set(initialize=values, ordered=pyo.Set.InsertionOrder, doc="numbers of the sensitive values σ")
+
+    @block.Constraint(model.CANDIDATES, block.VALUES, doc="the share of a value is at most t above that in the table")
+    def above(_block: pyo.Block, g: int, value: int) -> object:
+        share = most[value]
+        if share >= 1 or not rows.types(g, value):
+            return pyo.Constraint.Skip
+        return share.denominator * rows.with_value(g, value) <= share.numerator * rows.size(g)
+
+    @block.Constraint(model.CANDIDATES, block.VALUES, doc="the share of a value is at most t below that in the table")
+    def below(_block: pyo.Block, g: int, value: int) -> object:
+        share = least[value]
+        if share <= 0:
+            return pyo.Constraint.Skip
+        return share.denominator * rows.with_value(g, value) >= share.numerator * rows.size(g)
+
+    declare_hull(block, model, instance, rows, {v: most[v] for v in values if most[v] < 1}, "above")
+    declare_hull(block, model, instance, rows, {v: least[v] for v in values if least[v] > 0}, "below", upper=False)
 
 
 def declare_tree(
