@@ -204,7 +204,7 @@ def solve_direct(
         with clock.step("assign"):
             assignment = assignment_of(instance, model, compiled, answer.x, own=own)
         table = session.release(assignment)
-        reached = objective_of(session.problem, model, compiled, answer, table.report, scale, own=own)
+        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own)
         table = replace(table, objective=reached)
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better

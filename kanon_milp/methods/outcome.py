@@ -14,7 +14,7 @@ from kanon_milp.methods.result import Proof, Trajectory
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult
-from kanon_milp.solvers.proof import Grid, close
+from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.solvers.rescaling import rescaled
 from kanon_milp.solvers.second_look import precision_size
@@ -173,7 +173,6 @@ def scale_of(
 
 def objective_of(
     problem: Problem,
-    model: pyo.ConcreteModel,
     compiled: PyomoArrays,
     answer: SolverResult,
     report: Report,
@@ -181,14 +180,12 @@ def objective_of(
     *,
     own: bool,
 ) -> Fraction | None:
-    """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
+    """The objective of the released table: recomputed by the verifier, or the model's own where the user may have
+    changed it, on the grid that its bound is rounded to: terms that break ties are part of both, however small."""
     if own or report.cost is None:
         return verified_objective(problem, report)
     assert answer.x is not None
-    value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and close(value, float(scale.to_model(report.cost))):
-        return report.cost
-    return scale.exact(value)
+    return scale.exact(compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x)))
 
 
 def verified_objective(problem: Problem, report: Report) -> Fraction | None:

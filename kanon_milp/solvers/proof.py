@@ -95,8 +95,3 @@ class Grid:
     def _in_steps(self, objective: Number, bound: Fraction) -> tuple[Fraction, Fraction]:
         steps = max(self.steps, 1)
         return Fraction(objective) * steps, bound * steps
-
-
-def close(a: float, b: float) -> bool:
-    """Whether two floating-point values are the same but for the tolerance."""
-    return abs(a - b) <= slack(max(abs(a), abs(b)))
