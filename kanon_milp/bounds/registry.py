@@ -10,12 +10,10 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
-from kanon_milp.solvers.proof import Backing
+from kanon_milp.solvers.proof import REGISTERED, Backing
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.dual import DualPoint
-
-REGISTERED: Backing = "registered bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +80,8 @@ def register_bound(bound: LowerBound) -> None:
     minimized.
 
     What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
-    above the loss of a verified table, one of the two is wrong: it is discarded, and the result says so. Raises
-    InputError where the name is taken or something is missing.
+    above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
+    says so. Raises InputError where the name is taken or something is missing.
     """
     name = getattr(bound, "name", None)
     if not isinstance(name, str) or not name:

@@ -157,15 +157,16 @@ class Session:
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
         found, types, candidates = outcome.found, self.instance.types, self.instance.candidates
+        bound = outcome.both
         shown = found if found is not None and found.report.ok else None
         version = outcome.version or (self.adapter.version() if self.solver_used else "")
         return Result(
             problem=self.problem,
             stop_reason=outcome.stop_reason,
             proof=outcome.proof,
-            backed_by=() if outcome.proof == "none" else outcome.bound.backed_by,
+            backed_by=() if outcome.proof == "none" else bound.backed_by,
             exact_objective=None if found is None else found.objective,
-            exact_bound=outcome.bound.value,
+            exact_bound=bound.value,
             table=None if shown is None else shown.table,
             groups=None if shown is None else shown.groups,
             report=None if found is None else found.report,

@@ -11,6 +11,7 @@ from typing import Literal
 # solved the same model and agrees. "own bound": what this package has computed itself proves it. "certificate": so do
 # multipliers, which anybody can check from the table alone. "registered bound": a bound of the user's own says so.
 Backing = Literal["solver", "second look", "own bound", "certificate", "registered bound"]
+REGISTERED: Backing = "registered bound"
 Number = float | Fraction
 
 # Solvers work in floating point: a value counts as reached within this much, relative to its size ...
