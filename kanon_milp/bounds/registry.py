@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, kind_of, own_code
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
@@ -107,7 +109,16 @@ def registered_bounds(instance: Instance) -> list[LowerBound]:
     """The registered bounds that accept an instance, by name."""
     if instance.problem.objective != "loss":
         return []
-    return [BOUNDS[name] for name in sorted(_registered) if BOUNDS[name].accepts(instance)]
+    return [BOUNDS[name] for name in sorted(_registered) if _accepts(BOUNDS[name], instance)]
+
+
+def _accepts(bound: LowerBound, instance: Instance) -> bool:
+    what, must = f'the bound "{bound.name}": {type(bound).__name__}.accepts', "return True or False"
+    with own_code(what, must):
+        found: object = bound.accepts(instance)
+    if not isinstance(found, bool | np.bool_):
+        raise InputError(f"{what} must {must}, found {kind_of(found)}")
+    return bool(found)
 
 
 def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
@@ -117,9 +128,14 @@ def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
     """
     best = NOTHING
     for bound in registered_bounds(instance):
-        found = bound.compute(instance, task)
-        if not isinstance(found, ProvenBound) or type(found.units) is not int:
-            raise InputError(f"the bound {bound.name} must give a ProvenBound with an integer number of units")
+        what = f'the bound "{bound.name}": {type(bound).__name__}.compute'
+        must = "return a ProvenBound(units) with an integer number of units, such as ProvenBound(0) where it knows none"
+        with own_code(what, must):
+            found: object = bound.compute(instance, task)
+        if not isinstance(found, ProvenBound):
+            raise InputError(f"{what} must {must}, found {kind_of(found)}")
+        if type(found.units) is not int:
+            raise InputError(f"{what} must {must}, found {kind_of(found.units)} as its units")
         if found.units > best.units:
             best = ProvenBound(found.units, (REGISTERED,))
     return best

@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows
 
 FEW_PATTERNS = 64
@@ -49,7 +50,7 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     # what each open group must have
     for requirement, name in zip(requirements, block_names(requirements), strict=True):
         m.add_component(name, pyo.Block(doc=requirement.spelled))
-        requirement.declare(m.component(name), m, instance)
+        declare_in(requirement, m.component(name), m, instance)
     add_smallest_size(m, instance)
 
     add_objective_and_sides(m, instance)

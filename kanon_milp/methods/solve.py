@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 
-from kanon_milp.errors import InputError, kind_of
+from kanon_milp.errors import InputError, kind_of, own_code
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
@@ -112,9 +112,10 @@ def solve(
 
 def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
-    result = method.run(session)
     if method.name in registry.BUILT_IN:
-        return result
+        return method.run(session)
+    with own_code(f'the method "{method.name}"', "end with session.finish(assignment)"):
+        result = method.run(session)
     if not isinstance(result, Result):
         raise InputError(
             f"the method {method.name} returned {kind_of(result)}; a method ends with session.finish(assignment)"

@@ -11,7 +11,7 @@ from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import Group, Requirement
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import describe_vector
 
@@ -79,7 +79,7 @@ def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
         return ""
     found = []
     for requirement in requirements:
-        viable = requirement.viable(before)
+        viable = viable_candidates(requirement, before)
         covered = np.zeros(before.types.count, dtype=bool)
         covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
         alone = int((stranded & ~covered).sum())
