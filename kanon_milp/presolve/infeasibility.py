@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import describe_vector
@@ -32,9 +32,14 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     for requirement in problem.requirements:
         if not requirement.merge_closed or not _refuted(requirement, whole):
             continue
+        if problem.suppressed_rows == "exempt" and isinstance(requirement, KAnonymity):
+            continue  # all rows fully suppressed need no partners
         short = requirement.shortfall(whole)
-        because = ""
-        if short is not None:
+        if short is None:
+            because = ""
+        elif short.attribute is None:
+            because = f": {short.text}"
+        else:
             of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'

@@ -132,7 +132,6 @@ def test_a_name_with_a_pattern_meets_every_requirement_and_recoding() -> None:
         ("--cost-bound", "1e99999999", "cost_bound: an exact number"),
         ("--weight", "a=1e99999999", 'weights of column "a": an exact number'),
         ("--weight", "a=1e99", "the weights are too fine or too large"),
-        ("--k", "9" * 30, "is larger than the number of rows"),
         ("--threads", "9" * 20, "threads must be at most"),
         ("--threads", "1025", "threads must be at most 1024"),
         ("--seed", "9" * 20, "seed must be at most"),
@@ -229,10 +228,19 @@ def test_model_files_that_nobody_means_are_refused(guarded: Command, people: Pat
     one_line(guarded("solve", model), said)
 
 
-def test_more_groups_than_rows_are_infeasible(guarded: Command, people: Path) -> None:
-    done = guarded("solve", "--data", people, "--qi", "a,b", "--k", 2, "--min-groups", "9" * 25)
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--k", 2, "--min-groups", "9" * 25), "is larger than the number of rows"),
+        (("--k", "9" * 30), f"not even all rows as one group satisfy k-anonymity (k = {'9' * 30}): the table has"),
+        (("--k", 2, "--p", "9" * 30), "different values"),
+    ],
+)
+def test_what_no_table_has_is_infeasible(guarded: Command, people: Path, asked: tuple[object, ...], said: str) -> None:
+    sensitive = ("--sensitive", "s") if "--p" in asked else ()
+    done = guarded("solve", "--data", people, "--qi", "a,b", *sensitive, *asked)
     assert (done.returncode, without_warnings(done)) == (3, "")
-    assert "is larger than the number of rows" in " ".join(done.stdout.split())
+    assert said in " ".join(done.stdout.split())
 
 
 def test_a_path_may_be_too_long(guarded: Command) -> None:

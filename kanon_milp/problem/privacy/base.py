@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest, own_code, term
+from kanon_milp.errors import InputError, counted, kind_of, nearest, own_code, term
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why not even the whole table as one group satisfies a requirement: a value of an attribute, and what it does."""
+    """Why not even all rows as one group satisfy a requirement: in words, and where it is a value of an attribute that
+    is to blame, which one."""
 
-    attribute: str
-    value: Label
     text: str
+    attribute: str | None = None
+    value: Label = None
 
 
 @dataclass(frozen=True)
@@ -298,6 +299,11 @@ def _speaks_for_holds(requirement: Requirement, name: str) -> bool:
     order = type(requirement).__mro__
     first = {each: next(at for at, kind in enumerate(order) if each in vars(kind)) for each in (name, "holds")}
     return first[name] <= first["holds"]
+
+
+def few_rows(k: int, table: Group) -> Shortfall | None:
+    """What falls short in a table of fewer than k rows."""
+    return Shortfall(f"the table has {counted(table.size, 'row')}") if table.size < k else None
 
 
 R = TypeVar("R", bound=Requirement)
