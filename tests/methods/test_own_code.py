@@ -233,6 +233,16 @@ def test_the_cost_and_order_of_an_assignment_are_not_taken_on_trust(method: Any)
     assert found.table.equals(expected.table)
 
 
+def test_a_method_that_refuses_by_nonsense() -> None:
+    for refuses, said in ((boom, "raised KeyError"), (lambda _: None, "must return why .*, found missing")):
+        km.register_method(km.Method("told", "", print, refuses))  # type: ignore[arg-type]
+        try:
+            with pytest.raises(km.InputError, match=f'^the method "told": refuses {said}'):
+                km.solve(PROBLEM, method="told")
+        finally:
+            registry._METHODS.pop("told")
+
+
 def test_a_method_that_raises(method: Any) -> None:
     with pytest.raises(
         km.InputError, match=r'^the method "told" raised KeyError \(line \d+ of test_own_code.py\)'
