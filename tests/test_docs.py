@@ -132,7 +132,8 @@ def test_parameters_in_docstrings_are_shown_as_lists() -> None:
         from docstrings import as_markdown
     finally:
         sys.path.pop(0)
-    source = "What it does.\n\npath: where it\nis, such as: here. first, second:\nboth. Raises Error: never.\n\n    path: code"
+    source = "What it does.\n\npath: where it\nis, such as: here. first, second:\nboth. Raises Error: never.\n"
+    source += "\n    path: code"
     shown = as_markdown(source, ["path", "first", "second"])
     assert shown == (
         "What it does.\n\n- `path`: where it is, such as: here.\n- `first`, `second`: both.\n\nRaises Error: never."

@@ -168,7 +168,7 @@ class Outcome:
 
 TOO_HIGH = "the registered bound is above the loss of a verified table, so it is wrong and has been discarded"
 _ROUGH = (
-    "the objective of this model has continuous variables, or coefficients that are no short fractions, so objective "
+    "the objective of this model has continuous variables, or coefficients that are not short fractions, so objective "
     "and bound meet only up to a millionth of their size"
 )
 _TOO_FINE = (

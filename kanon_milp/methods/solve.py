@@ -34,7 +34,7 @@ from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 EXTENDED_INFEASIBLE = (
-    "proven: the model as it was given, with everything that was added to it, has no solution; whether the problem has "
+    "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
     "one without the additions is not known from this: solve(problem) finds out"
 )
 

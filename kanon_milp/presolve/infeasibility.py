@@ -97,10 +97,10 @@ def explain_infeasible(problem: Problem, patterns: int) -> str:
     """Explain a proven infeasibility that no single row type causes, under so many patterns."""
     sides = list(side_constraints(problem).values())
     if sides:
-        return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
+        return f"no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(r.spelled for r in problem.requirements)
     return (
-        f"proven: each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
+        f"each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
         f"but not all of them at once. {WAY_OUT}"
     )
 

@@ -244,7 +244,7 @@ def test_bad_input_is_one_clear_line_with_code_2_and_nothing_is_written(people: 
             ],
             "must be an integer",
         ),
-        ([bad(tmp_path, "toml.toml", "[data\n")], "no TOML"),
+        ([bad(tmp_path, "toml.toml", "[data\n")], "not a TOML file"),
         ([tmp_path / "none.toml"], "no such model file"),
     ]
     for number, (args, message) in enumerate(cases):

@@ -188,7 +188,7 @@ def test_encodings(guarded: Command, tmp_path: Path, encoding: str) -> None:
 def test_a_field_of_the_header_may_be_too_long(guarded: Command, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a" * 200_000 + ",b\n1,2\n1,2\n")
-    one_line(guarded("solve", "--data", path, "--qi", "b", "--k", 2), "the header is no line of CSV")
+    one_line(guarded("solve", "--data", path, "--qi", "b", "--k", 2), "the header is not valid CSV")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_field_of_the_header_may_be_too_long(guarded: Command, tmp_path: Path)
             '[data]\ngenerator = "random_table"\narguments = {rows = "x", columns = 3, domain = 2}\n' + PRIVACY,
             "do not fit",
         ),
-        ("\0", "is no TOML file"),
+        ("\0", "not a TOML file"),
     ],
 )
 def test_model_files_that_nobody_means_are_refused(guarded: Command, people: Path, text: str, said: str) -> None:

@@ -174,8 +174,8 @@ def method() -> Callable[[Callable[[km.Session], Any]], km.Result]:
 @pytest.mark.parametrize(
     ("bound", "said"),
     [
-        (math.nan, "a float of more than 12 digits, or one that is no number"),
-        (math.inf, "a float of more than 12 digits, or one that is no number"),
+        (math.nan, "a float of more than 12 digits, or one that is not a number"),
+        (math.inf, "a float of more than 12 digits, or one that is not a number"),
         ("14", "a Fraction, an integer or None is expected, found text of 2 characters"),
         (True, "found true/false"),
         ([5], "found list"),

@@ -91,7 +91,7 @@ def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:
 def test_a_conflict_is_irreducible() -> None:
     said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=3, max_groups=4)
     assert said == (
-        "proven: no table satisfies all of these together (without any one of them there is a solution): "
+        "no table satisfies all of these together (without any one of them there is a solution): "
         't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
     )
 
@@ -112,7 +112,7 @@ def test_a_solver_that_crashes_while_a_conflict_is_looked_for_does_not_undo_the_
     problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=3, max_groups=4)
     result = km.solve(problem, CrashesOnceSolved())
     assert (result.proof, result.stop_reason) == ("infeasible", "infeasible")
-    assert "proven" in result.message
+    assert result.message.startswith("no table satisfies")
 
 
 def test_a_single_demand_needs_no_conflict() -> None:

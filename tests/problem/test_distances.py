@@ -107,7 +107,7 @@ def test_numbers_may_be_written_as_decimals_or_fractions() -> None:
 @pytest.mark.parametrize("text", ["", " ", "nan", "inf", "1/0", "1_000", "1,5", "0x1", "1e9999", "9" * 5000, None])
 def test_what_is_no_number(text: str | None) -> None:
     for distance in (NumericDistance(), OrderedDistance()):
-        with pytest.raises(km.InputError, match=r"value number 2 .* is no number"):
+        with pytest.raises(km.InputError, match=r"value number 2 .* is not a number"):
             distance.space(["1", text], WHERE)
 
 
@@ -241,9 +241,9 @@ def test_a_matrix_does_not_change_with_the_lists_that_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     ("distance", "message"),
     [
-        (OrderedDistance(), "number 1 of the sorted distinct values .text of 6 characters. is no number"),
+        (OrderedDistance(), "number 1 of the sorted distinct values .text of 6 characters. is not a number"),
         (OrderedDistance(["x", "y"]), "has no rank in the order"),
-        (NumericDistance(), "is no number"),
+        (NumericDistance(), "is not a number"),
         (HierarchicalDistance(km.Hierarchy(PATHS)), "is not covered"),
         (MatrixDistance(["x", "y"], [[0, 1], [1, 0]]), "is not in the distance matrix"),
     ],

@@ -119,11 +119,11 @@ def test_numbers_that_nobody_means_are_refused_at_once(value: Any) -> None:
     ("requirement", "message"),
     [
         (km.LDiversity(2, sensitive="t"), '"t" is not a sensitive attribute of the table'),
-        (km.TCloseness("0.2", "ordered"), 'column "s": value number 1 .* is no number'),
+        (km.TCloseness("0.2", "ordered"), 'column "s": value number 1 .* is not a number'),
         (km.TCloseness("0.2", OrderedDistance(["a", "b"])), "has no rank"),
         (km.TCloseness("0.2", MatrixDistance(["a", "b"], [[0, 1], [1, 0]])), "is not in the distance matrix"),
         (km.AlphaKAnonymity("1/2", values=["q"]), "has no such value as number 1 of values"),
-        (km.KAnonymity(2, ["s"]), '"s" is none'),
+        (km.KAnonymity(2, ["s"]), '"s" is not a quasi-identifier; the table has'),
         (km.KAnonymity(2, ["q", "q"]), "names each column once"),
     ],
 )

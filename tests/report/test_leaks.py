@@ -41,7 +41,7 @@ def refused(path: Path, text: str, *options: object) -> str:
         (f"{SECRET},{SECRET},1\na,b,c\n", "columns 1 and 2 of the header have the same name"),
         (
             f'age,"job\n1,{SECRET}\n2,{SECRET}\n',
-            "no line of CSV: a quotation mark is opened and never closed",
+            "not valid CSV: a quotation mark is opened and never closed",
         ),
         (f'age,job\n1,x\n1,"{SECRET}\n2,y\n', "begins in line 3 .* a quotation mark is opened and never closed"),
         (f'age,job\n1,"x"{SECRET}\n2,y\n', "begins in line 2 .* text follows a closing quotation mark"),

@@ -56,8 +56,8 @@ class KAnonymity(Requirement):
         for name in names:
             if name not in known:
                 raise InputError(
-                    f'{table.source}: k-anonymity of a set of quasi-identifiers: "{name}" is none'
-                    f"{nearest(str(name), known)}; quasi-identifiers: {', '.join(known)}"
+                    f'{table.source}: k-anonymity of a set of quasi-identifiers: "{name}" is not a quasi-identifier'
+                    f"{nearest(str(name), known)}; the table has {', '.join(known)}"
                 )
         if not names or len(set(names)) < len(names):
             raise InputError(f"{table.source}: a set of quasi-identifiers names each column once, and at least one")
