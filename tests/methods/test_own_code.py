@@ -68,7 +68,7 @@ class Own(km.Requirement):
 @pytest.mark.parametrize(
     ("method", "answers", "must"),
     [
-        ("attributes", [None, "s", ("nobody",), (5,)], "be a tuple of names of sensitive attributes"),
+        ("attributes", [None, "s", (5,)], "be a tuple of names of sensitive attributes"),
         ("bind", [None, (), (5,)], r"return a tuple of requirements, such as \(self,\)"),
         ("describe", [None, [1], {5: 1}], "return a dictionary of its parameters"),
         ("holds", [None, "yes", 1], "return True or False"),

@@ -193,7 +193,7 @@ def _listed(value: object) -> str:
 
 
 _MUST = {  # what each method has to do, as errors about those of a user's own say it
-    "attributes": "be a tuple of names of sensitive attributes of the table",
+    "attributes": "be a tuple of names of sensitive attributes",
     "bind": "return a tuple of requirements, such as (self,)",
     "declare": "add its constraints over model.assign and model.open to the block",
     "describe": "return a dictionary of its parameters, such as {'k': 5}",
@@ -224,17 +224,17 @@ def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
     for each in found:
         if not isinstance(each, Requirement):
             raise _refused(requirement, "bind", f"{kind_of(each)} in it")
-        _check_bound(each, table)
+        _check_bound(each)
     if not found:
         raise _refused(requirement, "bind", "an empty one, which would ask for nothing")
     return tuple(found)
 
 
-def _check_bound(requirement: Requirement, table: Table) -> None:
+def _check_bound(requirement: Requirement) -> None:
     """Check what of a requirement is data; what it does is checked where it is asked."""
     with _own(requirement, "attributes"):
         names: object = requirement.attributes
-    if not isinstance(names, tuple | list) or not all(name in table.sensitive for name in names):
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
         unknown = "" if not isinstance(names, tuple | list) else " with a name that is none"
         raise _refused(requirement, "attributes", f"{kind_of(names)}{unknown}")
     with _own(requirement, "describe"):
