@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kanon_milp.bounds.registry import register_bound
     from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
@@ -77,6 +78,7 @@ __all__ = [
     "import_solution",
     "read_model",
     "read_table",
+    "register_bound",
     "register_method",
     "register_solver",
     "solve",
@@ -86,6 +88,7 @@ __all__ = [
 
 # where each public name is
 _HOMES = {
+    "bounds.registry": ("register_bound",),
     "errors": ("InputError", "KanonError", "KanonWarning", "NotProvenError", "RoleWarning", "SolverError"),
     "problem.hierarchies": ("Hierarchy",),
     "instances": ("datasets",),

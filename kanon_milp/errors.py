@@ -7,6 +7,9 @@ import json
 import numbers
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
 
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
@@ -55,6 +58,34 @@ class RoleWarning(KanonWarning):
     """Columns without a role are about to be released, or names of columns look like data."""
 
 
+@contextmanager
+def own_code(what: str, must: str, kind: type[KanonError] = InputError) -> Iterator[None]:
+    """Around a call of code that somebody else has written, such as a requirement's: what that raises becomes an error
+    of this kind that names it, where it was raised, and what it must do. The original is chained.
+
+    Of the original only its class is named, since its text may hold a cell of the table.
+    """
+    try:
+        yield
+    except KanonError:
+        raise
+    except Exception as error:
+        at = _place(error.__traceback__)
+        raise kind(f"{what} raised {type(error).__name__}{at and f' ({at})'}; it must {must}") from error
+
+
+def _place(trace: TracebackType | None) -> str:
+    """Where the code that was called raised, or called what did: the deepest line in its first file."""
+    inner = trace
+    for _ in range(2):  # this function's caller, and who has called the code
+        inner = None if inner is None else inner.tb_next
+    if inner is None:  # it could not even be called
+        return ""
+    while inner.tb_next is not None and inner.tb_next.tb_frame.f_code.co_filename == inner.tb_frame.f_code.co_filename:
+        inner = inner.tb_next
+    return f"line {inner.tb_lineno} of {inner.tb_frame.f_code.co_filename.rpartition('/')[2]}"
+
+
 def printable(text: object) -> str:
     """Text in which nothing can steer a terminal or forge a line: control characters, line ends, marks that change the
     direction of writing and halves of characters are shown as \\x1b, \\n, \\u202e, \\udc80.
@@ -84,9 +115,9 @@ def kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def counted(number: int, word: str) -> str:
-    """Such as "1 field" and "2,000 fields"."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+def counted(number: int, word: str, plural: str = "") -> str:
+    """Such as "1 field" and "2,000 fields"; plural: where it takes more than an s."""
+    return f"{number:,} {word if number == 1 else plural or f'{word}s'}"
 
 
 def term(name: str) -> str:

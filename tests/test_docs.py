@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from command_line import run
+from oracle import optimum
+
+import kanon_milp as km
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -95,3 +102,46 @@ def test_every_option_in_the_documentation_exists() -> None:
     for option in set(re.findall(r"kanon-milp [^\n`]*", text)):
         for flag in re.findall(r"--[a-z-]+", option):
             assert flag in helped, flag
+
+
+def test_the_example_about_values_finds_the_optimum() -> None:
+    """The class as it is printed, judged by brute force."""
+    (printed,) = [each for each in blocks(ROOT / "docs/extending/requirements.md", "python") if "SomeWithout" in each]
+    found: dict[str, Any] = {"km": km, "dataclass": dataclass}
+    exec(printed.partition("\n\ncareful")[0], found)
+    people = [("1", "x", "flu"), ("1", "x", "flu"), ("1", "y", "cold"), ("2", "y", "flu"), ("2", "x", "ache")]
+    people += [("2", "y", "flu"), ("2", "x", "cold")]
+    frame = pl.DataFrame(people, schema=["a", "b", "disease"], orient="row")
+    table = km.Table.from_frame(frame, ["a", "b"], "disease")
+    problem = km.Problem(table, [km.KAnonymity(2), found["SomeWithout"]("disease", "flu", 2)])
+
+    def some_without(rows: tuple[int, ...]) -> bool:
+        return sum(people[row][2] != "flu" for row in rows) >= 2
+
+    cells = [row[:2] for row in people]
+    expected = optimum(cells, 2, requirement=some_without)
+    assert expected != optimum(cells, 2)
+    assert km.solve(problem).require_optimal().objective == expected
+    with pytest.raises(km.InputError, match='column "disease" has no such value'):
+        km.Problem(table, found["SomeWithout"]("disease", "gout", 2))
+
+
+def test_parameters_in_docstrings_are_shown_as_lists() -> None:
+    sys.path.insert(0, str(ROOT / "docs" / "extensions"))
+    try:
+        from docstrings import as_markdown
+    finally:
+        sys.path.pop(0)
+    source = "What it does.\n\npath: where it\nis, such as: here. first, second:\nboth. Raises Error: never.\n"
+    source += "\n    path: code"
+    shown = as_markdown(source, ["path", "first", "second"])
+    assert shown == (
+        "What it does.\n\n- `path`: where it is, such as: here.\n- `first`, `second`: both.\n\nRaises Error: never."
+        "\n\n    path: code"
+    )
+    solve = as_markdown(inspect.getdoc(km.solve) or "", list(inspect.signature(km.solve).parameters))
+    listed = {
+        name for line in solve.splitlines() if line.startswith("- ") for name in re.findall(r"`(\w+)`", line[:40])
+    }
+    assert listed == set(inspect.signature(km.solve).parameters) - {"problem", "formulation", "interrupt", "seed"}
+    assert "\n\nRaises InputError for bad input" in solve

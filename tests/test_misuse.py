@@ -192,7 +192,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         },
     ),
     "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
-    "register_method": (km.register_method, {"method": km.Method("tried", "", print)}, {"method": ""}),
+    "register_bound": (km.register_bound, {"bound": None}, {"bound": ""}),
+    "register_method": (
+        km.register_method,
+        {"method": km.Method("tried", "", print)},
+        {"method": "", "replace": "truth"},
+    ),
     "solve": (
         km.solve,
         {"problem": PROBLEM},
@@ -398,6 +403,7 @@ def test_what_is_right_is_taken() -> None:
             "import_solution",
             "read_model",
             "read_table",
+            "register_bound",
         ):
             function(**given)
     km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)

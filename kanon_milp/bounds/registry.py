@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, kind_of, own_code
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
-from kanon_milp.solvers.proof import Backing
+from kanon_milp.solvers.proof import REGISTERED, Backing
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.dual import DualPoint
-
-REGISTERED: Backing = "registered bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ def register_bound(bound: LowerBound) -> None:
     minimized.
 
     What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
-    above the loss of a verified table, one of the two is wrong: it is discarded, and the result says so. Raises
-    InputError where the name is taken or something is missing.
+    above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
+    says so. Raises InputError where the name is taken or something is missing.
     """
     name = getattr(bound, "name", None)
     if not isinstance(name, str) or not name:
@@ -109,7 +109,16 @@ def registered_bounds(instance: Instance) -> list[LowerBound]:
     """The registered bounds that accept an instance, by name."""
     if instance.problem.objective != "loss":
         return []
-    return [BOUNDS[name] for name in sorted(_registered) if BOUNDS[name].accepts(instance)]
+    return [BOUNDS[name] for name in sorted(_registered) if _accepts(BOUNDS[name], instance)]
+
+
+def _accepts(bound: LowerBound, instance: Instance) -> bool:
+    what, must = f'the bound "{bound.name}": {type(bound).__name__}.accepts', "return True or False"
+    with own_code(what, must):
+        found: object = bound.accepts(instance)
+    if not isinstance(found, bool | np.bool_):
+        raise InputError(f"{what} must {must}, found {kind_of(found)}")
+    return bool(found)
 
 
 def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
@@ -119,9 +128,14 @@ def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
     """
     best = NOTHING
     for bound in registered_bounds(instance):
-        found = bound.compute(instance, task)
-        if not isinstance(found, ProvenBound) or type(found.units) is not int:
-            raise InputError(f"the bound {bound.name} must give a ProvenBound with an integer number of units")
+        what = f'the bound "{bound.name}": {type(bound).__name__}.compute'
+        must = "return a ProvenBound(units) with an integer number of units, such as ProvenBound(0) where it knows none"
+        with own_code(what, must):
+            found: object = bound.compute(instance, task)
+        if not isinstance(found, ProvenBound):
+            raise InputError(f"{what} must {must}, found {kind_of(found)}")
+        if type(found.units) is not int:
+            raise InputError(f"{what} must {must}, found {kind_of(found.units)} as its units")
         if found.units > best.units:
             best = ProvenBound(found.units, (REGISTERED,))
     return best

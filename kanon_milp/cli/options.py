@@ -137,7 +137,7 @@ def weights(entries: list[str] | None) -> dict[str, str]:
     for entry in entries or []:
         name, equals, value = entry.rpartition("=")
         if not equals:
-            raise InputError("a weight is COLUMN=NUMBER, as in --weight age=2")
+            raise InputError("a weight is COLUMN=NUMBER, once for each column, as in --weight age=2 --weight sex=1/2")
         if name in found:
             raise InputError(f'--weight names column "{name}" twice')
         found[name] = value

@@ -119,10 +119,12 @@ def solve(
                 **chosen,
             )
         proof = None if certificate is None or result.proof == "infeasible" else result.certify()
+        if proof is not None:  # a method without a proof of its own has one now
+            result = result.with_bound_of(proof)
         signals.answer = "ignore"  # what was found is written now, whoever asks again
     described = _written(result, None if read is None else read.path, out, certificate, proof)
     if certificate is not None and proof is None:
-        display.say("no certificate: there is no table whose loss could be bounded", err=True)
+        display.say("no certificate: it is proven that there is no table, so there is no loss to bound", err=True)
         certificate = None
     searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
     if searching and result.solver.method == "milp" and not quiet:

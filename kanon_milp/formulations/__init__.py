@@ -11,7 +11,7 @@ from pyomo.common.gc_manager import PauseGC
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.groups import build_groups
-from kanon_milp.formulations.strong import build_strong, tune_strong
+from kanon_milp.formulations.strong import build_strong, trust_strong, tune_strong
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.arguments import text
@@ -21,13 +21,15 @@ from kanon_milp.problem.arguments import text
 class Formulation:
     """A builder, whether it is declared over the reduced instance, and solver options that suit it.
 
-    tune: solver name → options, for an instance; what the user asks for comes first.
+    tune: solver name → options, for an instance; what the user asks for comes first. trust: those of them that an
+    extended model needs as well, since answers without them may be wrong.
     """
 
     name: str
     declare: Callable[[Instance], pyo.ConcreteModel]
     reduced: bool
     tune: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
+    trust: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
 
     def build(self, instance: Instance) -> pyo.ConcreteModel:
         """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""
@@ -41,7 +43,7 @@ class Formulation:
 
 
 FORMULATIONS: dict[str, Formulation] = {
-    "strong": Formulation("strong", build_strong, reduced=True, tune=tune_strong),
+    "strong": Formulation("strong", build_strong, reduced=True, tune=tune_strong, trust=trust_strong),
     "textbook": Formulation("textbook", build_textbook, reduced=False),
     "groups": Formulation("groups", build_groups, reduced=True),
 }

@@ -9,6 +9,7 @@ import pyomo.environ as pyo
 from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows
 
 FEW_PATTERNS = 64
@@ -20,15 +21,22 @@ def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:
     Under a mask of few patterns and with a continuous assignment the root LP is nearly integral and simple rounding
     finds good tables, while the sub-MIPs of HiGHS take most of its time (all of Adult, one mask of 10 patterns, k =
     25: 23 s without them, no proof after 150 s with them). With many patterns they are what finds good tables at all.
-    Its presolve is not to be trusted with fractional variables beside integer ones (see `add_sizes`).
     """
     options: dict[str, object] = {}
     if instance.levels.count <= FEW_PATTERNS and instance.problem.network:
         heuristics = ("rins", "rens", "root_reduced_cost")
         options.update({f"mip_heuristic_run_{name}": False for name in heuristics})
+    return {"highs": {**options, **trust_strong(instance).get("highs", {})}}
+
+
+def trust_strong(instance: Instance) -> dict[str, dict[str, object]]:
+    """Solver options without which an answer is not to be trusted, also of a model that was extended.
+
+    Presolve of HiGHS may be wrong with fractional variables beside integer ones (see `add_sizes`).
+    """
     if any(requirement.has_continuous_variables for requirement in instance.problem.requirements):
-        options["presolve"] = "off"
-    return {"highs": options}
+        return {"highs": {"presolve": "off"}}
+    return {}
 
 
 def build_strong(instance: Instance) -> pyo.ConcreteModel:
@@ -49,7 +57,7 @@ def build_strong(instance: Instance) -> pyo.ConcreteModel:
     # what each open group must have
     for requirement, name in zip(requirements, block_names(requirements), strict=True):
         m.add_component(name, pyo.Block(doc=requirement.spelled))
-        requirement.declare(m.component(name), m, instance)
+        declare_in(requirement, m.component(name), m, instance)
     add_smallest_size(m, instance)
 
     add_objective_and_sides(m, instance)

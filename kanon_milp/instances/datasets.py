@@ -146,7 +146,7 @@ def _given(name: str) -> Path | None:
     if not folder:
         return None
     if not Path(folder).is_dir():
-        raise InputError(f"{FOLDER_VARIABLE} names {folder}, which is no folder")
+        raise InputError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
     return next((p for p in (Path(folder) / f"{name}.csv.gz", Path(folder) / f"{name}.csv") if p.exists()), None)
 
 

@@ -94,11 +94,11 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{path}: {unreadable(error)}") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is no TOML file: {error}") from None
+        raise InputError(f"{path}: not a TOML file: {error}") from None
     except (RecursionError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is no TOML file: {unreadable(error)}") from None
+        raise InputError(f"{path}: not a TOML file: {unreadable(error)}") from None
     except ValueError:  # of Python, which converts no more than so many digits
-        raise InputError(f"{path}: a number has too many digits, or a date is none") from None
+        raise InputError(f"{path}: a number has too many digits, or a date does not exist") from None
 
 
 def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:

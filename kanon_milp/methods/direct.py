@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyomo.environ as pyo
@@ -29,14 +28,11 @@ from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.common import check_numbers
-from kanon_milp.solvers.proof import INTEGRAL_GAP
+from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
 
 Floats = NDArray[np.float64]
 
@@ -56,8 +52,7 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     tuned = session.formulation.tune(instance).get(session.adapter.name, {})
     # with an integral objective, incumbent and bound meet once they are less than one unit apart
     session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
-    bound, dual = _known_bound(session, asked)
-    known = Outcome(bound=bound, dual=dual)
+    known = _known_bound(session, asked)
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))
     if message := too_long(instance, session.limit.seconds):
@@ -70,28 +65,27 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     return solve_direct(session, model, own=True, explain=(lambda: _explain(session)) if explain else None, known=known)
 
 
-def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoint | None]:
+def _known_bound(session: Session, asked: SolverOptions) -> Outcome:
     """A bound on the loss before the solver begins: what users have registered says, and where the model is large, the
     relaxation to a network, and multipliers.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
     """
-    unknown = Outcome().bound
+    nothing = Outcome()
     problem, instance, clock = session.problem, session.instance, session.clock
     if problem.objective != "loss" or session.limit.over:
-        return unknown, None
+        return nothing
     unit, limit = instance.levels.unit, session.limit
     seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-    known = unknown
     if registered_bounds(instance):
         with clock.step("bound"):
             own = best_registered(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
-        known = Bound(own.units * unit, own.justified_by) if own.units > 0 else unknown
+        nothing = nothing.with_registered(own.units * unit)
     if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
-        return known, None
+        return nothing
     with clock.step("bound"):
         found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
-        known = known.and_also(Bound(found.units * unit, found.justified_by))
+        known = Bound(found.units * unit, found.justified_by)
         if REQUIREMENTS.accepts(instance):
             with suppress(Over):  # the proof of what it has found takes as long as it takes
                 task = BoundTask(_bound_limit(limit, seconds), found.dual)
@@ -100,11 +94,14 @@ def _known_bound(session: Session, asked: SolverOptions) -> tuple[Bound, DualPoi
                     known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)
     if relaxed is None or session.limit.over:
-        return known, found.dual
+        return replace(nothing, bound=known, dual=found.dual)
     with clock.step("solve"):
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
-    return known.and_also(Bound(easier.exact_bound, easier.backed_by)), found.dual
+    bound = Bound(easier.exact_bound, easier.backed_by)
+    if bound.backed_by == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
+        return replace(nothing, bound=known, dual=found.dual, registered=nothing.registered.and_also(bound))
+    return replace(nothing, bound=known.and_also(bound), dual=found.dual)
 
 
 def _bound_limit(limit: Limit, seconds: float) -> BoundLimit:
@@ -204,7 +201,7 @@ def solve_direct(
         with clock.step("assign"):
             assignment = assignment_of(instance, model, compiled, answer.x, own=own)
         table = session.release(assignment)
-        reached = objective_of(session.problem, model, compiled, answer, table.report, scale, own=own)
+        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own)
         table = replace(table, objective=reached)
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better

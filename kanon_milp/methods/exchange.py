@@ -280,8 +280,8 @@ def _check_point(path: Path, found: SolutionFile, model: LinearModel) -> None:
         if len(violation) and violation.max() > tolerance:
             worst = int(violation.argmax())
             raise InputError(
-                f"{path}: this is no solution of the model: {kind} {names[worst]} is violated by {violation[worst]:g}; "
-                "was it made for another model?"
+                f"{path}: this is not a solution of the model: {kind} {names[worst]} is violated by "
+                f"{violation[worst]:g}; was it made for another model?"
             )
 
 

@@ -23,7 +23,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.core_problem import MODEL_PAIRS, CoreProblem
-from kanon_milp.methods.outcome import Bound, Outcome, Scale
+from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -94,7 +94,7 @@ def solve_hybrid(session: Session) -> Result:
             size, stopped, message = core.solve()
             outcome, reason = replace(outcome, size=size), stopped or hybrid.why()
         outcome, lost = replace(outcome, dual=hybrid.dual, trajectory=tuple(tracker.trajectory)), pool.losses()
-    message = "; ".join(each for each in (message, lost) if each)
+    message = "; ".join(each for each in (message, lost, TOO_HIGH if tracker.refuted else "") if each)
     found = None if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
         found = found or session.constructed()
@@ -102,7 +102,10 @@ def solve_hybrid(session: Session) -> Result:
             why = explain_infeasible(session.problem, session.prepared.before.levels.count)
             return session.end(replace(outcome, dual=None).infeasible(core.backed_by, why))
         reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
-    outcome = replace(outcome, bound=Bound(tracker.bound * instance.levels.unit, tracker.backed_by))
+    unit = instance.levels.unit
+    outcome = replace(outcome, bound=Bound(tracker.proven * unit, tracker.proven_by)).with_registered(
+        tracker.registered * unit
+    )
     if found is None:
         return session.end(outcome.stopped(reason.value, message or "the search has found no table"))
     return session.end(outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(instance)))

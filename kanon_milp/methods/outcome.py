@@ -14,7 +14,7 @@ from kanon_milp.methods.result import Proof, Trajectory
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult
-from kanon_milp.solvers.proof import Grid, close
+from kanon_milp.solvers.proof import REGISTERED, Grid
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.solvers.rescaling import rescaled
 from kanon_milp.solvers.second_look import precision_size
@@ -97,7 +97,8 @@ class Found:
 class Outcome:
     """How a solve session ends; what is not given is not known.
 
-    bound: of "infeasible", only what it is backed by. size: variables and constraints of the model. trajectory:
+    bound: of "infeasible", only what it is backed by. registered: what bounds of the user's own say, kept apart, as a
+    table may refute it and leave the rest as it is. size: variables and constraints of the model. trajectory:
     (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound, over the
     reduced instance.
     """
@@ -105,6 +106,7 @@ class Outcome:
     stop_reason: str = "error"
     proof: Proof = "none"
     bound: Bound = UNKNOWN
+    registered: Bound = UNKNOWN
     message: str = ""
     found: Found | None = None
     size: tuple[int, int] = (0, 0)
@@ -114,17 +116,28 @@ class Outcome:
 
     def stopped(self, reason: str, message: str = "") -> Outcome:
         """The same, ended for this reason without a table."""
-        return replace(self, stop_reason=reason, message=message, proof="none" if self.bound.value is None else "bound")
+        proof: Proof = "none" if self.both.value is None else "bound"
+        return replace(self, stop_reason=reason, message=message, proof=proof)
+
+    @property
+    def both(self) -> Bound:
+        """The bound with the registered ones."""
+        return self.bound if self.registered.value is None else self.bound.and_also(self.registered)
+
+    def with_registered(self, value: Fraction) -> Outcome:
+        """The same, with what registered bounds say of the loss; nothing where that is 0."""
+        return replace(self, registered=Bound(value, (REGISTERED,)) if value > 0 else UNKNOWN)
 
     def infeasible(self, backed_by: tuple[str, ...], message: str) -> Outcome:
         """The same, ended with a proof that there is no table."""
+        nothing = Bound(None, backed_by)
         return replace(
-            self, stop_reason="infeasible", proof="infeasible", bound=Bound(None, backed_by), message=message
+            self, stop_reason="infeasible", proof="infeasible", bound=nothing, registered=UNKNOWN, message=message
         )
 
     def failed(self, message: str) -> Outcome:
         """The same, ended by something that must not happen; nothing is proven."""
-        return replace(self, stop_reason="error", proof="none", bound=UNKNOWN, message=message)
+        return replace(self, stop_reason="error", proof="none", bound=UNKNOWN, registered=UNKNOWN, message=message)
 
     def with_table(self, found: Found, scale: Scale) -> Outcome:
         """The same with a table; "optimal" only where incumbent and bound meet and the verifier agrees."""
@@ -132,23 +145,30 @@ class Outcome:
         if found.objective is None or not found.report.ok:
             why = "; ".join(found.report.violations[:3]) or "its loss cannot be told"
             return replace(known, stop_reason="error", proof="none", message=f"the verifier refuses the table: {why}")
-        bound = self.bound.value
+        bound = self.both.value
         reached, proven = scale.to_model(found.objective), None if bound is None else scale.to_model(bound)
         if scale.grid.contradicts(reached, proven):
+            claimed = self.registered.value
+            if claimed is not None and scale.grid.contradicts(reached, scale.to_model(claimed)):
+                without = replace(self, registered=UNKNOWN).stopped(self.stop_reason, _joined(self.message, TOO_HIGH))
+                return without.with_table(found, scale)
             return known.failed(
                 _joined(self.message, "the verified table is better than the claimed bound; the bound is discarded")
             )
         if scale.grid.meets(reached, proven):
             message = _joined(self.message, "" if scale.grid.steps else _ROUGH)
-            met = Bound(found.objective, self.bound.backed_by)
-            return replace(known, stop_reason="optimal", proof="optimal", bound=met, message=message)
+            met = Bound(found.objective, self.both.backed_by)
+            return replace(
+                known, stop_reason="optimal", proof="optimal", bound=met, registered=UNKNOWN, message=message
+            )
         if self.stop_reason != "optimal":
             return known.stopped(self.stop_reason, self.message)
         return known.stopped("gap_limit", _joined(self.message, _TOO_FINE if scale.grid.too_fine else ""))
 
 
+TOO_HIGH = "the registered bound is above the loss of a verified table, so it is wrong and has been discarded"
 _ROUGH = (
-    "the objective of this model has continuous variables, or coefficients that are no short fractions, so objective "
+    "the objective of this model has continuous variables, or coefficients that are not short fractions, so objective "
     "and bound meet only up to a millionth of their size"
 )
 _TOO_FINE = (
@@ -173,7 +193,6 @@ def scale_of(
 
 def objective_of(
     problem: Problem,
-    model: pyo.ConcreteModel,
     compiled: PyomoArrays,
     answer: SolverResult,
     report: Report,
@@ -181,14 +200,12 @@ def objective_of(
     *,
     own: bool,
 ) -> Fraction | None:
-    """The objective of the released table: recomputed by the verifier, or the model's own where the user changed it."""
+    """The objective of the released table: recomputed by the verifier, or the model's own where the user may have
+    changed it, on the grid that its bound is rounded to: terms that break ties are part of both, however small."""
     if own or report.cost is None:
         return verified_objective(problem, report)
     assert answer.x is not None
-    value = compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x))
-    if model.loss.active and close(value, float(scale.to_model(report.cost))):
-        return report.cost
-    return scale.exact(value)
+    return scale.exact(compiled.linear.value(np.where(compiled.linear.integer, np.round(answer.x), answer.x)))
 
 
 def verified_objective(problem: Problem, report: Report) -> Fraction | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, kind_of, nearest, own_code
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
@@ -96,11 +97,12 @@ _METHODS: dict[str, Method] = {
     )
 }
 BUILT_IN = frozenset(_METHODS)
+GROUP = "kanon_milp.methods"  # of entry points
 
 
 def names() -> list[str]:
-    """Names that `solve(method=...)` takes."""
-    return [AUTO, *_METHODS]
+    """Names that `solve(method=...)` takes: of this package, registered ones, and entry points."""
+    return list(dict.fromkeys((AUTO, *_METHODS, *_entry_points())))
 
 
 def about() -> str:
@@ -108,15 +110,46 @@ def about() -> str:
     return "; ".join(["auto (default): milp or search", *(f"{m.name}: {m.about}" for m in _METHODS.values())])
 
 
-def register_method(method: Method) -> None:
+def register_method(method: Method, *, replace: bool = False) -> None:
     """Make a method of one's own known to `solve` and to model files, in this process.
 
-    Raises InputError for a name that is taken by a built-in method; one's own is replaced.
+    replace: take the place of one that was registered by this name. A package can bring methods without this call, by
+    entry points of the group `kanon_milp.methods`: the name of the method, and the `Method` itself. Raises InputError
+    for a name that a method of this package has, and for one that was registered, unless it is replaced or the same.
     """
     instance_of(method, Method, "method", "a Method(name, about, run)")
+    instance_of(replace, bool, "replace", "True or False")
     if method.name == AUTO or method.name in BUILT_IN:
         raise InputError(f'the method "{method.name}" is built in; choose another name')
+    if not replace and _METHODS.get(method.name, method) is not method:
+        raise InputError(
+            f'a method "{method.name}" is registered already; choose another name, or write '
+            "register_method(method, replace=True)"
+        )
     _METHODS[method.name] = method
+
+
+def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+    """Entry points by name, but for names that are taken."""
+    found = importlib.metadata.entry_points(group=GROUP)
+    return {each.name: each for each in found if each.name != AUTO and each.name not in _METHODS}
+
+
+def _named(name: str) -> Method:
+    """The method of a known name, from its package where it is an entry point."""
+    if name in _METHODS:
+        return _METHODS[name]
+    point = _entry_points()[name]
+    where = f'the method "{name}" of the entry point "{point.value}"'
+    try:
+        found = point.load()
+    except Exception as error:
+        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+    method: Method = instance_of(found, Method, where, "a Method(name, about, run)")
+    if method.name != name:
+        raise InputError(f'{where} calls itself "{method.name}"; both names must be the same')
+    _METHODS[name] = method
+    return method
 
 
 def known_name(name: object, what: str = "method") -> str:
@@ -137,14 +170,24 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
     known_name(name)
     if name == AUTO:
         return None
-    method = _METHODS[name]
-    if reason := method.refuses(problem):
-        able = [AUTO, *(other.name for other in _METHODS.values() if not other.refuses(problem))]
+    method = _named(name)
+    if reason := _reason(method, problem):
+        able = [AUTO, *(other.name for other in _METHODS.values() if not _reason(other, problem))]
         raise InputError(f"the method {name} is not for this problem: {reason}; use {' or '.join(able)}")
     for argument in sorted(given - method.takes):
         able = [other.name for other in _METHODS.values() if argument in other.takes]
         raise InputError(f"{_IN_WORDS[argument]} is for the method {' or '.join(able)}; {name} has no use for it")
     return method
+
+
+def _reason(method: Method, problem: Problem) -> str:
+    """Why a problem is not for a method, which may be one of a user's own."""
+    what, must = f'the method "{method.name}": refuses', 'return why the problem is not for it, or ""'
+    with own_code(what, must):
+        found: object = method.refuses(problem)
+    if not isinstance(found, str):
+        raise InputError(f"{what} must {must}, found {kind_of(found)}")
+    return found
 
 
 def given(

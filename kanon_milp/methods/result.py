@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -144,6 +144,28 @@ class Result:
         if dual is None:
             dual = lagrangian(certified_instance(self.problem), seconds=CERTIFICATE_SECONDS)
         return certify(self.problem, dual)
+
+    def with_bound_of(self, certificate: Certificate) -> Result:
+        """The result with the bound that a certificate of `certify` proves, where it says more than is known.
+
+        It is optimal then where the objective of the verified table meets that bound. A result whose objective is not
+        the loss stays as it is, and so does one that is refused, or proven infeasible.
+        """
+        higher = self.exact_bound is None or certificate.bound > self.exact_bound
+        refused = self.report is not None and not self.report.ok
+        if self.problem.objective != "loss" or self.proof == "infeasible" or refused or not higher:
+            return self
+        reached = self.exact_objective
+        if reached is not None and certificate.bound > reached:
+            raise NotProvenError("the certificate claims more than a verified table allows, so it proves nothing")
+        met = reached is not None and certificate.bound == reached
+        return replace(
+            self,
+            exact_bound=certificate.bound,
+            proof="optimal" if met else "bound",
+            stop_reason="optimal" if met else self.stop_reason,
+            backed_by=("certificate",),
+        )
 
     @property
     def verified(self) -> bool:

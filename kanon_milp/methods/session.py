@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from kanon_milp.errors import KanonError
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
@@ -19,6 +20,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size
+from kanon_milp.problem.arguments import instance_of, text, wrong
+from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
@@ -124,9 +127,22 @@ class Session:
 
         The table is released and verified here, and its objective recomputed. bound: a proven bound on the optimum in
         the problem's units (a lower one; an upper one for `max_groups`), None where the method proves nothing; the
-        result says that it is backed by this method alone, unless the verified table refutes it.
+        result says that it is backed by this method alone, unless the verified table refutes it. Raises InputError for
+        arguments that are none, SolverError for an assignment that does not place each row exactly once.
         """
-        claimed = UNKNOWN if bound is None else Bound(bound, (f"method {self.method}",))
+        what = f'the method "{self.method}": session.finish'
+        given: object = bound
+        if isinstance(given, str):
+            raise wrong(f"{what}: bound", "a Fraction, an integer or None", given)
+        proven = None if given is None else exact_parameter(given, f"{what}: bound")
+        text(message, f"{what}: message")
+        if assignment is not None:
+            instance_of(assignment, Assignment, f"{what}: assignment", "an Assignment over session.instance, or None,")
+            try:
+                assignment = assignment.checked(self.instance)
+            except KanonError as error:
+                raise type(error)(f"{what}: {error}") from error
+        claimed = UNKNOWN if proven is None else Bound(proven, (f"method {self.method}",))
         outcome = Outcome(bound=claimed).stopped(self.limit.reason if self.limit.over else "finished", message)
         if assignment is None:
             return self.end(outcome)
@@ -157,15 +173,16 @@ class Session:
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
         found, types, candidates = outcome.found, self.instance.types, self.instance.candidates
+        bound = outcome.both
         shown = found if found is not None and found.report.ok else None
         version = outcome.version or (self.adapter.version() if self.solver_used else "")
         return Result(
             problem=self.problem,
             stop_reason=outcome.stop_reason,
             proof=outcome.proof,
-            backed_by=() if outcome.proof == "none" else outcome.bound.backed_by,
+            backed_by=() if outcome.proof == "none" else bound.backed_by,
             exact_objective=None if found is None else found.objective,
-            exact_bound=outcome.bound.value,
+            exact_bound=bound.value,
             table=None if shown is None else shown.table,
             groups=None if shown is None else shown.groups,
             report=None if found is None else found.report,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 
-from kanon_milp.errors import InputError, kind_of
+from kanon_milp.errors import InputError, kind_of, own_code
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
+from kanon_milp.formulations.origin import is_of_another, mark
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
     adapter_of,
@@ -33,7 +34,7 @@ from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 EXTENDED_INFEASIBLE = (
-    "proven: the model as it was given, with everything that was added to it, has no solution; whether the problem has "
+    "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
     "one without the additions is not known from this: solve(problem) finds out"
 )
 
@@ -112,9 +113,10 @@ def solve(
 
 def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
-    result = method.run(session)
     if method.name in registry.BUILT_IN:
-        return result
+        return method.run(session)
+    with own_code(f'the method "{method.name}"', "end with session.finish(assignment)"):
+        result = method.run(session)
     if not isinstance(result, Result):
         raise InputError(
             f"the method {method.name} returned {kind_of(result)}; a method ends with session.finish(assignment)"
@@ -151,7 +153,10 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     """
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
-    return chosen.build(_with_all_candidates(problem, chosen, Clock()).instance)
+    instance = _with_all_candidates(problem, chosen, Clock()).instance
+    model = chosen.build(instance)
+    mark(model, instance)
+    return model
 
 
 def solve_model(
@@ -188,6 +193,7 @@ def solve_model(
     adapter = adapter_of(solver)
     check_available(adapter)
     begin_log(options)
+    options = replace(options, extra={**chosen.trust(prepared.instance).get(adapter.name, {}), **options.extra})
     # what was added may be to blame, so neither mask nor requirements are
     why = prepared.obstacle or EXTENDED_INFEASIBLE
     with ctrl_c_sets(interrupt) as stop:
@@ -205,7 +211,8 @@ def solve_model(
 
 
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
-    """Raise InputError for a model without the components that `build_model` gives it by this formulation."""
+    """Raise InputError for a model without the components that `build_model` gives it by this formulation, and for one
+    of another problem."""
     candidates = prepared.instance.candidates
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)
@@ -215,6 +222,11 @@ def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) 
                 f'the model was not built for this problem by the formulation "{formulation}": it has no component '
                 f'"{name}" of {size} members; name the formulation that build_model was given, perhaps {others}'
             )
+    if is_of_another(model, prepared.instance):
+        raise InputError(
+            "the model was built for another problem: its table, recoding, costs, requirements, objective or side "
+            "constraints differ; build it anew by build_model(problem), and add what was added"
+        )
 
 
 def _with_all_candidates(problem: Problem, formulation: Formulation, clock: Clock) -> Prepared:

@@ -8,19 +8,25 @@ from fractions import Fraction
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers import OnProgress, Progress
-from kanon_milp.solvers.proof import Backing
+from kanon_milp.solvers.proof import REGISTERED, Backing
 
 
 @dataclass
 class Tracker:
     """What is known so far, in units of the loss: the cheapest assignment and the proven bound; tells who wants to
-    know."""
+    know.
+
+    proven, proven_by: the bound without the registered ones, and what it is backed by. registered: the highest of
+    these, until a table refutes it.
+    """
 
     unit: Fraction
     began: float
     on_progress: OnProgress | None
-    bound: int = 0
-    backed_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
+    proven: int = 0
+    proven_by: tuple[Backing, ...] = ("own bound",)  # no table costs less than nothing
+    registered: int = 0
+    refuted: bool = False
     best: Assignment | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
 
@@ -28,13 +34,30 @@ class Tracker:
         """Take a table if it is the cheapest so far."""
         if assignment is not None and (self.best is None or assignment.cost < self.best.cost):
             self.best = assignment
+            self._refute()
             self._note()
 
     def higher(self, bound: int, backed_by: tuple[Backing, ...]) -> None:
-        """Take a proven bound if it is the highest so far."""
-        if bound > self.bound:
-            self.bound, self.backed_by = bound, backed_by
+        """Take a proven bound if it is the highest so far. Of registered ones the word is all there is: they are kept
+        apart."""
+        before = self.bound
+        if backed_by == (REGISTERED,):
+            self.registered = max(self.registered, bound)
+            self._refute()
+        elif bound > self.proven:
+            self.proven, self.proven_by = bound, backed_by
+        if self.bound > before:
             self._note()
+
+    @property
+    def bound(self) -> int:
+        """The highest bound so far."""
+        return max(self.proven, self.registered)
+
+    def _refute(self) -> None:
+        """A registered bound above the cheapest table is discarded; what else is known stays."""
+        if self.best is not None and self.registered > self.best.cost:
+            self.registered, self.refuted = 0, True
 
     def show(self, point: Progress) -> None:
         """Pass on what is on its way, in floating point: a bound, a table that nobody has verified."""

@@ -23,7 +23,7 @@ class Conflict:
 
     def __str__(self) -> str:
         left_out = " (without any one of them there is a solution)" if self.irreducible else ""
-        return f"proven: no table satisfies all of these together{left_out}: {', '.join(self.parts)}"
+        return f"no table satisfies all of these together{left_out}: {', '.join(self.parts)}"
 
 
 def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | None]) -> Conflict | None:

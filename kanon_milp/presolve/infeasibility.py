@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import Group, Requirement
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import describe_vector
 
@@ -32,9 +32,14 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     for requirement in problem.requirements:
         if not requirement.merge_closed or not _refuted(requirement, whole):
             continue
+        if problem.suppressed_rows == "exempt" and isinstance(requirement, KAnonymity):
+            continue  # all rows fully suppressed need no partners
         short = requirement.shortfall(whole)
-        because = ""
-        if short is not None:
+        if short is None:
+            because = ""
+        elif short.attribute is None:
+            because = f": {short.text}"
+        else:
             of_row = problem.table.column(short.attribute)
             row = int((of_row.is_null() if short.value is None else of_row == short.value).arg_max() or 0) + 1
             because = f': in column "{short.attribute}" the value of row {row} has {short.text}'
@@ -79,7 +84,7 @@ def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
         return ""
     found = []
     for requirement in requirements:
-        viable = requirement.viable(before)
+        viable = viable_candidates(requirement, before)
         covered = np.zeros(before.types.count, dtype=bool)
         covered[before.candidates.members[viable[before.candidates.candidate_of_pair()]]] = True
         alone = int((stranded & ~covered).sum())
@@ -92,10 +97,10 @@ def explain_infeasible(problem: Problem, patterns: int) -> str:
     """Explain a proven infeasibility that no single row type causes, under so many patterns."""
     sides = list(side_constraints(problem).values())
     if sides:
-        return f"proven: no table satisfies the privacy requirements with {' and '.join(sides)}"
+        return f"no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(r.spelled for r in problem.requirements)
     return (
-        f"proven: each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
+        f"each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
         f"but not all of them at once. {WAY_OUT}"
     )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 
 LARGE = 20_000  # (row type, candidate) pairs from which on the relaxation is solved first
@@ -22,7 +23,7 @@ def network_relaxation(instance: Instance) -> Problem | None:
     problem = instance.problem
     if problem.network or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return None
-    size = max(requirement.smallest_group(instance.whole) for requirement in problem.requirements)
+    size = max(least_rows(requirement, instance.whole) for requirement in problem.requirements)
     kept: list[Requirement] = [KAnonymity(size)]
     for requirement in problem.requirements:
         cells = {other.attributes for other in kept if other.attributes} | {requirement.attributes}

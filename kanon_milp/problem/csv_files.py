@@ -185,7 +185,7 @@ def _header(lines: Iterator[str], path: Path, fmt: CsvFormat) -> tuple[tuple[str
     try:
         names = next(reader, None)
     except csv.Error as error:
-        raise InputError(f"{path}: the header is no line of CSV: {_fault(error)}") from None
+        raise InputError(f"{path}: the header is not valid CSV: {_fault(error)}") from None
     if not names or (len(names) == 1 and not names[0].strip()):
         what = "the file is empty" if names is None else "the first line is blank"
         raise InputError(f"{path}: {what}: a header row with the column names is expected")
@@ -211,7 +211,9 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> It
         try:
             row = next(reader)
         except csv.Error as error:
-            raise InputError(f"{path}: the row that begins in line {end + 1} is no CSV: {_fault(error)}") from None
+            raise InputError(
+                f"{path}: the row that begins in line {end + 1} is not valid CSV: {_fault(error)}"
+            ) from None
         end += reader.line_num
         yield 0 if not row or (len(row) == 1 and not row[0].strip()) else len(row), end
 

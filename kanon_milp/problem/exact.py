@@ -37,8 +37,8 @@ def exact_parameter(value: object, what: str) -> Fraction:
     number = _read(value)
     if number is None and isinstance(value, float | np.floating):
         raise InputError(
-            f"{what}: a float of more than {MOST_DIGITS} digits, or one that is no number, has no exact value; round "
-            'it, or write it as text, such as "0.15" or "3/20", or as a Fraction'
+            f"{what}: a float of more than {MOST_DIGITS} digits, or one that is not a number, has no exact value; "
+            'round it, or write it as text, such as "0.15" or "3/20", or as a Fraction'
         )
     if number is None:
         raise InputError(f'{what}: an exact number such as 2, "1.5" or "3/2" is expected, found {kind_of(value)}')

@@ -256,7 +256,8 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     ):
         for name in named:
             if name not in names:
-                raise InputError(f'{what}: "{name}" is no quasi-identifier{nearest(name, list(names))}')
+                near = nearest(name, list(names))
+                raise InputError(f'{what}: "{name}" is not a quasi-identifier{near}; the table has {", ".join(names)}')
     columns = []
     for name, domain in zip(names, domains, strict=True):
         hierarchy = recoding.hierarchies.get(name)
@@ -287,7 +288,7 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
     for number, name in enumerate(header, 1):
         if name not in known:  # by its number: of a file without a header, the first row is no name
             raise InputError(
-                f"{mask.source}: column {number} of the header is no quasi-identifier{nearest(name, list(names))}"
+                f"{mask.source}: column {number} of the header is not a quasi-identifier{nearest(name, list(names))}"
             )
     times = Counter(header)
     for name in names:

@@ -185,7 +185,7 @@ class Table:
 
     def _refuse_symbol(self) -> None:
         if not is_text(self.symbol):
-            raise InputError(f"{self.source}: the suppression symbol is no UTF-8 text; choose another symbol")
+            raise InputError(f"{self.source}: the suppression symbol is not UTF-8 text; choose another symbol")
         for name in self.quasi_identifiers:
             hits = (self.column(name) == self.symbol).fill_null(value=False)
             if hits.any():
@@ -305,7 +305,9 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
         names = list(eager.columns)
     except TypeError:
         kinds = "pandas, polars, pyarrow, duckdb, ..."
-        raise InputError(f"{source}: a {type(frame).__name__} is no data frame that narwhals knows ({kinds})") from None
+        raise InputError(
+            f"{source}: a {type(frame).__name__} is not a data frame that narwhals knows ({kinds})"
+        ) from None
     except nw.exceptions.DuplicateError:
         raise InputError(f"{source}: a column name occurs twice; rename one of the columns") from None
     except Exception as error:  # of a lazy frame: whatever its rows are made by, and its own message may quote cells

@@ -13,9 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from kanon_milp.errors import InputError, KanonError, SolverError
+import numpy as np
+
+from kanon_milp.errors import InputError, KanonError, SolverError, kind_of
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
@@ -200,11 +202,30 @@ class SolverAdapter(ABC):
 
     def _run(self, model: LinearModel, call: SolverCall) -> RawResult:
         try:
-            return self.run(model, call)
+            raw: object = self.run(model, call)
         except Exception as error:
             if isinstance(error, KanonError) or call.recorder.failed:
                 raise
             raise SolverError(f"{self.title or self.name} failed: {type(error).__name__}: {error}") from error
+        if not isinstance(raw, RawResult):
+            raise SolverError(f"{type(self).__name__}.run must return a RawResult, found {kind_of(raw)}")
+        fields: tuple[tuple[str, object, Any, str], ...] = (
+            ("reason", raw.reason, StopReason, "a StopReason"),
+            ("bound", raw.bound, int | float | np.number, "a number"),
+            ("x", raw.x, np.ndarray, "an array of numbers"),
+            ("message", raw.message, str, "text"),
+        )
+        for field_name, value, kind, expected in fields:
+            if value is not None and not isinstance(value, kind):
+                raise SolverError(
+                    f"{type(self).__name__}.run returned a RawResult whose {field_name} is {kind_of(value)}; "
+                    f"{expected}{' or None' if field_name != 'message' else ''} is expected"
+                )
+        if raw.x is not None and not (np.issubdtype(raw.x.dtype, np.number) or raw.x.dtype == bool):
+            raise SolverError(
+                f"{type(self).__name__}.run returned a point of {raw.x.dtype}; an array of numbers is expected"
+            )
+        return raw if raw.x is None else replace(raw, x=raw.x.astype(np.float64, copy=False))
 
     def _concluded(self, model: LinearModel, raw: RawResult, call: SolverCall) -> SolverResult:
         """The result, with the last point of its trajectory. Raises SolverError where the point is none."""

@@ -11,6 +11,7 @@ from typing import Literal
 # solved the same model and agrees. "own bound": what this package has computed itself proves it. "certificate": so do
 # multipliers, which anybody can check from the table alone. "registered bound": a bound of the user's own says so.
 Backing = Literal["solver", "second look", "own bound", "certificate", "registered bound"]
+REGISTERED: Backing = "registered bound"
 Number = float | Fraction
 
 # Solvers work in floating point: a value counts as reached within this much, relative to its size ...
@@ -95,8 +96,3 @@ class Grid:
     def _in_steps(self, objective: Number, bound: Fraction) -> tuple[Fraction, Fraction]:
         steps = max(self.steps, 1)
         return Fraction(objective) * steps, bound * steps
-
-
-def close(a: float, b: float) -> bool:
-    """Whether two floating-point values are the same but for the tolerance."""
-    return abs(a - b) <= slack(max(abs(a), abs(b)))

@@ -60,6 +60,12 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     objectives = list(model.component_data_objects(pyo.Objective, active=True))
     if len(objectives) != 1:
         raise InputError(f"a model to solve needs exactly one active objective, this one has {len(objectives)}")
+    for variable in model.component_data_objects(pyo.Var):
+        if variable.fixed and variable.value is None:
+            raise InputError(
+                f"the variable {variable.name} is fixed but has no value; write {variable.name}.fix(0) or another "
+                "value, or unfix it"
+            )
     sign = 1 if objectives[0].sense == pyo.minimize else -1
     try:
         form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=pyo.minimize)

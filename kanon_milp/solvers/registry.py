@@ -59,7 +59,11 @@ def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
     if name in known:
         return PulpAdapter(name.removeprefix(PULP))
     hint = did_you_mean(name, own_names(), solver_names())
-    raise InputError(f"unknown solver {name!r}{hint}; known are {', '.join(known)}")
+    own = ", ".join(own_names())
+    raise InputError(
+        f"unknown solver {name!r}{hint}; there are {own}, and pulp:NAME for those that PuLP knows: `kanon-milp doctor` "
+        "lists all of them, and what each needs"
+    )
 
 
 def register_solver(adapter: SolverAdapter | type[SolverAdapter]) -> None:

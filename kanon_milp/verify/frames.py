@@ -26,7 +26,7 @@ def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
         names = list(eager.columns)
     except TypeError:
         kind = type(anonymized).__name__
-        raise InputError(f"anonymized table: a {kind} is no data frame that narwhals knows") from None
+        raise InputError(f"anonymized table: a {kind} is not a data frame that narwhals knows") from None
     except nw.exceptions.DuplicateError:
         raise InputError("anonymized table: a column name occurs twice") from None
     except Exception as error:  # of a lazy frame: its own message may quote cells
@@ -65,7 +65,7 @@ def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
             continue
         rows = _differing(table.frame[name], released[name])
         if rows.size:
-            found.append(f'column "{name}" is no quasi-identifier and must not change: {list_rows(rows)}')
+            found.append(f'column "{name}" is not a quasi-identifier and must not change: {list_rows(rows)}')
     return found
 
 

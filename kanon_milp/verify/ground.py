@@ -328,7 +328,7 @@ class Matrix:
         found = Table.of(chosen)
         if not found.metric or found.distance != [list(row) for row in zip(*found.distance, strict=True)]:
             raise InputError(
-                f"{self.source}: no metric: a diagonal entry, a pair or a triple of values breaks the rules"
+                f"{self.source}: not a metric: a diagonal entry, a pair or a triple of values breaks the rules"
             )
         return found
 
@@ -386,7 +386,7 @@ def _numbers(values: Sequence[Label], where: str) -> list[Fraction]:
     for number, value in enumerate(values, 1):
         place = number_in(value)
         if place is None:
-            raise _no_place(where, number, value, "is no number")
+            raise _no_place(where, number, value, "is not a number")
         found.append(place)
     return found
 

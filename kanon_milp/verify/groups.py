@@ -128,17 +128,18 @@ class Grouping:
         if isinstance(rule, SizeRule):
             small = self.size < rule.k
             failing = np.flatnonzero(small & ~self.suppressed if exempt else small)
-            what = f"have fewer than k = {rule.k} rows"
+            verbs, what = ("has", "have"), f"fewer than k = {rule.k} rows"
         else:
             try:
                 failing = self._failing(rule)
             except UndecidedError as undecided:  # what is not known is not taken for true
                 return [f"whether all {self.title} satisfy {rule.text} {undecided}"]
-            what = f"violate {rule.text}"
+            verbs, what = ("violates", "violate"), rule.text
         if not failing.size:
             return []
         rows = list_rows(np.flatnonzero(self.of_row == failing[0]))
-        return [f"{len(failing)} of {len(self.size)} {self.title} {what}; the first is {rows}"]
+        verb = verbs[0] if len(failing) == 1 else verbs[1]
+        return [f"{len(failing)} of {len(self.size)} {self.title} {verb} {what}; the first is {rows}"]
 
     def _failing(self, rule: ValueRule) -> NDArray[np.int64]:
         """The groups that do not satisfy it, and those with a value that the original lacks: nothing is known then."""

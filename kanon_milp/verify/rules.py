@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kanon_milp.errors import InputError, kind_of
+from kanon_milp.errors import InputError, kind_of, own_code
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import BY_KIND
 from kanon_milp.verify.definitions.base import Bools, Rule, ValueRule
@@ -34,7 +34,8 @@ def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
     it names none."""
 
     def judged(bound: Any, group: object) -> bool:
-        found = bound.holds(group)
+        with own_code(f"{type(bound).__name__}.holds", "return True or False"):
+            found = bound.holds(group)
         if not isinstance(found, bool | np.bool_):
             raise InputError(f"{type(bound).__name__}.holds must return True or False, found {kind_of(found)}")
         return bool(found)
@@ -47,7 +48,8 @@ def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
         names = tuple(bound.attributes)
         return ValueRule(str(bound.name), names or table.sensitive, dict(bound.describe()), holds, own=names)
 
-    found = requirement.bind(given)
+    with own_code(f"{type(requirement).__name__}.bind", "return a tuple of requirements, such as (self,)"):
+        found = requirement.bind(given)
     if not isinstance(found, tuple | list) or not found:
         raise InputError(f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)")
     return [rule(bound) for bound in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,14 +80,33 @@ def test_a_bound_that_is_right_is_used_by_every_method(method: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["milp", "search"])
-def test_a_bound_above_a_verified_table_is_refused(method: Any) -> None:
-    with registered(Claims(10)):
+@pytest.mark.parametrize("claimed", [10, 1000])
+def test_a_bound_above_a_verified_table_is_discarded_and_the_proof_without_it_stays(method: Any, claimed: int) -> None:
+    with registered(Claims(claimed)), registered(Claims(3, "right")):
         result = km.solve(problem(), method=method, iteration_limit=1 if method == "search" else None)
-    assert result.stop_reason == "error"
-    assert result.proof == "none"
-    assert result.exact_bound is None
-    assert "better than the claimed bound" in result.message
-    assert result.verified  # the table stays
+    assert "the registered bound is above the loss of a verified table" in result.message
+    assert result.require_optimal().exact_objective == result.exact_bound == 9
+    assert "registered bound" not in result.backed_by
+    assert result.backed_by
+
+
+@pytest.mark.parametrize(("claimed", "left", "proof"), [(19, None, "none"), (4, 4, "bound"), (18, 18, "optimal")])
+def test_where_the_solver_has_no_time_a_bound_that_is_too_high_leaves_none(claimed: int, left: Any, proof: str) -> None:
+    """The session is interrupted as soon as the bound has been computed; its table loses 18."""
+    stop = threading.Event()
+
+    class AndStop(Claims):
+        def compute(self, instance: Instance, task: BoundTask) -> ProvenBound:
+            stop.set()
+            return super().compute(instance, task)
+
+    with registered(AndStop(claimed)):
+        result = km.solve(problem(), interrupt=stop)
+    assert result.verified
+    assert result.exact_objective == 18
+    assert (result.proof, result.exact_bound) == (proof, left)
+    assert result.backed_by == (() if left is None else ("registered bound",))
+    assert ("has been discarded" in result.message) == (left is None)
 
 
 def test_a_bound_below_the_others_changes_nothing() -> None:
@@ -128,7 +148,10 @@ def test_what_is_no_bound_is_refused() -> None:
     for name in ("lagrangian", "nobody"):
         with pytest.raises(InputError, match="was registered"):
             unregister_bound(name)
-    with registered(Rounds()), pytest.raises(InputError, match="idle must give a ProvenBound"):
+    with (
+        registered(Rounds()),
+        pytest.raises(InputError, match=r'"idle": Rounds.compute must return a ProvenBound.*number as its units'),
+    ):
         km.solve(problem())
     assert sorted(BOUNDS) == ["column_generation", "lagrangian", "relax_and_cut", "requirements"]
 

@@ -47,6 +47,23 @@ def test_a_certificate_is_written_and_accepted(table: Path, method: str) -> None
     assert [path.name for path in proof.parent.iterdir()] == ["bound.json"]
 
 
+@pytest.mark.parametrize(("rows", "code", "proof"), [(6, 0, "optimal"), (40, 4, "bound")])
+def test_a_method_without_a_proof_takes_that_of_its_certificate(table: Path, rows: int, code: int, proof: str) -> None:
+    if rows > 6:
+        lines = "".join(f"{i * i % 5},{i * 5 % 7},{i * 3 % 4}\n" for i in range(rows))
+        table.write_text("zip,age,job\n" + lines)
+    path = table.parent / "bound.json"
+    common = ("solve", "--data", str(table), "--qi", QI, "--k", "3", "--method", "greedy", "--certificate", str(path))
+    done = run(*common, "--json")
+    assert done.returncode == code, done.stderr
+    found = json.loads(done.stdout)
+    checked = run("verify", "--original", str(table), "--certificate", str(path), "--json")
+    assert checked.returncode == 0
+    assert float(json.loads(checked.stdout)["certificate"]["bound"]) == found["bound"] <= found["objective"]
+    assert (found["proof"], found["proof_backed_by"]) == (proof, ["certificate"])
+    assert "nothing proven" not in run(*common).stdout
+
+
 def test_a_certificate_of_something_else_is_refused(table: Path) -> None:
     proof = certified(table)
     refused = run("verify", "--original", str(table), "--certificate", str(proof), "--k", "3")

@@ -226,3 +226,22 @@ def test_one_is_singular_and_the_title_names_hierarchies_and_mask(tmp_path: Path
     assert "2 row types with 2 rows cannot" in run("solve", *given).stdout
     assert "under the only pattern (rows 1, 2)" in run("solve", *given).stdout
     assert "NOT verified: 1 violation\n" in run("verify", path, "--original", path, *given[2:]).stdout
+
+
+def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n")
+    asked = ("solve", "--data", str(tmp_path / "t.csv"), "--qi", "a,b", "--k", "2")
+    for more, said in (
+        (("--solver", "nothing"), "there are highs, cbc, scip, cpsat"),
+        (("--solver", "gurobi"), '(did you mean "pulp:GUROBI"'),
+        (("--weight", "a"), "once for each column, as in --weight age=2 --weight sex=1/2"),
+        (("--weight", "c=2"), 'weights: "c" is not a quasi-identifier; the table has a, b'),
+    ):
+        done = run(*asked, *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert len(done.stderr) < 400
+    assert "`kanon-milp doctor` lists all" in run(*asked, "--solver", "nothing").stderr
+    infeasible = " ".join(run(*asked, "--cost-bound", "1").stdout.split())
+    assert "infeasible: no table satisfies" in infeasible
+    assert "proven:" not in infeasible

@@ -164,7 +164,7 @@ def test_a_changed_file_in_the_folder_is_refused(tmp_path: Path, monkeypatch: py
     with pytest.raises(km.InputError, match="another hash"):
         datasets.load("cmc")
     monkeypatch.setenv("KANON_MILP_DATA", str(tmp_path / "none"))
-    with pytest.raises(km.InputError, match="is no folder"):
+    with pytest.raises(km.InputError, match="is not a folder"):
         datasets.load("cmc")
 
 

@@ -400,7 +400,7 @@ def test_what_breaks_an_added_constraint_is_no_solution_of_the_extended_model(tm
     model = km.build_model(problem)
     model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
     km.export_model(problem, tmp_path / "few.lp", model=model)
-    with pytest.raises(km.InputError, match="no solution of the model: constraint few is violated by 1"):
+    with pytest.raises(km.InputError, match="not a solution of the model: constraint few is violated by 1"):
         km.import_solution(problem, kept, model=model, names=tmp_path / "few.lp.names.csv")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -138,6 +139,82 @@ def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
     with pytest.raises(km.InputError, match="a Method"):
         km.register_method("mine")  # type: ignore[arg-type]
     assert registry.names()[:4] == ["auto", "milp", "search", "greedy"]
+
+
+def test_a_method_is_replaced_only_on_demand() -> None:
+    first, second = km.Method("mine", "the first", print), km.Method("mine", "the second", print)
+    try:
+        km.register_method(first)
+        km.register_method(first)  # the same
+        with pytest.raises(km.InputError, match=r'"mine" is registered already; .*replace=True'):
+            km.register_method(second)
+        assert registry._METHODS["mine"] is first
+        km.register_method(second, replace=True)
+        assert registry._METHODS["mine"] is second
+        with pytest.raises(km.InputError, match="built in"):
+            km.register_method(km.Method("milp", "", print), replace=True)
+    finally:
+        registry._METHODS.pop("mine", None)
+
+
+BROUGHT = """
+import kanon_milp as km
+
+FIRST = km.Method("greedily", "the first table", lambda session: session.finish(session.first))
+ANYTHING = "greedily"
+"""
+
+
+def test_an_installed_package_brings_a_method_by_its_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "brought.py").write_text(BROUGHT)
+    info = tmp_path / "brought-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+    points = {"greedily": "FIRST", "other": "FIRST", "text": "ANYTHING", "broken": "NOTHING", "milp": "FIRST"}
+    lines = "".join(f"{name} = brought:{target}\n" for name, target in points.items())
+    (info / "entry_points.txt").write_text(f"[kanon_milp.methods]\n{lines}")
+    FRAME.write_csv(tmp_path / "t.csv")
+    path = os.pathsep.join([str(tmp_path), str(Path(km.__file__).parent.parent)])
+
+    def solve(method: str) -> subprocess.CompletedProcess[str]:
+        asked = [
+            sys.executable,
+            "-m",
+            "kanon_milp",
+            "solve",
+            "--data",
+            "t.csv",
+            "--qi",
+            "age,sex",
+            "--k",
+            "2",
+            "--json",
+        ]
+        return subprocess.run(
+            [*asked, "--method", method],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=tmp_path,
+        )
+
+    done = solve("greedily")
+    assert done.returncode == 4, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["solver"]["method"], found["verified"]) == ("greedily", True)
+    assert json.loads(solve("milp").stdout)["proof"] == "optimal"  # a name of this package is not taken over
+    for name, said in (
+        ("other", 'calls itself "greedily"'),
+        ("text", "a Method(name, about, run) is expected, found text"),
+        ("broken", "cannot be loaded: AttributeError"),
+        ("greedly", 'did you mean "greedily"?'),
+    ):
+        done = solve(name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_an_unknown_method_is_answered_with_the_nearest_one(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 import random
+from fractions import Fraction
 
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 from oracle import optimum
 
@@ -78,3 +80,37 @@ def test_no_more_threads_are_used_than_there_are_processors_and_the_result_says_
     assert result.as_dict()["solver"]["threads"] == 2
     with pytest.raises(km.InputError, match="threads must be at most 1024"):
         km.solve(problem(), threads=1025)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+@pytest.mark.parametrize("small", ["1e-3", "1e-7", "1e-8", "1e-12"])
+def test_terms_that_break_ties_are_part_of_the_objective_however_small(solver: str, small: str) -> None:
+    """Of all tables of the least loss the one whose candidates have the smallest numbers, up to what is told apart."""
+    draw = random.Random(1)
+    rows = [(draw.choice("abc"), draw.choice("abc"), draw.choice("ab")) for _ in range(20)]
+    table = km.Table.from_frame(pl.DataFrame(rows, schema=["a", "b", "c"], orient="row"), ["a", "b", "c"])
+    own = km.Problem(table, km.KAnonymity(3))
+    least = km.solve(own).require_optimal().exact_objective
+    assert least is not None
+    model = km.build_model(own)
+    ties = sum(g * model.open[g] for g in model.CANDIDATES)
+    model.loss.set_value(model.loss.expr + float(small) * ties)
+    if solver == "cpsat" and float(small) < 1e-7:
+        with pytest.raises(km.SolverError, match="coefficients that are not fractions"):
+            km.solve_model(own, model, solver)
+        return
+    result = km.solve_model(own, model, solver).require_optimal()
+    assert result.report is not None
+    assert result.report.cost == least
+    if float(small) >= 1e-7:
+        assert result.message == ""
+        # the same, found as the second of two objectives
+        second = km.build_model(own)
+        second.least = pyo.Constraint(expr=second.loss.expr <= int(least))
+        second.loss.set_value(sum(g * second.open[g] for g in second.CANDIDATES))
+        numbers = km.solve_model(own, second).require_optimal().exact_objective
+        assert numbers is not None
+        assert result.exact_objective == result.exact_bound == least + numbers * Fraction(small)
+    else:
+        assert "meet only up to a millionth of their size" in result.message
+        assert result.objective == pytest.approx(float(least), rel=1e-6)

@@ -38,6 +38,42 @@ def test_a_value_that_is_too_frequent_is_named_by_column_and_row() -> None:
     assert "not even all rows as one group" in message(km.AlphaKAnonymity("1/5", values=["flu-secret"]))
 
 
+def exempt_rows(mask: km.PatternMask | None = None, k: int = 6, *more: km.Requirement) -> km.Result:
+    recoding = km.Suppression() if mask is None else mask
+    return km.solve(km.Problem(table(), [km.KAnonymity(k), *more], recoding, suppressed_rows="exempt"))
+
+
+def test_more_than_the_table_has_is_infeasible() -> None:
+    every = "not even all rows as one group satisfy"
+    assert message(km.KAnonymity(6)) == f"{every} k-anonymity (k = 6): the table has 5 rows"
+    assert message(km.KAnonymity(10**30)).endswith(f"(k = {10**30}): the table has 5 rows")
+    assert message(km.AlphaKAnonymity(1, 6)).endswith(": the table has 5 rows")
+    values = 'column "s" has only 3 different values'
+    assert message(km.PSensitivity(4)) == f'{every} p-sensitivity of "s" (p = 4): {values}'
+    assert message(km.LDiversity(4, "distinct")).endswith(f": {values}")
+    assert message(km.LDiversity(4, "blocki-williams")).endswith(f": {values}")
+    assert "rows 1, 2, 3, 4, 5" in message(km.KAnonymity(1), km.KAnonymity(6, ["a"]))
+
+
+@pytest.mark.parametrize("k", [6, 10**30])
+@pytest.mark.parametrize("method", ["milp", "search", "greedy"])
+def test_where_suppressed_rows_are_exempt_a_k_above_n_suppresses_all(k: int, method: str) -> None:
+    problem = km.Problem(table(), km.KAnonymity(k), suppressed_rows="exempt")
+    result = km.solve(problem, method=method, iteration_limit=1 if method == "search" else None)
+    assert result.verified
+    assert result.exact_objective == 10
+    assert result.is_optimal or method == "greedy"
+    assert km.verify(problem, result.table).ok
+    strict = km.verify(km.Problem(table(), km.KAnonymity(k)), result.table)
+    assert not strict.ok
+
+
+def test_what_is_exempt_is_so_from_k_alone_and_needs_a_pattern_that_suppresses_all() -> None:
+    assert exempt_rows(None, 6, km.PSensitivity(3)).require_optimal().objective == 10
+    assert exempt_rows(None, 6, km.PSensitivity(4)).proof == "infeasible"
+    assert exempt_rows(km.PatternMask([("keep", "*")])).proof == "infeasible"
+
+
 def test_a_mask_without_full_suppression_names_rows_and_requirement() -> None:
     mask = km.PatternMask([("keep", "*")])
     said = message(km.KAnonymity(1), km.PSensitivity(2), recoding=mask)
@@ -55,7 +91,7 @@ def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:
 def test_a_conflict_is_irreducible() -> None:
     said = message(km.KAnonymity(2), km.TCloseness("1/5"), cost_bound=3, max_groups=4)
     assert said == (
-        "proven: no table satisfies all of these together (without any one of them there is a solution): "
+        "no table satisfies all of these together (without any one of them there is a solution): "
         't-closeness of "s" (t = 1/5, distance = equal, form = short), a loss of at most 3'
     )
 
@@ -76,7 +112,7 @@ def test_a_solver_that_crashes_while_a_conflict_is_looked_for_does_not_undo_the_
     problem = km.Problem(table(), [km.KAnonymity(2), km.TCloseness("1/5")], cost_bound=3, max_groups=4)
     result = km.solve(problem, CrashesOnceSolved())
     assert (result.proof, result.stop_reason) == ("infeasible", "infeasible")
-    assert "proven" in result.message
+    assert result.message.startswith("no table satisfies")
 
 
 def test_a_single_demand_needs_no_conflict() -> None:

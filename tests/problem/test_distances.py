@@ -107,7 +107,7 @@ def test_numbers_may_be_written_as_decimals_or_fractions() -> None:
 @pytest.mark.parametrize("text", ["", " ", "nan", "inf", "1/0", "1_000", "1,5", "0x1", "1e9999", "9" * 5000, None])
 def test_what_is_no_number(text: str | None) -> None:
     for distance in (NumericDistance(), OrderedDistance()):
-        with pytest.raises(km.InputError, match=r"value number 2 .* is no number"):
+        with pytest.raises(km.InputError, match=r"value number 2 .* is not a number"):
             distance.space(["1", text], WHERE)
 
 
@@ -174,32 +174,32 @@ def test_matrix_distance_takes_any_metric() -> None:
     [
         ("ab", [[0, 1]], "2 values need 2 rows, it has 1"),
         ("ab", [[0, 1], [1]], "row 2 has 1 entries"),
-        ("aa", [[0, 1], [1, 0]], r'entry 2 \("a"\) occurs twice'),
-        ("ab", [[1, 1], [1, 0]], '"a" to itself is 1, not 0'),
-        ("ab", [[0, 1], ["1/2", 0]], 'of "a" and "b" differs from that of the reverse pair: 1 and 1/2'),
-        ("ab", [[0, -1], [-1, 0]], 'of "a" and "b" is negative: -1'),
+        ("aa", [[0, 1], [1, 0]], "entry 2 occurs twice"),
+        ("ab", [[1, 1], [1, 0]], "value 1 to itself is 1, not 0"),
+        ("ab", [[0, 1], ["1/2", 0]], "of values 1 and 2 differs from that of the reverse pair: 1 and 1/2"),
+        ("ab", [[0, -1], [-1, 0]], "of values 1 and 2 is negative: -1"),
         (
             "abc",
             [[0, "1/4", 1], ["1/4", 0, "1/2"], [1, "1/2", 0]],
-            r'triangle inequality fails for "a", "b", "c": 1/4 \+ 1/2 < 1',
+            r"triangle inequality fails for values 1, 2, 3: 1/4 \+ 1/2 < 1",
         ),
         (
             ["a", None, "b"],
             [[0, "1/4", 1], ["1/4", 0, "1/2"], [1, "1/2", 0]],
-            'triangle inequality fails for "a", the missing value, "b"',
+            "triangle inequality fails for values 1, 2, 3",
         ),
         (
             "abc",  # numbers of which whole multiples do not fit into 64 bits
             [[0, Fraction(1, 10**30), 1], [Fraction(1, 10**30), 0, "1/2"], [1, "1/2", 0]],
-            'triangle inequality fails for "a", "b", "c"',
+            "triangle inequality fails for values 1, 2, 3",
         ),
         ("ab", [[0, 2], [2, 0]], "largest distance must be 1, it is 2; divide all entries by 2"),
         ("ab", [[0, "2/3"], ["2/3", 0]], "it is 2/3; divide all entries by 2/3"),
         ("ab", [[0, 0], [0, 0]], "largest distance must be 1, it is 0"),
         ("", [], "largest distance must be 1, it is 0"),
-        ("ab", [[0, 1 / 3], [1, 0]], 'row 1 for "b": a float of more than 12 digits'),
+        ("ab", [[0, 1 / 3], [1, 0]], "row 1, column 2: a float of more than 12 digits"),
         ("ab", [[0, 0.1], [1, 0]], "differs from that of the reverse pair: 1/10 and 1"),
-        ("ab", [[0, 1], ["x", 0]], 'row 2 for "a": an exact number'),
+        ("ab", [[0, 1], ["x", 0]], "row 2, column 1: an exact number"),
         ([1, 2], [[0, 1], [1, 0]], "entry 1 is a number; .* write them as text"),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_matrix_is_refused_exactly_if_some_triple_breaks_the_triangle_inequali
         return
     with pytest.raises(km.InputError, match="triangle inequality") as error:
         MatrixDistance(list("abcd"), d)
-    assert any('"{}", "{}", "{}": '.format(*("abcd"[v] for v in triple)) in str(error.value) for triple in broken)
+    assert any("values {}, {}, {}: ".format(*(v + 1 for v in triple)) in str(error.value) for triple in broken)
 
 
 def test_a_matrix_does_not_change_with_the_lists_that_it_was_made_of() -> None:
@@ -241,9 +241,9 @@ def test_a_matrix_does_not_change_with_the_lists_that_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     ("distance", "message"),
     [
-        (OrderedDistance(), "number 1 of the sorted distinct values .text of 6 characters. is no number"),
+        (OrderedDistance(), "number 1 of the sorted distinct values .text of 6 characters. is not a number"),
         (OrderedDistance(["x", "y"]), "has no rank in the order"),
-        (NumericDistance(), "is no number"),
+        (NumericDistance(), "is not a number"),
         (HierarchicalDistance(km.Hierarchy(PATHS)), "is not covered"),
         (MatrixDistance(["x", "y"], [[0, 1], [1, 0]]), "is not in the distance matrix"),
     ],
@@ -256,9 +256,9 @@ def test_a_value_without_a_place_is_refused_without_printing_it(distance: Ground
 
 
 def test_a_value_has_one_rank() -> None:
-    with pytest.raises(km.InputError, match=r'entry 3 \("a"\) occurs twice'):
+    with pytest.raises(km.InputError, match="entry 3 occurs twice"):
         OrderedDistance(["a", "b", "a"])
-    with pytest.raises(km.InputError, match=r"entry 2 \(the missing value\) occurs twice"):
+    with pytest.raises(km.InputError, match="entry 2 occurs twice"):
         OrderedDistance([None, None])
 
 
@@ -350,11 +350,11 @@ def test_files_have_the_encoding_of_the_table_and_a_delimiter_of_their_own(tmp_p
     [
         ("order", "value,more\nlow,1\n", 'one column with the header "value".*has 2 columns and is another'),
         ("order", "low\nmid\nhigh\n", "has 1 column and is another"),
-        ("order", "value\nlow\nlow\n", r'order.csv: entry 2 \("low"\) occurs twice'),
+        ("order", "value\nlow\nlow\n", "order.csv: entry 2 occurs twice"),
         ("matrix", "d,low,mid\nlow,0,1\nhigh,1,0\n", "first column must name the same values in the same order"),
         ("matrix", "d,low,mid\nlow,0,1\n", "first column must name the same values in the same order"),
         ("matrix", "low\nlow\n", "first column must name the same values in the same order"),
-        ("matrix", "d,low,mid\nlow,0,\nmid,1,0\n", 'matrix.csv: the entry of row 1 for "mid": .* found empty text'),
+        ("matrix", "d,low,mid\nlow,0,\nmid,1,0\n", "matrix.csv: row 1, column 2: .* found empty text"),
         ("matrix", "d,low,mid\nlow,0,3\nmid,3,0\n", "matrix.csv: the largest distance must be 1, it is 3"),
         ("hierarchy", "level0,level1\nlow,all\n", "the last level"),
         ("hierarchy", "level0,level1,level2\nlow,all,*\nhigh,all,*\n", "hierarchy.csv: .* largest distance is below 1"),

@@ -118,16 +118,12 @@ def test_numbers_that_nobody_means_are_refused_at_once(value: Any) -> None:
 @pytest.mark.parametrize(
     ("requirement", "message"),
     [
-        (km.PSensitivity(5), 'column "s" has 4 different values, fewer than p = 5'),
-        (km.LDiversity(5, "distinct"), 'column "s" has 4 different values, fewer than l = 5'),
-        (km.LDiversity(5, "blocki-williams"), "fewer than l = 5"),
         (km.LDiversity(2, sensitive="t"), '"t" is not a sensitive attribute of the table'),
-        (km.TCloseness("0.2", "ordered"), 'column "s": value number 1 .* is no number'),
+        (km.TCloseness("0.2", "ordered"), 'column "s": value number 1 .* is not a number'),
         (km.TCloseness("0.2", OrderedDistance(["a", "b"])), "has no rank"),
         (km.TCloseness("0.2", MatrixDistance(["a", "b"], [[0, 1], [1, 0]])), "is not in the distance matrix"),
-        (km.AlphaKAnonymity("1/2", 7), "k = 7 is larger than the number of rows"),
         (km.AlphaKAnonymity("1/2", values=["q"]), "has no such value as number 1 of values"),
-        (km.KAnonymity(2, ["s"]), '"s" is none'),
+        (km.KAnonymity(2, ["s"]), '"s" is not a quasi-identifier; the table has'),
         (km.KAnonymity(2, ["q", "q"]), "names each column once"),
     ],
 )

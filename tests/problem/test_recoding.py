@@ -65,7 +65,7 @@ def test_a_mask_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "columns", "message"),
     [
-        ([("keep", "*")], ["age", "sx"], 'column 2 of the header is no quasi-identifier.*did you mean "sex"'),
+        ([("keep", "*")], ["age", "sx"], 'column 2 of the header is not a quasi-identifier.*did you mean "sex"'),
         ([("keep",)], ["age"], '"sex" occurs 0 times'),
         ([("keep", "*", "*")], ["age", "sex", "sex"], '"sex" occurs 2 times'),
         ([("keep", "hide")], None, 'pattern 1, column "sex": text of 4 characters is neither keep nor'),
@@ -124,7 +124,7 @@ def test_a_missing_value_needs_a_place_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("recoding", "message"),
     [
-        (lambda: km.Suppression({"agee": 2}), 'weights: "agee" is no quasi-identifier.*"age"'),
+        (lambda: km.Suppression({"agee": 2}), 'weights: "agee" is not a quasi-identifier.*"age"'),
         (lambda: km.Suppression({"age": -1}), 'weights of column "age": must not be negative'),
         (lambda: km.Suppression({"age": float("nan")}), "has no exact value"),
         (
@@ -134,7 +134,7 @@ def test_a_missing_value_needs_a_place_of_its_own() -> None:
         (lambda: km.Suppression({"age": "much"}), "an exact number .* is expected, found text of 4 characters"),
         (lambda: km.Suppression({"age": "1e-40"}), "too fine"),
         (lambda: km.Suppression({"age": "1e99999999"}), "an exact number"),
-        (lambda: km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "no quasi-identifier"),
+        (lambda: km.Hierarchies({"height": km.Hierarchy.from_rows(AGE)}), "not a quasi-identifier"),
         (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 1]}), "3 are needed"),
         (lambda: km.Hierarchies({"age": km.Hierarchy.from_rows(AGE)}, level_costs={"age": [0, 2, 1]}), "never fall"),
     ],

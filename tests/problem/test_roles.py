@@ -66,7 +66,7 @@ def test_identifying_columns_are_not_released_and_the_verifier_checks_that(peopl
     changed = out / "changed.csv"
     changed.write_text((out / "anonymized.csv").read_text().replace(",b\n", ",c\n"))
     assert (
-        'column "ward" is no quasi-identifier and must not change'
+        'column "ward" is not a quasi-identifier and must not change'
         in run("verify", changed, "--original", people, *ASKED, *roles).stdout
     )
 

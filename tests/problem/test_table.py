@@ -159,7 +159,7 @@ def test_files_that_are_not_there_or_not_tables_are_refused(tmp_path: Path) -> N
     bad.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(km.InputError, match=r"cannot be read as CSV|is not utf-8"):
         km.read_table(bad, "a")
-    with pytest.raises(km.InputError, match="no data frame"):
+    with pytest.raises(km.InputError, match="not a data frame"):
         km.Table.from_frame({"a": [1]}, "a")
 
 

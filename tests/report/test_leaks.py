@@ -41,7 +41,7 @@ def refused(path: Path, text: str, *options: object) -> str:
         (f"{SECRET},{SECRET},1\na,b,c\n", "columns 1 and 2 of the header have the same name"),
         (
             f'age,"job\n1,{SECRET}\n2,{SECRET}\n',
-            "no line of CSV: a quotation mark is opened and never closed",
+            "not valid CSV: a quotation mark is opened and never closed",
         ),
         (f'age,job\n1,x\n1,"{SECRET}\n2,y\n', "begins in line 3 .* a quotation mark is opened and never closed"),
         (f'age,job\n1,"x"{SECRET}\n2,y\n', "begins in line 2 .* text follows a closing quotation mark"),
@@ -182,3 +182,27 @@ def test_nothing_from_outside_reaches_the_terminal_raw(tmp_path: Path) -> None:
         printed = (each.stdout + each.stderr).replace("\n", "")
         assert printed.isprintable(), each.args
         assert "\\x1b" in printed or "\\u001b" in printed
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0, 2, 1], [2, 0, 1], [1, 1, 0]],
+        [[1, 1, 1], [1, 0, 1], [1, 1, 0]],
+        [[0, -1, 1], [-1, 0, 1], [1, 1, 0]],
+        [[0, "1/2", 1], [1, 0, 1], [1, 1, 0]],
+        [[0, "1/4", 1], ["1/4", 0, "1/2"], [1, "1/2", 0]],
+        [[0, "x", 1], [1, 0, 1], [1, 1, 0]],
+        [[0, 1], [1, 0]],
+    ],
+)
+def test_no_message_about_a_ground_distance_shows_a_value(matrix: list[list[object]]) -> None:
+    """Its values are those of the sensitive attribute."""
+    values = [SECRET, f"{SECRET}2", f"{SECRET}3"]
+    for given in (values, [SECRET, SECRET, values[2]]):
+        with pytest.raises(km.InputError) as caught:
+            MatrixDistance(given, matrix)  # type: ignore[arg-type]
+        assert SECRET not in str(caught.value)
+    with pytest.raises(km.InputError) as twice:
+        OrderedDistance([SECRET, SECRET])
+    assert SECRET not in str(twice.value)

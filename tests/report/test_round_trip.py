@@ -198,7 +198,7 @@ def test_a_quote_that_is_not_quoted_is_an_error_and_no_row_is_lost(tmp_path: Pat
         path = tmp_path / "t.csv"
         path.write_text(text)
         with pytest.raises(
-            km.InputError, match=r"cannot be read as CSV|is no CSV: text follows a closing quotation mark"
+            km.InputError, match=r"cannot be read as CSV|is not valid CSV: text follows a closing quotation mark"
         ):
             km.read_table(path, "a")
 

@@ -121,8 +121,8 @@ def put(frame: Any, row: Any, column: Any, value: Any) -> Any:
         ("z2", None, 'column "z2": not the original value, not the symbol: row 2'),
         ("z2", "*", "fewer than k = 3 rows"),
         ("z3", "6", "fewer than k = 3 rows"),
-        ("disease", "Cancer", 'column "disease" is no quasi-identifier and must not change: row 2'),
-        ("disease", None, 'column "disease" is no quasi-identifier and must not change: row 2'),
+        ("disease", "Cancer", 'column "disease" is not a quasi-identifier and must not change: row 2'),
+        ("disease", None, 'column "disease" is not a quasi-identifier and must not change: row 2'),
     ],
 )
 def test_each_changed_cell_is_found(column: Any, value: Any, words: Any) -> None:
@@ -136,7 +136,7 @@ def test_swapped_dropped_and_added_rows_are_found() -> None:
     swapped = good[[3, 1, 2, 0, *range(4, 10)]]
     report = verify(liang_yuan_problem(), swapped)
     assert {'column "z2": not the original value, not the symbol: row 4'} < set(report.violations)
-    assert 'column "disease" is no quasi-identifier and must not change: rows 1, 4' in report.violations
+    assert 'column "disease" is not a quasi-identifier and must not change: rows 1, 4' in report.violations
     assert report.cost is None
     dropped = verify(liang_yuan_problem(), good[:9])
     assert dropped.violations[0] == "there are 9 rows, the original has 10"
@@ -298,7 +298,7 @@ def test_other_requirements_are_asked_group_by_group() -> None:
     table = Table.from_frame(liang_yuan(), QI, "disease")
     two = verify(Problem(table, [EveryDisease(("Heart",))]), printed(TABLE_2))
     assert len(two.violations) == 1
-    assert "1 of 3 groups violate every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
+    assert "1 of 3 groups violates every_disease (diseases = 1); the first is rows 8, 9, 10" in two.violations[0]
     assert verify(Problem(table, [EveryDisease(("Heart", "Cancer", "Viral"))]), printed(TABLE_5))
 
 

@@ -277,7 +277,7 @@ def test_the_frame_of_groups() -> None:
     secrets = [(v,) for v in values]
     expected = [judges.distance_from_table(part, secrets, 0, judges.equal_distance) for part in members(groups)]
     assert frame["d.t_equal_exact"].to_list() == [str(t) for t in expected]
-    assert "d.t_ordered" not in frame.columns  # a missing value is no number
+    assert "d.t_ordered" not in frame.columns  # a missing value is not a number
     with pytest.raises(InputError, match="without a partition"):
         report.group_frame(partition=True)
     parts = report_of("aab", {"d": list("xyx")}, partition=[5, 7, 1])

@@ -154,7 +154,7 @@ def test_a_requirement_about_no_sensitive_attribute_is_judged_by_its_own_code_an
     assert result.as_dict()["judged_by_their_own_code"] == ["at_most (rows = 3)"]
     together = verify(problem, pl.DataFrame({"q": ["*"] * 6}))
     assert together.violations == (
-        "1 of 1 groups violate at_most (rows = 3); the first is rows 1, 2, 3, 4, 5 and 1 more",
+        "1 of 1 groups violates at_most (rows = 3); the first is rows 1, 2, 3, 4, 5 and 1 more",
     )
     assert verify(km.Problem(six(), KAnonymity(2)), pl.DataFrame({"q": ["*"] * 6})).own == ()
 

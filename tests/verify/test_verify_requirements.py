@@ -55,13 +55,15 @@ def test_table_5_is_closer_as_a_released_table_than_as_a_partition() -> None:
     assert hospital([TCloseness("1/15")], TABLE_5)
     report = hospital([TCloseness("1/15")], TABLE_5, partition=partition)
     assert len(report.violations) == 1
-    assert "1 of 3 groups of the partition violate t-closeness (t = 1/15, distance = equal" in report.violations[0]
+    assert "1 of 3 groups of the partition violates t-closeness (t = 1/15, distance = equal" in report.violations[0]
     assert not hospital([TCloseness("1/16")], TABLE_5)
 
 
 def test_a_partition_that_is_the_groups_themselves_says_nothing_twice() -> None:
     whole = hospital([PSensitivity(2)], TABLE_2, partition=[0, 0, 0, 1, 1, 1, 1, 2, 2, 2])
-    assert whole.violations == ('1 of 3 groups violate p-sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',)
+    assert whole.violations == (
+        '1 of 3 groups violates p-sensitivity (p = 2) of "disease"; the first is rows 8, 9, 10',
+    )
     assert whole.partition == whole.released
 
 
@@ -168,9 +170,9 @@ def test_each_requirement_means_its_definition(asked: Any, rows: Any) -> None:
     failing = [group for group in judges.groups_of([(c,) for c in cells]).values() if not judge(group, secrets)]
     assert report.ok == (not failing), report.violations
     if failing:
-        assert report.violations[0].startswith(
-            f"{len(failing)} of {report.groups} groups violate {term(requirement.name)} ("
-        )
+        verb = "violates" if len(failing) == 1 else "violate"
+        begins = f"{len(failing)} of {report.groups} groups {verb} {term(requirement.name)} ("
+        assert report.violations[0].startswith(begins)
 
 
 @settings(max_examples=examples(60, 20), deadline=None)
@@ -196,7 +198,7 @@ def test_the_message_of_a_set_of_quasi_identifiers() -> None:
     problem = Problem(Table.from_frame(frame, ["x", "y", "z"]), [KAnonymity(2, ["y"]), KAnonymity(2, ["y", "x"])])
     report = verify(problem, frame)
     assert report.violations == (
-        "1 of 2 groups of rows released alike in x, y have fewer than k = 2 rows; the first is row 3",
+        "1 of 2 groups of rows released alike in x, y has fewer than k = 2 rows; the first is row 3",
     )
     # a partition changes nothing about it
     assert verify(problem, frame, [1, 2, 3]).violations == report.violations
@@ -222,7 +224,7 @@ def test_tables_with_changed_sensitive_values_are_wrong_and_can_be_judged(privac
         report = verify(problem, frame.with_columns(d=pl.Series(values)))
         assert not report
         assert report.minimal is None
-        assert report.violations[0].startswith('column "d" is no quasi-identifier and must not change')
+        assert report.violations[0].startswith('column "d" is not a quasi-identifier and must not change')
     for other in (frame[:3], pl.concat([frame, frame.with_columns(d=pl.lit("7"))])):
         assert not verify(problem, other)
         assert verify(problem, other).minimal is None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
+from kanon_milp.problem.privacy.base import viable_candidates
 from kanon_milp.problem.problem import Problem
 
 
@@ -32,7 +33,7 @@ class Viability(Reduction[Dropped]):
         """Per candidate: as many rows as the smallest group has, and viable for each requirement."""
         viable: NDArray[np.bool_] = instance.candidates.support >= instance.least
         for requirement in instance.problem.requirements if len(viable) else ():
-            viable &= requirement.viable(instance)
+            viable &= viable_candidates(requirement, instance)
         return viable
 
     def _apply(self, instance: Instance) -> Dropped:

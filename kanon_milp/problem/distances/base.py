@@ -64,11 +64,6 @@ class GroundDistance(ABC):
         """
 
 
-def named(label: Label) -> str:
-    """How messages call a label of an order, hierarchy or matrix; never used for a value of the table."""
-    return "the missing value" if label is None else f'"{label}"'
-
-
 def distinct_labels(labels: Sequence[Label], source: str) -> tuple[Label, ...]:
     """Check a list of values that the user gives: text, or None for missing, each once."""
     found: dict[Label, int] = {}
@@ -79,8 +74,7 @@ def distinct_labels(labels: Sequence[Label], source: str) -> tuple[Label, ...]:
             )
         if found.setdefault(label, number) != number:
             raise InputError(
-                f"{source}: entry {number} ({named(label)}) occurs twice, first as entry {found[label]}; "
-                "each value may be named once"
+                f"{source}: entry {number} occurs twice, first as entry {found[label]}; each value may be named once"
             )
     return tuple(found)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError, printable
 from kanon_milp.problem.arguments import listed
-from kanon_milp.problem.distances.base import GroundDistance, Space, distinct_labels, missing_place, named
+from kanon_milp.problem.distances.base import GroundDistance, Space, distinct_labels, missing_place
 from kanon_milp.problem.exact import Number, exact_parameter
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.side_files import read_side_frame
@@ -28,7 +28,8 @@ class MatrixDistance(GroundDistance):
 
     values: of rows and columns, possibly more than a table has. matrix: exact rationals (`exact_parameter`), one row a
     value. source: what error messages call it. scaled: the matrix in integers, times scale.
-    Two values may be at distance 0. Raises InputError that names the entries, or the three values, that break the rule.
+    Two values may be at distance 0. Raises InputError that names the entries, or the three values, that break the rule,
+    by their numbers: values of the matrix are values of the table.
     """
 
     values: Sequence[Label]
@@ -51,8 +52,8 @@ class MatrixDistance(GroundDistance):
         for number, row in enumerate(matrix, 1):
             if len(row) != count:
                 raise InputError(f"{self.source}: row {number} has {len(row)} entries, {count} values need {count}")
-            where = f"{self.source}: the entry of row {number} for"
-            exact.append([exact_parameter(cell, f"{where} {named(v)}") for cell, v in zip(row, values, strict=True)])
+            where = f"{self.source}: row {number}, column"
+            exact.append([exact_parameter(cell, f"{where} {column}") for column, cell in enumerate(row, 1)])
         scale = math.lcm(1, *(cell.denominator for row in exact for cell in row))
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "matrix", matrix)
@@ -89,9 +90,6 @@ class MatrixDistance(GroundDistance):
                 raise missing_place(where, number, value, f"is not in {self.source}; add it there")
         return Space(tuple(values), self.scale, partial(_entry, self.scaled, [at[value] for value in values]))
 
-    def _pair(self, i: int, j: int) -> str:
-        return f"{named(self.values[i])} and {named(self.values[j])}"
-
     def _at(self, i: int, j: int) -> Fraction:
         return Fraction(self.scaled[i][j], self.scale)
 
@@ -100,16 +98,16 @@ class MatrixDistance(GroundDistance):
         d, everything = self.scaled, range(len(self.values))
         for i in everything:
             if d[i][i]:
-                raise InputError(
-                    f"{self.source}: the distance of {named(self.values[i])} to itself is {self._at(i, i)}, not 0"
-                )
+                raise InputError(f"{self.source}: the distance of value {i + 1} to itself is {self._at(i, i)}, not 0")
             for j in everything:
                 if d[i][j] < 0:
-                    raise InputError(f"{self.source}: the distance of {self._pair(i, j)} is negative: {self._at(i, j)}")
+                    raise InputError(
+                        f"{self.source}: the distance of values {i + 1} and {j + 1} is negative: {self._at(i, j)}"
+                    )
                 if d[i][j] != d[j][i]:
                     raise InputError(
-                        f"{self.source}: the distance of {self._pair(i, j)} differs from that of the reverse pair: "
-                        f"{self._at(i, j)} and {self._at(j, i)}; make them equal"
+                        f"{self.source}: the distance of values {i + 1} and {j + 1} differs from that of the reverse "
+                        f"pair: {self._at(i, j)} and {self._at(j, i)}; make them equal"
                     )
 
     def _check_triples(self) -> None:
@@ -120,9 +118,8 @@ class MatrixDistance(GroundDistance):
             longer = d[:, j, None] + d[None, j, :] < d
             if longer.any():
                 i, k = divmod(int(longer.argmax()), len(self.values))
-                triple = ", ".join(named(self.values[v]) for v in (i, j, k))
                 raise InputError(
-                    f"{self.source}: the triangle inequality fails for {triple}: "
+                    f"{self.source}: the triangle inequality fails for values {i + 1}, {j + 1}, {k + 1}: "
                     f"{self._at(i, j)} + {self._at(j, k)} < {self._at(i, k)}; lower the last or raise one of the others"
                 )
 

@@ -20,5 +20,5 @@ class NumericDistance(GroundDistance):
 
     def space(self, values: Sequence[Label], where: str) -> Space:
         """Numbers on a line."""
-        places = all_numbers(values, where, "is no number; choose another ground distance")
+        places = all_numbers(values, where, "is not a number; choose another ground distance")
         return path_space(values, places, max(places) - min(places))

@@ -58,7 +58,7 @@ class OrderedDistance(GroundDistance):
     def space(self, values: Sequence[Label], where: str) -> Space:
         """Ranks on a line."""
         if self.order is None:
-            numbers = all_numbers(values, where, "is no number and so has no rank; give the order of the values")
+            numbers = all_numbers(values, where, "is not a number and so has no rank; give the order of the values")
             by_size = {number: place for place, number in enumerate(sorted(set(numbers)))}
             return _ranked(values, [by_size[number] for number in numbers], len(by_size))
         position = {value: place for place, value in enumerate(self.order)}

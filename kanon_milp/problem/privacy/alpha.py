@@ -22,6 +22,7 @@ from kanon_milp.problem.privacy.base import (
     Parameter,
     Requirement,
     Shortfall,
+    few_rows,
     name_attribute,
     sensitive_names,
 )
@@ -72,9 +73,7 @@ class AlphaKAnonymity(Requirement):
         return exact_parameter(self.alpha, "alpha")
 
     def bind(self, table: Table) -> tuple[AlphaKAnonymity, ...]:
-        """Refuse k > n, and values that do not occur."""
-        if self.k > table.n:
-            raise InputError(f"k = {self.k} is larger than the number of rows of {table.source} ({table.n})")
+        """Refuse values that do not occur."""
         names = sensitive_names(self.name, self.sensitive, table)
         if self.values is not None:
             if len(names) > 1:
@@ -115,12 +114,14 @@ class AlphaKAnonymity(Requirement):
         return within & (instance.candidates.support >= self.k)
 
     def shortfall(self, whole: Group) -> Shortfall | None:
-        """The value that has more than α·n rows."""
+        """The value that has more than α·n rows, or too small a table."""
+        if short := few_rows(int(self.k), whole):
+            return short
         (attribute,) = self.attributes
         for value, share in self._caps(whole.sensitive[attribute]).items():
             rows = whole.sensitive[attribute][value]
             if rows > share * whole.size:
-                return Shortfall(attribute, value, f"{rows} of {whole.size} rows, more than α·n = {share * whole.size}")
+                return Shortfall(f"{rows} of {whole.size} rows, more than α·n = {share * whole.size}", attribute, value)
         return None
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -12,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, nearest, term
+from kanon_milp.errors import InputError, counted, kind_of, nearest, own_code, term
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Why not even the whole table as one group satisfies a requirement: a value of an attribute, and what it does."""
+    """Why not even all rows as one group satisfy a requirement: in words, and where it is a value of an attribute that
+    is to blame, which one."""
 
-    attribute: str
-    value: Label
     text: str
+    attribute: str | None = None
+    value: Label = None
 
 
 @dataclass(frozen=True)
@@ -190,31 +192,101 @@ def _listed(value: object) -> str:
     return " and ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+_MUST = {  # what each method has to do, as errors about those of a user's own say it
+    "attributes": "be a tuple of names of sensitive attributes",
+    "bind": "return a tuple of requirements, such as (self,)",
+    "declare": "add its constraints over model.assign and model.open to the block",
+    "describe": "return a dictionary of its parameters, such as {'k': 5}",
+    "holds": "return True or False",
+    "relaxations": "return a sequence of ValueLimits",
+    "smallest_group": "return an integer of at least 0, such as 1",
+    "viable": "return a bool array with one entry for each candidate",
+}
+
+
+def _own(requirement: Requirement, method: str) -> AbstractContextManager[None]:
+    """Around a call of a method that may be of the user's own making: its errors name it."""
+    if type(requirement).__module__.startswith(__name__.partition(".")[0] + "."):
+        return nullcontext()
+    return own_code(f"{type(requirement).__name__}.{method}", _MUST[method])
+
+
+def _refused(requirement: Requirement, method: str, found: str) -> InputError:
+    return InputError(f"{type(requirement).__name__}.{method} must {_MUST[method]}, found {found}")
+
+
 def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
     """What `bind` makes of a requirement, which may be of the user's own making."""
-    found: object = requirement.bind(table)
-    what = f"{type(requirement).__name__}.bind must return a tuple of requirements, such as (self,)"
+    with _own(requirement, "bind"):
+        found: object = requirement.bind(table)
     if not isinstance(found, tuple | list):
-        raise InputError(f"{what}, found {kind_of(found)}")
+        raise _refused(requirement, "bind", kind_of(found))
     for each in found:
         if not isinstance(each, Requirement):
-            raise InputError(f"{what}, found {kind_of(each)} in it")
+            raise _refused(requirement, "bind", f"{kind_of(each)} in it")
+        _check_bound(each)
     if not found:
-        raise InputError(f"{what}, found an empty one, which would ask for nothing")
+        raise _refused(requirement, "bind", "an empty one, which would ask for nothing")
     return tuple(found)
+
+
+def _check_bound(requirement: Requirement) -> None:
+    """Check what of a requirement is data; what it does is checked where it is asked."""
+    with _own(requirement, "attributes"):
+        names: object = requirement.attributes
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        unknown = "" if not isinstance(names, tuple | list) else " with a name that is none"
+        raise _refused(requirement, "attributes", f"{kind_of(names)}{unknown}")
+    with _own(requirement, "describe"):
+        described: object = requirement.describe()
+    if not isinstance(described, Mapping) or not all(isinstance(key, str) for key in described):
+        raise _refused(requirement, "describe", kind_of(described))
 
 
 def satisfies(requirement: Requirement, group: Group) -> bool:
     """What `holds` says of a group, which may be code of the user's own."""
-    found: object = requirement.holds(group)
+    with _own(requirement, "holds"):
+        found: object = requirement.holds(group)
     if not isinstance(found, bool | np.bool_):
-        raise InputError(f"{type(requirement).__name__}.holds must return True or False, found {kind_of(found)}")
+        raise _refused(requirement, "holds", kind_of(found))
     return bool(found)
+
+
+def least_rows(requirement: Requirement, whole: Group) -> int:
+    """What `smallest_group` says, which may be code of the user's own."""
+    with _own(requirement, "smallest_group"):
+        found: object = requirement.smallest_group(whole)
+    if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
+        negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
+        raise _refused(requirement, "smallest_group", "a negative number" if negative else kind_of(found))
+    return int(found)
+
+
+def viable_candidates(requirement: Requirement, instance: InstanceData) -> NDArray[np.bool_]:
+    """What `viable` says, which may be code of the user's own."""
+    with _own(requirement, "viable"):
+        found: object = requirement.viable(instance)
+    if not (isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (instance.candidates.count,)):
+        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else kind_of(found)
+        raise _refused(requirement, "viable", array)
+    return found
+
+
+def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
+    """Have a requirement state its constraints, which may be code of the user's own."""
+    with _own(requirement, "declare"):
+        requirement.declare(block, model, instance)
 
 
 def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
     """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
-    return requirement.relaxations(whole) if _speaks_for_holds(requirement, "relaxations") else ()
+    if not _speaks_for_holds(requirement, "relaxations"):
+        return ()
+    with _own(requirement, "relaxations"):
+        found: object = requirement.relaxations(whole)
+    if not isinstance(found, tuple | list) or not all(isinstance(each, ValueLimits) for each in found):
+        raise _refused(requirement, "relaxations", kind_of(found))
+    return found
 
 
 def is_size_only(requirement: Requirement) -> bool:
@@ -227,6 +299,11 @@ def _speaks_for_holds(requirement: Requirement, name: str) -> bool:
     order = type(requirement).__mro__
     first = {each: next(at for at, kind in enumerate(order) if each in vars(kind)) for each in (name, "holds")}
     return first[name] <= first["holds"]
+
+
+def few_rows(k: int, table: Group) -> Shortfall | None:
+    """What falls short in a table of fewer than k rows."""
+    return Shortfall(f"the table has {counted(table.size, 'row')}") if table.size < k else None
 
 
 R = TypeVar("R", bound=Requirement)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, integer
-from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement
+from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement, Shortfall, few_rows
 from kanon_milp.problem.privacy.cells import Rows, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.records import Group
@@ -48,9 +48,7 @@ class KAnonymity(Requirement):
             object.__setattr__(self, "quasi_identifiers", named)
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
-        """Refuse k > n, and columns that are no quasi-identifiers."""
-        if self.k > table.n:
-            raise InputError(f"k = {self.k} is larger than the number of rows of {table.source} ({table.n})")
+        """Refuse columns that are no quasi-identifiers."""
         if self.quasi_identifiers is None:
             return (self,)
         names = self.quasi_identifiers
@@ -58,8 +56,8 @@ class KAnonymity(Requirement):
         for name in names:
             if name not in known:
                 raise InputError(
-                    f'{table.source}: k-anonymity of a set of quasi-identifiers: "{name}" is none'
-                    f"{nearest(str(name), known)}; quasi-identifiers: {', '.join(known)}"
+                    f'{table.source}: k-anonymity of a set of quasi-identifiers: "{name}" is not a quasi-identifier'
+                    f"{nearest(str(name), known)}; the table has {', '.join(known)}"
                 )
         if not names or len(set(names)) < len(names):
             raise InputError(f"{table.source}: a set of quasi-identifiers names each column once, and at least one")
@@ -88,6 +86,10 @@ class KAnonymity(Requirement):
     def holds(self, group: Group) -> bool:
         """At least k rows. For a subset: of a class of rows that are released alike there."""
         return group.size >= self.k
+
+    def shortfall(self, whole: Group) -> Shortfall | None:
+        """A table of fewer than k rows."""
+        return few_rows(int(self.k), whole)
 
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """A cover of fewer than k rows never becomes a group; for a subset: all rows that can be released alike."""

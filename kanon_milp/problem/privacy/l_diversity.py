@@ -26,7 +26,7 @@ from kanon_milp.problem.privacy.base import (
 )
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.p_sensitivity import refuse_too_many
+from kanon_milp.problem.privacy.p_sensitivity import few_values
 from kanon_milp.problem.privacy.presence import declare_presence
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
@@ -84,11 +84,8 @@ class LDiversity(Requirement):
         return exact_parameter(self.l, "l")
 
     def bind(self, table: Table) -> tuple[LDiversity, ...]:
-        """Refuse, where different values are counted, an l above their number."""
+        """One for each attribute, but one for all of them in the form blocki-williams."""
         names = sensitive_names(self.name, self.sensitive, table)
-        if self.form != "frequency":
-            for name in names:
-                refuse_too_many(int(self.exact), "l", name, table)
         if self.form == "blocki-williams":
             return (replace(self, sensitive=names),)
         return tuple(replace(self, sensitive=name) for name in names)
@@ -149,14 +146,14 @@ class LDiversity(Requirement):
         return viable
 
     def shortfall(self, whole: Group) -> Shortfall | None:
-        """The value that has more than n/l rows."""
+        """The value that has more than n/l rows, or an attribute with too few values."""
         if self.form != "frequency":
-            return None
+            return next((s for name in self.attributes if (s := few_values(int(self.exact), whole, name))), None)
         (attribute,) = self.attributes
         value, rows = largest_share(whole.sensitive[attribute])
         if self.exact * rows <= whole.size:
             return None
-        return Shortfall(attribute, value, f"{rows} of {whole.size} rows, more than n/l = {whole.size / self.exact}")
+        return Shortfall(f"{rows} of {whole.size} rows, more than n/l = {whole.size / self.exact}", attribute, value)
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """frequency: l·X_σg ≤ S_g for each value σ; the other forms: see `presence` and `pairwise`."""

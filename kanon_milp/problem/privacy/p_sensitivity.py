@@ -10,7 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import counted
 from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Shortfall, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import distinct_values
@@ -44,11 +44,8 @@ class PSensitivity(Requirement):
         name_attribute(self)
 
     def bind(self, table: Table) -> tuple[PSensitivity, ...]:
-        """Refuse p above the number of values."""
-        bound = bind_each(self, self.sensitive, table)
-        for each in bound:
-            refuse_too_many(self.p, "p", each.attributes[0], table)
-        return bound
+        """One for each attribute."""
+        return bind_each(self, self.sensitive, table)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -82,9 +79,9 @@ class PSensitivity(Requirement):
         """A cover with fewer than p values never becomes a group."""
         return distinct_values(instance, self.attributes) >= self.p
 
-    def shortfall(self, _whole: Group) -> Shortfall | None:
-        """None: `bind` refuses a table with too few values."""
-        return None
+    def shortfall(self, whole: Group) -> Shortfall | None:
+        """An attribute with fewer than p values."""
+        return few_values(int(self.p), whole, self.attributes[0])
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """Constraints (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
@@ -103,11 +100,7 @@ class PSensitivity(Requirement):
         return {"p": int(self.p), "sensitive": self.sensitive}
 
 
-def refuse_too_many(number: int, letter: str, attribute: str, table: Table) -> None:
-    """Refuse to ask for more different values than the table has."""
-    values = table.column(attribute).n_unique()
-    if number > values:
-        raise InputError(
-            f'{table.source}: column "{attribute}" has {values} different values, fewer than {letter} = {number}; '
-            f"no group can have {number}"
-        )
+def few_values(number: int, table: Group, attribute: str) -> Shortfall | None:
+    """What falls short in a table with fewer different values than each group needs."""
+    values = len(table.sensitive[attribute])
+    return Shortfall(f'column "{attribute}" has only {counted(values, "different value")}') if values < number else None

@@ -18,7 +18,9 @@ def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
         return [SizeRule(integer(requirement.k, "k"))]
     named = {given} if isinstance(given, str) else set(given)
     if not named or not named <= set(table.quasi_identifiers):
-        raise InputError(f"{table.source}: k-anonymity of a set of quasi-identifiers: one of its names is none")
+        raise InputError(
+            f"{table.source}: k-anonymity of a set of quasi-identifiers: one of its names is not a quasi-identifier"
+        )
     columns = tuple(name for name in table.quasi_identifiers if name in named)
     everything = len(columns) == len(table.quasi_identifiers)
     return [SizeRule(integer(requirement.k, "k"), None if everything else columns)]

@@ -1,0 +1,293 @@
+"""Code of a user's own that raises or returns nonsense: one error that names class and method, and the way out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+import kanon_milp as km
+from kanon_milp.bounds import ProvenBound, register_bound, unregister_bound
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.methods import registry
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, StopReason
+
+SECRET = "cell-of-the-table"
+FRAME = pl.DataFrame({"a": ["1", "1", "2", "2", SECRET], "b": list("xyxyx"), "s": list("uvuvu")})
+PROBLEM = km.Problem(km.Table.from_frame(FRAME, ["a", "b"], "s"), km.KAnonymity(2))
+
+
+def boom(*_: Any) -> Any:
+    raise KeyError(SECRET)
+
+
+@dataclass(frozen=True)
+class Own(km.Requirement):
+    """Nothing is asked for; each method may be replaced."""
+
+    name: ClassVar[str] = "own"
+    say: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def _said(self, method: str, default: Any, *given: Any) -> Any:
+        return self.say[method](*given) if method in self.say else default
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self._said("attributes", ("s",))
+
+    def bind(self, table: km.Table) -> tuple[Own, ...]:
+        return self._said("bind", (self,), table)
+
+    def smallest_group(self, whole: Any) -> int:
+        return self._said("smallest_group", 1, whole)
+
+    def holds(self, group: Any) -> bool:
+        return self._said("holds", True, group)
+
+    def viable(self, instance: Any) -> Any:
+        return self._said("viable", np.ones(instance.candidates.count, dtype=bool), instance)
+
+    def relaxations(self, whole: Any) -> Any:
+        return self._said("relaxations", (), whole)
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        self._said("declare", None, block, model, instance)
+
+    def describe(self) -> dict[str, object]:
+        return self._said("describe", {})
+
+
+@pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
+@pytest.mark.parametrize(
+    ("method", "answers", "must"),
+    [
+        ("attributes", [None, "s", (5,)], "be a tuple of names of sensitive attributes"),
+        ("bind", [None, (), (5,)], r"return a tuple of requirements, such as \(self,\)"),
+        ("describe", [None, [1], {5: 1}], "return a dictionary of its parameters"),
+        ("holds", [None, "yes", 1], "return True or False"),
+        ("smallest_group", [None, 2.5, "2", -1, True], "return an integer of at least 0"),
+        ("viable", [None, True, np.ones(1, dtype=bool), np.ones(3)], "return a bool array with one entry for each"),
+    ],
+)
+def test_a_requirement(method: str, answers: list[Any], must: str, suppressed_rows: Any) -> None:
+    def solve(answer: Callable[..., Any]) -> km.Result:
+        asked = [km.KAnonymity(2), Own({method: answer})]
+        return km.solve(km.Problem(PROBLEM.table, asked, suppressed_rows=suppressed_rows))
+
+    for value in answers:
+        with pytest.raises(km.InputError, match=rf"^Own\.{method} must {must}.*, found ") as caught:
+            solve(lambda *_, value=value: value)
+        assert SECRET not in str(caught.value)
+    with pytest.raises(
+        km.InputError, match=rf"^Own\.{method} raised KeyError \(line \d+ of test_own_code\.py\); it must {must}"
+    ) as caught:
+        solve(boom)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert SECRET not in str(caught.value)
+    assert solve(getattr(Default, method)).verified
+
+
+class Default:
+    """What each method says where it is not replaced."""
+
+    attributes = staticmethod(lambda *_: ("s",))
+    describe = staticmethod(lambda *_: {})
+    holds = staticmethod(lambda *_: True)
+    smallest_group = staticmethod(lambda *_: 1)
+    viable = staticmethod(lambda instance: np.ones(instance.candidates.count, dtype=bool))
+    bind = staticmethod(lambda *_: (Own(),))
+
+
+def test_a_requirement_that_cannot_be_declared_or_known() -> None:
+    for method, asked in (("declare", km.build_model), ("relaxations", lambda given: relaxations_of(prepare(given)))):
+        problem = km.Problem(PROBLEM.table, [km.KAnonymity(2), Own({method: boom})])
+        with pytest.raises(km.InputError, match=rf"^Own\.{method} raised KeyError"):
+            asked(problem)
+
+
+def test_the_verifier_asks_it_too() -> None:
+    problem = km.Problem(PROBLEM.table, [km.KAnonymity(2), Own()])
+    table = km.solve(problem).require_optimal().table
+    problem.requirements[1].say["holds"] = boom  # type: ignore[attr-defined]
+    with pytest.raises(km.InputError, match=r"^Own\.holds raised KeyError .*it must return True or False"):
+        km.verify(problem, table)
+
+
+class Solver(km.SolverAdapter):
+    """Returns what it is told."""
+
+    name = "told"
+    capabilities = frozenset()
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def availability(self) -> Availability:
+        return Availability.AVAILABLE
+
+    def version(self) -> str:
+        return "1"
+
+    def location(self) -> str:
+        return "here"
+
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        return self.answer(model) if callable(self.answer) else self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, r"^Solver\.run must return a RawResult, found missing$"),
+        ({"x": 1}, r"^Solver\.run must return a RawResult, found dict$"),
+        (RawResult("optimal", None, None), r"^Solver\.run returned a RawResult whose reason is text of 7 characters"),  # type: ignore[arg-type]
+        (RawResult(StopReason.OPTIMAL, [1.0], None), "whose x is list; an array of numbers or None is expected"),  # type: ignore[arg-type]
+        (RawResult(StopReason.OPTIMAL, np.array(["a"]), None), "a point of <U1; an array of numbers is expected"),
+        (RawResult(StopReason.OPTIMAL, None, "14"), "whose bound is text of 2 characters; a number or None"),  # type: ignore[arg-type]
+        (boom, "^told failed: KeyError"),
+    ],
+)
+def test_a_solver(answer: Any, said: str) -> None:
+    with pytest.raises(km.SolverError, match=said):
+        km.solve(PROBLEM, Solver(answer))
+
+
+@pytest.fixture
+def method() -> Callable[[Callable[[km.Session], Any]], km.Result]:
+    def solve(run: Callable[[km.Session], Any]) -> km.Result:
+        km.register_method(km.Method("told", "does what it is told", run))
+        try:
+            return km.solve(PROBLEM, method="told")
+        finally:
+            registry._METHODS.pop("told")
+
+    return solve
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (math.nan, "a float of more than 12 digits, or one that is not a number"),
+        (math.inf, "a float of more than 12 digits, or one that is not a number"),
+        ("14", "a Fraction, an integer or None is expected, found text of 2 characters"),
+        (True, "found true/false"),
+        ([5], "found list"),
+    ],
+)
+def test_a_bound_that_is_no_number(method: Any, bound: Any, said: str) -> None:
+    with pytest.raises(km.InputError, match=rf'^the method "told": session\.finish: bound: .*{said}'):
+        method(lambda session: session.finish(session.first, bound=bound))
+
+
+@pytest.mark.parametrize("bound", [Fraction(1), 1, 1.0, np.int64(1), np.float64(1)])
+def test_a_bound_that_is_one(method: Any, bound: Any) -> None:
+    assert method(lambda session: session.finish(session.first, bound=bound)).exact_bound == 1
+
+
+def ints(*numbers: int) -> Any:
+    return np.array(numbers, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "kind", "said"),
+    [
+        (lambda _: "nothing", km.InputError, "an Assignment over session.instance, or None, is expected"),
+        (lambda _: km.Assignment(ints(0), ints(0, 0), ints(1), 0), km.InputError, "the same length, found 1, 2 and 1"),
+        (lambda _: km.Assignment([0], ints(0), ints(1), 0), km.InputError, "row_type: an int64 array"),  # type: ignore[arg-type]
+        (lambda _: km.Assignment(ints(0), ints(0), np.ones(1), 0), km.InputError, "rows: .*of float64"),
+        (lambda _: km.Assignment(ints(99), ints(0), ints(1), 0), km.InputError, "not in the instance"),
+        (lambda _: km.Assignment(ints(0), ints(-1), ints(1), 0), km.InputError, "not in the instance"),
+        (lambda _: km.Assignment(ints(0), ints(10**6), ints(1), 0), km.InputError, "not in the instance"),
+        (lambda _: km.Assignment(ints(), ints(), ints(), 0), km.SolverError, "do not place each row of the table"),
+        (
+            lambda s: km.Assignment.from_pairs(s.instance, ints(1)),
+            km.InputError,
+            r"one a pair, is expected.*one \(1,\)",
+        ),
+        (lambda s: km.Assignment.from_pairs(s.instance, None), km.InputError, "one a pair, is expected, found missing"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_assignment_that_is_none(method: Any, assignment: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        method(lambda session: session.finish(assignment(session)))
+
+
+def test_the_cost_and_order_of_an_assignment_are_not_taken_on_trust(method: Any) -> None:
+    def backwards(session: km.Session) -> km.Result:
+        first = session.first
+        assert first is not None
+        turned = km.Assignment(first.row_type[::-1], first.candidate[::-1], first.rows[::-1], 0)
+        return session.finish(turned)
+
+    expected = km.solve(PROBLEM, method="greedy")
+    found = method(backwards)
+    assert found.verified
+    assert found.exact_objective == expected.exact_objective
+    assert found.table.equals(expected.table)
+
+
+def test_a_method_that_refuses_by_nonsense() -> None:
+    for refuses, said in ((boom, "raised KeyError"), (lambda _: None, "must return why .*, found missing")):
+        km.register_method(km.Method("told", "", print, refuses))  # type: ignore[arg-type]
+        try:
+            with pytest.raises(km.InputError, match=f'^the method "told": refuses {said}'):
+                km.solve(PROBLEM, method="told")
+        finally:
+            registry._METHODS.pop("told")
+
+
+def test_a_method_that_raises(method: Any) -> None:
+    with pytest.raises(
+        km.InputError, match=r'^the method "told" raised KeyError \(line \d+ of test_own_code.py\)'
+    ) as caught:
+        method(boom)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("accepts", "compute", "said"),
+    [
+        (boom, None, r'^the bound "told": Told\.accepts raised KeyError .*; it must return True or False$'),
+        (lambda *_: "yes", None, r'^the bound "told": Told\.accepts must return True or False, found text'),
+        (lambda *_: True, boom, r'^the bound "told": Told\.compute raised KeyError .*; it must return a ProvenBound'),
+        (lambda *_: True, lambda *_: None, r"Told\.compute must return a ProvenBound.*, found missing$"),
+        (lambda *_: True, lambda *_: 5, r"Told\.compute must return a ProvenBound.*, found number$"),
+        (lambda *_: True, lambda *_: ProvenBound(math.nan), "found number as its units$"),  # type: ignore[arg-type]
+    ],
+)
+@pytest.mark.parametrize("by", ["milp", "search"])
+def test_a_bound(accepts: Any, compute: Any, said: str, by: str) -> None:
+    class Told:
+        name = "told"
+
+        def accepts(self, instance: Any) -> Any:
+            return accepts(instance)
+
+        def compute(self, instance: Any, task: Any) -> Any:
+            return compute(instance, task)
+
+    register_bound(Told())
+    try:
+        with pytest.raises(km.InputError, match=said):
+            km.solve(
+                km.Problem(PROBLEM.table, km.KAnonymity(2)),
+                method=by,
+                **({"iteration_limit": 1} if by == "search" else {}),
+            )  # type: ignore[arg-type]
+    finally:
+        unregister_bound("told")
+
+
+def test_a_variable_that_is_fixed_to_nothing() -> None:
+    model = km.build_model(PROBLEM)
+    model.open.fix()
+    with pytest.raises(km.InputError, match=r"open\[0\] is fixed but has no value; write open\[0\]\.fix\(0\)"):
+        km.solve_model(PROBLEM, model)
