@@ -13,7 +13,12 @@ from command_line import run
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 # in the order in which somebody would read them, since later ones use names of earlier ones
-EXAMPLES = ("README.md", "docs/getting-started.md", "docs/extending/requirements.md", "docs/extending/models.md")
+EXAMPLES: tuple[str, ...] = (
+    "README.md",
+    "docs/getting-started.md",
+    "docs/extending/requirements.md",
+    "docs/extending/models.md",
+)
 EXAMPLES += tuple(f"docs/extending/{page}.md" for page in ("solvers", "methods", "recodings", "bounds"))
 
 

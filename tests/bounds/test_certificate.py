@@ -26,6 +26,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.definitions.base import Supply
+from kanon_milp.verify.original import Original
 from kanon_milp.verify.sizes import size_conditions
 from kanon_milp.verify.stated import stated
 
@@ -66,7 +67,7 @@ def test_no_group_needs_less_than_what_is_demanded(kind: str) -> None:
     @settings(relaxed, max_examples=8)
     def needs(case: SensitiveCase) -> None:
         problem = case.problem()
-        asked = size_conditions(stated(problem.requirements), problem.table, "exempt")
+        asked = size_conditions(stated(problem.requirements), Original.of(problem.table), "exempt")
         demand = asked.exempt
         assert demand == asked.strict
         rows = range(len(case.secrets))
@@ -187,7 +188,7 @@ def test_it_is_about_one_problem() -> None:
     refused(check_certificate(problem(recoding=km.Suppression({"age": 2})), honest), "weights or level costs differ")
     mask = km.PatternMask([(0, 0), (1, 1)])
     refused(check_certificate(problem(recoding=mask), honest), "pattern mask differ")
-    paths = {v: (v, "x", "*") for v in ("30", "31", "40", "41")}
+    paths: dict[str | None, tuple[str | None, ...]] = {v: (v, "x", "*") for v in ("30", "31", "40", "41")}
     tree = km.Hierarchies({"age": km.Hierarchy(paths)}, level_costs={"age": [0, 0, 1]})
     refused(check_certificate(problem(recoding=tree), honest), "hierarchies, weights or level costs differ")
     moved = {**paths, "41": ("41", "y", "*")}

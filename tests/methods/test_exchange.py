@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pyomo.environ as pyo
 import pytest
 from command_line import run
 from places import LIBRARY
+from present import present
 
 import kanon_milp as km
 from kanon_milp.solvers.cbc import _in_cbcbox, _in_pulp
@@ -82,7 +84,7 @@ def test_an_exported_model_has_the_known_optimum_in_the_unit_that_it_states(path
 
 def cbc_solutions(model: Path, folder: Path) -> list[Path]:
     """What the executables of CBC write, all values and the non-zeros only."""
-    found = []
+    found: list[Path] = []
     for executable in dict.fromkeys(path for path in (_in_pulp(), _in_cbcbox()) if path):
         for printing in ("normal", "all"):
             solution = folder / f"cbc{len(found)}.txt"
@@ -198,7 +200,7 @@ def miplib(values: dict[str, float], objective: float) -> str:
 
 
 @pytest.fixture(scope="module")
-def hospital(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, float]]:
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """An exported model and its optimal values; the file is in a folder of its own."""
     model = tmp_path_factory.mktemp("hospital") / "model.lp"
     assert run("export", LIBRARY / "hospital.toml", "--to", model).returncode == 0
@@ -221,7 +223,9 @@ def first_value(text: str) -> str:
     return next(line for line in text.splitlines() if not line.startswith("#") and not line.endswith(" 0"))
 
 
-HOSTILE = {
+Exported = tuple[Path, dict[str, float]]
+
+HOSTILE: dict[str, Callable[[str], str]] = {
     "empty": lambda text: "",
     "no solution file": lambda text: "zip,age\n10101,31\n",
     "cut off": lambda text: text[: len(text) // 3],
@@ -259,7 +263,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_file_that_is_no_solution_is_one_clear_error(case: str, hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_that_is_no_solution_is_one_clear_error(case: str, hospital: Exported, tmp_path: Path) -> None:
     solution = tmp_path / "model.sol"
     text = HOSTILE[case](gurobi(hospital[1], 54))
     solution.write_bytes(text.encode(errors="surrogateescape"))
@@ -374,7 +378,7 @@ def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) 
     assert result.report is not None
     assert result.report.groups <= 2
     assert result.objective == km.solve_model(problem, model).require_optimal().objective
-    assert result.objective > km.solve(problem).require_optimal().objective
+    assert present(result.objective) > present(km.solve(problem).require_optimal().objective)
     assert result.proof != "optimal"
     with pytest.raises(km.InputError, match="the map is of another model"):
         km.import_solution(problem, solution)

@@ -16,6 +16,7 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
+from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.methods import hybrid
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
@@ -113,7 +114,7 @@ def extended(solver: SolverAdapter) -> km.Result:
 
 def searched(solver: SolverAdapter, monkeypatch: pytest.MonkeyPatch) -> km.Result:
     """The hybrid method, with nothing done before its last model: no bound to speak of and no search."""
-    monkeypatch.setattr(hybrid.LAGRANGIAN, "compute", _flat)
+    monkeypatch.setattr(LAGRANGIAN, "compute", _flat)
     monkeypatch.setattr(hybrid._Hybrid, "search", lambda _: None)
     monkeypatch.setattr(hybrid._Hybrid, "worth_raising", lambda _: False)
     return km.solve(problem(), solver, method="search", iteration_limit=1)

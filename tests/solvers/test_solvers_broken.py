@@ -18,6 +18,7 @@ from kanon_milp.errors import SolverError
 from kanon_milp.solvers import SolverOptions, StopReason, common, cpsat, highs, scip
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
+from kanon_milp.solvers.base import RawResult
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="stands in for CBC by a shell script")
 
@@ -97,9 +98,9 @@ def test_a_point_that_is_none_is_one_clear_error(
     module = {"highs": highs, "scip": scip, "cpsat": cpsat}[adapter.name]
     honest = module._run
 
-    def broken(*args: Any, **more: Any) -> common.RawResult:
+    def broken(*args: Any, **more: Any) -> RawResult:
         outcome = honest(*args, **more)
-        return common.RawResult(outcome.reason, change(outcome.x), outcome.bound)
+        return RawResult(outcome.reason, change(outcome.x), outcome.bound)
 
     monkeypatch.setattr(module, "_run", broken)
     with pytest.raises(SolverError, match="unusable point: "):
@@ -108,7 +109,7 @@ def test_a_point_that_is_none_is_one_clear_error(
 
 def test_a_start_refutes_infeasible() -> None:
     point = np.array([1.0, 0.0])
-    kept = common.keep_start(common.RawResult(StopReason.INFEASIBLE, None, None), point)
+    kept = common.keep_start(RawResult(StopReason.INFEASIBLE, None, None), point)
     assert kept.reason is StopReason.ERROR
     assert kept.x is point
     assert "its claim is discarded" in kept.message

@@ -12,7 +12,7 @@ from solver_cases import among, market_split, random_start
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers import Availability, SolverOptions, StopReason
+from kanon_milp.solvers import Availability, Progress, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
 from kanon_milp.solvers import highs as highs_module
@@ -82,7 +82,7 @@ def test_printed_bounds_are_rounded_down(text: Any, low: Any) -> None:
 
 
 def test_log_of_both_generations_of_cbc_is_read() -> None:
-    seen = []
+    seen: list[Progress] = []
     recorder = Recorder(seen.append)
     log = LogReader(100.0, recorder.note, None)
     for line in (

@@ -231,7 +231,11 @@ def test_values_that_an_option_does_not_take_are_refused(adapter: Any) -> None:
 @new_adapters
 def test_options_reach_the_solver(adapter: Any, tmp_path: Any) -> None:
     log = tmp_path / "log"
-    extra = {"scip": {"limits/bestsol": 1}, "cpsat": {"stop_after_first_solution": True}}[adapter.name]
+    options: dict[str, dict[str, object]] = {
+        "scip": {"limits/bestsol": 1},
+        "cpsat": {"stop_after_first_solution": True},
+    }
+    extra = options[adapter.name]
     result = adapter.solve(market_split(), SolverOptions(extra=extra, log_file=log, time_limit=30))
     assert result.stop_reason is StopReason.ERROR
     assert adapter.name == result.message.split(":")[0].replace("-", "").lower()
