@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -13,11 +14,11 @@ import pytest
 from census import census, census_problem
 from certificate_cases import Q8, ROWS, best_loss, certificate, drawn_dual, point, problem, refused
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from strategies import Case, cases
+from strategies import PATHS, Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import certified_instance, certify, lagrangian, proven_bound, round_dual
@@ -97,6 +98,13 @@ def test_multipliers_of_rows_split_by_sensitive_values_count_too(case: Sensitive
         assert check_certificate(problem, certify(problem, lagrangian(instance, iterations=20))).valid
 
 
+# no row may be suppressed fully, so that fully suppressed rows are exempt changes nothing
+NONE_EXEMPT = Case((("a", "a"),) * 3 + (("a", "b"),), 3, ((0, 0), (0, 1)), (Fraction(1),) * 2, {}, {}, "exempt", {})
+IN_THIRDS = tuple(Fraction(each, 3) for each in range(4))
+
+
+@example(NONE_EXEMPT)
+@example(replace(NONE_EXEMPT, hierarchies={1: PATHS}, level_costs={1: IN_THIRDS}))
 @given(cases(sides=False))
 @settings(relaxed, max_examples=examples(40, 13))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
