@@ -51,7 +51,7 @@ def cheapest_where(
     return best
 
 
-@settings(relaxed, max_examples=examples(60, 25))
+@settings(relaxed, max_examples=examples(60, 15))
 @given(rows_of_people, st.integers(2, 3), st.tuples(st.integers(1, 3), st.integers(1, 3)), masks, st.integers(0, 7))
 def test_at_most_so_many_rows_lose_education(
     rows: Rows, k: int, weights: Vector, vectors: list[Vector], most: int
