@@ -13,7 +13,7 @@ import polars as pl
 import pyomo.environ as pyo
 import pytest
 from effort import examples
-from lying import Lying
+from lying import Lying, only_highs
 from oracle import optimum
 from present import present
 
@@ -24,7 +24,7 @@ from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.problem.exact import in_words
-from kanon_milp.solvers import Progress, StopReason, second_look
+from kanon_milp.solvers import Progress, StopReason
 
 FRAME = pl.DataFrame(
     {"zip": ["101", "101", "102", "102", "103"], "age": ["31", "32", "31", "32", "31"], "sick": list("abcde")}
@@ -126,7 +126,7 @@ def test_a_model_of_another_problem_is_refused() -> None:
 
 
 def test_a_bound_that_the_table_beats_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_look, "_AT_HAND", ("highs",))
+    only_highs(monkeypatch)
     result = km.solve(problem(), Lying(lambda answer, _: replace(answer, bound=9.0)))
     assert result.stop_reason == "error"
     assert result.proof == "none"

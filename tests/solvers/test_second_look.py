@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from lying import Lie, Lying
+from lying import Lie, Lying, only_highs
 from oracle import optimum
 
 import kanon_milp as km
@@ -177,7 +177,7 @@ def test_a_better_point_of_the_second_look_is_kept() -> None:
 
 
 def test_without_a_third_solver_neither_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_look, "_AT_HAND", ("highs",))
+    only_highs(monkeypatch)
     for lie in (dear_is_optimal, nothing_is_feasible):
         result = solved(Lying(lie))
         assert (result.stop_reason, result.proof, result.objective) == ("error", "none", OPTIMUM)
