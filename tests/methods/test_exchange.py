@@ -123,7 +123,9 @@ def scip_solutions(model: Path, folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("make", [highs_solutions, cbc_solutions, scip_solutions], ids=["highs", "cbc", "scip"])
 @pytest.mark.parametrize("name", BROUGHT_BACK)
-def test_what_another_solver_finds_comes_back_as_the_optimal_table(name: str, make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_another_solver_finds_comes_back_as_the_optimal_table(
+    name: str, make: Callable[[Path, Path], list[Path]], tmp_path: Path
+) -> None:
     path, model = LIBRARY / f"{name}.toml", tmp_path / "model.mps"
     assert run("export", path, "--to", model, *(["--reduced"] if make is scip_solutions else [])).returncode == 0
     solutions = make(model, tmp_path)
@@ -210,7 +212,9 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Exported:
 
 @pytest.mark.parametrize("write", [gurobi, cplex, miplib])
 @pytest.mark.parametrize("packed", [False, True])
-def test_other_solvers_files_are_read(write, packed: bool, hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_other_solvers_files_are_read(
+    write: Callable[[dict[str, float], float], str], packed: bool, hospital: Exported, tmp_path: Path
+) -> None:
     text = write(hospital[1], 54).encode()
     solution = tmp_path / "model.sol"
     solution.write_bytes(gzip.compress(text) if packed else text)
@@ -280,7 +284,7 @@ def test_a_file_that_is_no_solution_is_one_clear_error(case: str, hospital: Expo
         assert ": line " in line
 
 
-def test_a_file_that_is_packed_badly_or_not_there(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_that_is_packed_badly_or_not_there(hospital: Exported, tmp_path: Path) -> None:
     packed = gzip.compress(gurobi(hospital[1], 54).encode())
     for content in (packed[: len(packed) // 2], packed[:12], packed[:20] + b"\x00" * 40):
         solution = tmp_path / "model.sol.gz"
@@ -294,7 +298,7 @@ def test_a_file_that_is_packed_badly_or_not_there(hospital, tmp_path: Path) -> N
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
-def test_a_solution_of_another_model_or_table_is_refused(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_solution_of_another_model_or_table_is_refused(hospital: Exported, tmp_path: Path) -> None:
     model, values = hospital
     beside = model.with_suffix(".sol")
     beside.write_text(gurobi(values, 54))
@@ -313,7 +317,7 @@ def test_a_solution_of_another_model_or_table_is_refused(hospital, tmp_path: Pat
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_table_that_the_requirements_refuse_is_not_written(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_table_that_the_requirements_refuse_is_not_written(hospital: Exported, tmp_path: Path) -> None:
     model, values = hospital
     one = dict.fromkeys(values, 0.0)
     placed: set[str] = set()
@@ -449,7 +453,7 @@ def test_export_takes_a_table_as_solve_does(tmp_path: Path) -> None:
     assert "--to" in run("export", *options).stderr
 
 
-def test_nothing_is_overwritten_by_import(hospital, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_nothing_is_overwritten_by_import(hospital: Exported, tmp_path: Path) -> None:
     solution = tmp_path / "groups.csv"
     solution.write_text(gurobi(hospital[1], 54))
     done = run("import", solution, "--model", LIBRARY / "hospital.toml", "--out", tmp_path)
