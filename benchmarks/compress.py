@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -80,7 +80,7 @@ def compare(rows: int, source: str, path: Path, repeat: int) -> dict[str, object
     }
 
 
-def line(result: dict) -> str:
+def line(result: dict[str, Any]) -> str:
     seconds, peak, (low, high) = result["seconds"], result["peak_mb"], result["ratio_range"]
     return (
         f"{result['rows']:>11,} {result['source']:<8} {result['row_types']:>9,} {seconds['polars']:>8.2f} "

@@ -150,7 +150,7 @@ class Draw(random.Random):
             return Demand(kind, self.choice([2, fewest, 1]), columns, named)
         if kind == "l frequency":
             border = 1 / largest_share(group, secrets, columns)
-            return made([border, 2, 1, Fraction(3, 2), fewest, border + SMALL, max(1, border - SMALL)])
+            return made([border, 2, 1, Fraction(3, 2), fewest, border + SMALL, max(Fraction(1), border - SMALL)])
         if kind.startswith("alpha"):
             held = sorted(set(counts[0]), key=str)
             values = tuple(self.sample(held, self.randint(1, len(held)))) if kind == "alpha named" else None
@@ -169,7 +169,8 @@ class Draw(random.Random):
         ground = self.ground(kind.split()[1], sorted({v for held in counts for v in held}, key=str))
         pairs = list(zip(columns, counts, strict=True))
         border = max(judges.distance_from_table(group, secrets, c, ground.judge(held)) for c, held in pairs)
-        numbers = [border, max(Fraction(0), border - SMALL), min(Fraction(1), border + SMALL), Fraction(3, 10), 0, 1]
+        numbers = [border, max(Fraction(0), border - SMALL), min(Fraction(1), border + SMALL), Fraction(3, 10)]
+        numbers += [Fraction(0), Fraction(1)]
         return made([border, *numbers], ground=ground)
 
     def ground(self, name: str, values: Sequence[Value]) -> Ground:

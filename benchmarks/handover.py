@@ -25,12 +25,14 @@ from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers.highs import _as_highs_lp
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 
+K = 10
+
 
 def plain_pyomo(instance: Instance) -> object:
     """The same model as one writes it in Pyomo, expressions by `sum`, compiled by Pyomo."""
     c = instance.candidates
     n, covers = instance.types.counts.tolist(), c.cover_lists()
-    costs, k = c.cost.tolist(), instance.problem.privacy[0].k
+    costs, k = c.cost.tolist(), K
     of_type: list[list[int]] = [[] for _ in n]
     for g, cover in enumerate(covers):
         for i in cover:
@@ -67,7 +69,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     args = parser.parse_args()
     table = km.Table.from_frame(km.datasets.load("adult"), COLUMNS["adult"])
-    problem = km.Problem(table, [km.KAnonymity(10)], km.PatternMask.random(COLUMNS["adult"], 10))
+    problem = km.Problem(table, [km.KAnonymity(K)], km.PatternMask.random(COLUMNS["adult"], 10))
     instance = reduce(prepare(problem))[-1].instance
     ratios, base, runs = [], [], []
     for _ in range(args.repeat):

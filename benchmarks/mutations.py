@@ -165,7 +165,7 @@ def changed_bytes(data: bytes, draw: random.Random) -> bytes:
     return b"".join(lines)
 
 
-Change = Callable[[list[list[str]], random.Random], None]
+Change = Callable[[list[list[str]], random.Random], object]
 
 
 def _cell(rows: list[list[str]], draw: random.Random, text: str) -> None:
@@ -180,14 +180,14 @@ def changed_csv(table: list[list[str]], draw: random.Random) -> bytes:
         lambda rows, draw: _cell(rows, draw, draw.choice(ODD_TEXT).replace("\n", " ")),
         lambda rows, draw: _cell(rows, draw, '"' + "quoted" * draw.randrange(3)),
         lambda rows, draw: _cell(rows, draw, "long" * 60_000),
-        lambda rows, _: rows.pop(0) and None,  # no header
+        lambda rows, _: rows.pop(0),  # no header
         lambda rows, draw: rows.__delitem__(slice(draw.randrange(1, len(rows)), None)),
         lambda rows, draw: draw.choice(rows).append("more"),
-        lambda rows, draw: draw.choice(rows).pop() and None,
+        lambda rows, draw: draw.choice(rows).pop(),
         lambda rows, draw: rows.insert(draw.randrange(len(rows)), [""]),
         lambda rows, draw: rows[0].__setitem__(0, draw.choice([*rows[0], "", "*", "x" * 70_000])),
-        lambda rows, draw: [row.extend(f"c{j}" for j in range(draw.choice([50, 3000]))) for row in rows] and None,  # type: ignore[func-returns-value]
-        lambda rows, _: [row.insert(0, row[-1]) for row in rows] and None,  # type: ignore[func-returns-value]
+        lambda rows, draw: [row.extend(f"c{j}" for j in range(draw.choice([50, 3000]))) for row in rows],  # type: ignore[func-returns-value]
+        lambda rows, _: [row.insert(0, row[-1]) for row in rows],  # type: ignore[func-returns-value]
     ]
     for _ in range(draw.choice([0, 1, 1, 2, 3])):
         if len(rows) > 1 and all(rows):

@@ -169,6 +169,11 @@ def measure(
     }
 
 
+def finite(value: float) -> float | None:
+    """Rounded, or None where nothing is known."""
+    return round(value, 6) if math.isfinite(value) else None
+
+
 def best_so_far(points: Trajectory) -> Trajectory:
     """Seconds, cheapest table and highest bound up to then; only where something is new."""
     known: Trajectory = []
@@ -177,7 +182,7 @@ def best_so_far(points: Trajectory) -> Trajectory:
         table = min(table, math.inf if loss is None else loss)
         # where what costs as much as the table is left out, a bound may lie above it: then it proves just the table
         bound = min(table, max(bound, -math.inf if lower is None else lower))
-        state = tuple(round(value, 6) if math.isfinite(value) else None for value in (table, bound))
+        state = (finite(table), finite(bound))
         if not known or known[-1][1:] != state or (seconds, loss, lower) == points[-1]:
             known.append((round(seconds, 3), *state))
     return known
@@ -243,7 +248,11 @@ def draw(runs: Sequence[dict[str, Any]], path: Path) -> None:
     )
     present = [method for method in METHODS if any(point["method"] == method for point in points)]
     color = alt.Color("method:N", sort=present, title="method").scale(domain=present, scheme="dark2")
-    tips = ["method:N", alt.Tooltip("seconds:Q", format=",.1f"), alt.Tooltip("gap:Q", format=".4~g", title="gap, %")]
+    tips = [
+        alt.Tooltip("method:N"),
+        alt.Tooltip("seconds:Q", format=",.1f"),
+        alt.Tooltip("gap:Q", format=".4~g", title="gap, %"),
+    ]
     base = alt.Chart().encode(x, y, color, tooltip=tips).properties(width=360, height=280)
     line = base.mark_line(interpolate="step-after", clip=True)
     ends = base.mark_point(filled=True, size=60, opacity=1).transform_filter("datum.last")

@@ -160,6 +160,7 @@ def disagreements(case: Case | SensitiveCase, result: km.Result, best: Fraction 
 def wrong_table(case: Case | SensitiveCase, result: km.Result) -> list[str]:
     """What is wrong with the table itself: cells, groups, loss, side constraints."""
     base = plain(case)
+    assert result.table is not None
     released = list(result.table.select(base.names).rows())
     readings = released_rows(base.rows, base.hierarchies, base.vectors, base.weights, base.level_costs)
     if any(i not in readings.get(row, {}) for i, row in enumerate(released)):

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -23,9 +24,11 @@ import polars as pl
 
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, round_dual
+from kanon_milp.bounds.providers import COLUMN_GENERATION
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import hybrid
+from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
@@ -61,7 +64,7 @@ def draw(rng: np.random.Generator) -> tuple[Rows, int]:
 def long_way(*, search: bool) -> Iterator[Done]:
     """While the block runs, `method="search"` raises every bound by rank-1 cuts that is not the optimum yet."""
     done = Done()
-    raise_bound, solve_rest = hybrid.COLUMN_GENERATION.compute, hybrid.CoreProblem.solve
+    raise_bound, solve_rest = COLUMN_GENERATION.compute, CoreProblem.solve
 
     def raised(instance: Instance, task: BoundTask) -> ProvenBound:
         found = raise_bound(instance, task)
@@ -71,12 +74,12 @@ def long_way(*, search: bool) -> Iterator[Done]:
         done.times["rank-1 cuts in the bound"] += bool(found.dual.rank_one_cuts.count)
         return found
 
-    def solved(rest: hybrid.CoreProblem) -> object:
+    def solved(rest: CoreProblem) -> object:
         answer = solve_rest(rest)
         done.times["rest solved as a model"] += answer[0] != (0, 0)
         return answer
 
-    def without_target(target: int | None = None, **more: object) -> BoundLimit:
+    def without_target(target: int | None = None, **more: Any) -> BoundLimit:
         return BoundLimit(**more)
 
     with ExitStack() as stack:
@@ -84,8 +87,8 @@ def long_way(*, search: bool) -> Iterator[Done]:
             (hybrid, "EASY_PAIRS", -1),
             (hybrid, "COUNTED_EVALUATIONS", ROUGH),
             (hybrid, "BoundLimit", without_target),
-            (hybrid.COLUMN_GENERATION, "compute", raised),
-            (hybrid.CoreProblem, "solve", solved),
+            (COLUMN_GENERATION, "compute", raised),
+            (CoreProblem, "solve", solved),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         if not search:
@@ -106,7 +109,8 @@ def compare(count: int, seed: int) -> int:
         with long_way(search=number % 2 == 0) as done:
             wrong = disagreement(rows, k, expected)
         for instance, dual in done.raised:
-            wrong = wrong or wrongly_fixed(instance, dual, expected, done)
+            if expected is not None:
+                wrong = wrong or wrongly_fixed(instance, dual, expected, done)
         total.update(done.times)
         if wrong:
             total["disagreements"] += 1

@@ -18,7 +18,7 @@ import kanon_milp as km
 PEOPLE = ["age", "workclass", "education", "marital-status", "race", "sex"]
 K5 = km.KAnonymity(5)
 # what → (quasi-identifiers, None for all others, sensitive attribute, requirements)
-STUDIES = {
+STUDIES: dict[str, dict[str, tuple[list[str] | None, str, list[km.Requirement]]]] = {
     "cmc": {
         "l = 1.5": (None, "method", [km.LDiversity("1.5")]),
         "l = 2": (None, "method", [km.LDiversity(2)]),

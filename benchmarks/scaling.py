@@ -130,7 +130,8 @@ def run_apart(step: str, folder: Path, study: Study, memory: float) -> dict[str,
     if done.returncode:
         sys.stderr.write(f"{step}: {(done.stderr.strip().splitlines() or ['killed'])[-1]}\n")
         return None
-    return json.loads(done.stdout)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def measure(rows: int, studies: list[Study], args: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def drawn_dual(data: st.DataObject, problem: km.Problem) -> DualPoint:
     count = instance.types.count
     quarters = data.draw(st.lists(st.integers(-12, 48), min_size=count, max_size=count))
     sets, charges = drawn_sets(data, count, 24)
-    return point([x / 4 for x in quarters], [each.tolist() for each in sets.each()], charges / 4, cuts)
+    return point([x / 4 for x in quarters], [each.tolist() for each in sets.each()], (charges / 4).tolist(), cuts)
 
 
 def with_cuts(multipliers: Sequence[float], cuts: Sequence[Cut]) -> list[float]:

@@ -25,7 +25,7 @@ def run(*arguments: object) -> CompletedProcess[str]:
         contextlib.redirect_stderr(err),
     ):
         code = command_line()
-    return CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+    return CompletedProcess([str(each) for each in arguments], code, out.getvalue(), err.getvalue())
 
 
 def run_process(*arguments: object, **environment: str) -> CompletedProcess[str]:

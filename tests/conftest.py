@@ -8,11 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
+    # processes that tests start use the same files as the tests, not a copy whose inner loops are not compiled yet
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
 @pytest.fixture(scope="session", autouse=True)

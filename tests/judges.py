@@ -104,7 +104,7 @@ def delta_disclosing(
 def base2_log_below(ratio: Fraction, delta: Fraction) -> bool:
     """|log2(ratio)| < delta, in whole numbers: with delta = a/b it says 2^-a < ratio^b < 2^a."""
     above, below = ratio.numerator**delta.denominator, ratio.denominator**delta.denominator
-    return max(above, below) < 2**delta.numerator * min(above, below)
+    return bool(max(above, below) < 2**delta.numerator * min(above, below))
 
 
 def natural_log_below(ratio: Fraction, delta: Fraction) -> bool:
@@ -197,9 +197,15 @@ def ordered_distance(order: Sequence[Value]) -> Distance:
     return lambda a, b: Fraction(abs(place.index(a) - place.index(b)), len(place) - 1)
 
 
+def numerical(text: Value) -> Fraction:
+    """The number that a cell holds."""
+    assert text is not None
+    return Fraction(text)
+
+
 def ordered_numbers(values: Sequence[Value]) -> Distance:
     """Ranks among the distinct numbers of the table."""
-    return ordered_distance(sorted({v for v in values if v is not None}, key=Fraction))
+    return ordered_distance(sorted({v for v in values if v is not None}, key=numerical))
 
 
 def numeric_distance(values: Sequence[Value]) -> Distance:

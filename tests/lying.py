@@ -6,9 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, get
+import pytest
+
+from kanon_milp.solvers import Availability, LinearModel, SolverAdapter, SolverOptions, SolverResult, get
 
 Lie = Callable[[SolverResult, LinearModel], SolverResult]
+
+
+def only_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no other solver is installed: nobody who could be asked a third time."""
+    for name in ("scip", "cbc", "cpsat"):
+        monkeypatch.setattr(type(get(name)), "availability", lambda _: Availability.NOT_FOUND)
 
 
 class Lying(SolverAdapter):

@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def optimum(
     cost_bound: Fraction | int | None = None,
     min_groups: int | None = None,
     max_groups: int | None = None,
-    **problem: object,
+    **problem: Any,
 ) -> Fraction | None:
     """Best objective value, None if infeasible; further parameters as in `cheapest`."""
     by_groups = {

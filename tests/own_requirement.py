@@ -11,11 +11,13 @@ from typing import Any, ClassVar
 
 import highspy
 import polars as pl
+from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.privacy.relaxed import ValueLimits
+from kanon_milp.problem.records import Group
 from kanon_milp.solvers.mps import write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.verify import check_certificate
@@ -36,7 +38,7 @@ class AtMost(km.Requirement):
     def smallest_group(self, whole: Any) -> int:
         return 1
 
-    def holds(self, group: Any) -> bool:
+    def holds(self, group: Group) -> bool:
         return group.size <= self.most
 
     def declare(self, block: Any, model: Any, instance: Any) -> None:
@@ -66,7 +68,7 @@ class NoMoreThanHalf(km.Requirement):
     def smallest_group(self, whole: Any) -> int:
         return 2
 
-    def holds(self, group: Any) -> bool:
+    def holds(self, group: Group) -> bool:
         return 2 * max(group.sensitive[self.sensitive].values()) <= group.size
 
     def relaxations(self, whole: Any) -> tuple[ValueLimits, ...]:
@@ -82,7 +84,7 @@ class NoMoreThanHalf(km.Requirement):
 def outcome(problem: km.Problem, folder: Path) -> Mapping[str, object]:
     """Solved by two solvers, verified, exported and solved from the file, and what its certificate says."""
     results = {solver: km.solve(problem, solver=solver) for solver in ("highs", "cbc")}
-    table = results["highs"].require_optimal().table
+    table = present(results["highs"].require_optimal().table)
     path = folder / "own.mps"
     write_model(to_arrays(km.build_model(problem)).linear, path)
     highs = highspy.Highs()

@@ -11,6 +11,7 @@ from typing import Any
 import judges
 import polars as pl
 from hypothesis import strategies as st
+from present import present
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -21,7 +22,7 @@ Group = Sequence[int]
 
 WORDS: tuple[Value, ...] = ("flu", "cold", "cough", "cancer", None)
 NUMBERS: tuple[Value, ...] = ("-3", "0", "1.5", "10")
-SMALL = Fraction(1, 1000)
+SMALL, NIL, ONE = Fraction(1, 1000), Fraction(0), Fraction(1)
 
 DISTANCES = ("equal", "ranks", "order", "numeric", "hierarchy", "matrix")
 CLOSENESS = tuple(f"t {distance} {form}" for distance in DISTANCES for form in ("short", "transport"))
@@ -90,20 +91,20 @@ class Demand:
         name = f"s{self.columns[0]}" if self.named else None
         match self.kind.split():
             case ["p"]:
-                return km.PSensitivity(self.number, name)
+                return km.PSensitivity(int(self.number), name)
             case ["l", "blocki-williams"]:
                 every = tuple(f"s{c}" for c in self.columns) if self.named else None
                 return km.LDiversity(self.number, "blocki-williams", every)
-            case ["l", form]:
+            case ["l", ("frequency" | "distinct") as form]:
                 return km.LDiversity(self.number, form, name)
             case ["alpha", *_]:
                 return km.AlphaKAnonymity(self.number, self.k, name, self.values)
             case ["beta"]:
                 return km.BetaLikeness(self.number, name)
-            case ["delta", log, absent]:
+            case ["delta", ("natural" | "base2") as log, ("violation" | "ignored") as absent]:
                 return km.DeltaDisclosure(self.number, log, absent, name)
-            case ["t", _, form]:
-                return km.TCloseness(self.number, self.ground.package(), name, form)
+            case ["t", _, ("short" | "transport") as form]:
+                return km.TCloseness(self.number, present(self.ground).package(), name, form)
         raise AssertionError(self.kind)
 
     def holds(self, group: Group, secrets: judges.Secrets) -> bool:
@@ -128,7 +129,7 @@ class Demand:
             case ["delta", log, absent]:
                 return judges.delta_disclosing(group, secrets, column, number, log, absent)
             case ["t", *_]:
-                distance = self.ground.judge([row[column] for row in secrets])
+                distance = present(self.ground).judge([row[column] for row in secrets])
                 return judges.t_close(group, secrets, column, number, distance)
         raise AssertionError(self.kind)
 
@@ -243,20 +244,23 @@ def demanded(draw: st.DrawFn, kind: str, secrets: tuple[tuple[Value, ...], ...])
         return Demand(kind, draw(st.sampled_from([2, fewest, 1])), columns, named)
     if kind == "l frequency":
         border = 1 / largest_share(group, secrets, columns)
-        number = draw(st.sampled_from([border, 2, 1, Fraction(3, 2), fewest, border + SMALL, max(1, border - SMALL)]))
+        numbers = [border, Fraction(2), ONE, Fraction(3, 2), Fraction(fewest), border + SMALL, max(ONE, border - SMALL)]
+        number = draw(st.sampled_from(numbers))
         return Demand(kind, draw(written(number)), columns, named)
     if kind.startswith("alpha"):
         values, held = None, counts[0]
         if kind == "alpha named":
             values = tuple(draw(st.lists(st.sampled_from(sorted(set(held), key=str)), min_size=1, unique=True)))
         border = largest_share(group, secrets, columns, values) or Fraction(1, 2)
-        number = draw(st.sampled_from([border, border - SMALL, Fraction(1, 2), Fraction(2, 3), min(1, border + SMALL)]))
+        number = draw(
+            st.sampled_from([border, border - SMALL, Fraction(1, 2), Fraction(2, 3), min(ONE, border + SMALL)])
+        )
         k = draw(st.sampled_from([k for k in (1, 1, 2, 3) if k <= len(secrets)]))
         return Demand(kind, draw(written(number)), columns, named, k, values)
     if kind == "beta":
         ratios = [r for c in columns for r in share_ratios(group, secrets, c)]
         border = max(ratios) - 1
-        number = draw(st.sampled_from([border, max(0, border - SMALL), border + SMALL, 1, Fraction(1, 2), 0]))
+        number = draw(st.sampled_from([border, max(NIL, border - SMALL), border + SMALL, ONE, Fraction(1, 2), NIL]))
         return Demand(kind, draw(written(number)), columns, named)
     if kind.startswith("delta"):
         ratios = [r for c in columns for r in share_ratios(group, secrets, c) if r > 0]
@@ -266,7 +270,8 @@ def demanded(draw: st.DrawFn, kind: str, secrets: tuple[tuple[Value, ...], ...])
     ground = draw(grounds(kind.split()[1], sorted({v for held in counts for v in held}, key=str)))
     pairs = list(zip(columns, counts, strict=True))
     border = max(judges.distance_from_table(group, secrets, c, ground.judge(held)) for c, held in pairs)
-    numbers = [border, border, max(0, border - SMALL), min(1, border + SMALL), Fraction(3, 10), Fraction(1, 10), 0, 1]
+    numbers = [border, border, max(NIL, border - SMALL), min(ONE, border + SMALL), Fraction(3, 10), Fraction(1, 10)]
+    numbers += [NIL, ONE]
     return Demand(kind, draw(written(draw(st.sampled_from(numbers)))), columns, named, ground=ground)
 
 

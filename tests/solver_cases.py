@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from present import present
 
 from kanon_milp import solvers
 from kanon_milp.solvers import Capability, LinearModel, SolverAdapter, SolverOptions
@@ -106,15 +108,15 @@ def market_split(rows: int = 6, columns: int = 50, slack: bool = True) -> Linear
     )
 
 
-def random_start() -> np.ndarray:
+def random_start() -> NDArray[np.float64]:
     """A feasible point of the market split: any choice, and the slack that it needs."""
     model = market_split()
     chosen = np.random.default_rng(5).integers(0, 2, 50).astype(float)
-    short = model.constraint_lower - model.A[:, :50] @ chosen
-    return np.r_[chosen, np.maximum(short, 0), np.maximum(-short, 0)]
+    short: NDArray[np.float64] = model.constraint_lower - model.A[:, :50] @ chosen
+    return np.concatenate([chosen, np.maximum(short, 0), np.maximum(-short, 0)])
 
 
 @functools.cache
-def good_start() -> np.ndarray:
+def good_start() -> NDArray[np.float64]:
     """A point that solvers do not find in half a second."""
-    return ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=2, seed=1)).x
+    return present(ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=2, seed=1)).x)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kanon_milp as km
 from kanon_milp.bounds import type_sets
 from kanon_milp.bounds.packing_cuts import TypeSets
+from kanon_milp.verify.plain import SuppressedRows
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Case:
     weights: tuple[Fraction, ...]
     hierarchies: dict[int, dict[str | None, tuple[str | None, ...]]]
     level_costs: dict[int, tuple[Fraction, ...]]
-    suppressed_rows: str
+    suppressed_rows: SuppressedRows
     sides: dict[str, Any]
 
     @property
@@ -97,8 +98,10 @@ def cases(draw: st.DrawFn, max_rows: int = 8, max_columns: int = 3, sides: bool 
         vectors = tuple(draw(st.lists(st.sampled_from(everything), min_size=1, max_size=6, unique=True)))
     weight = st.sampled_from([Fraction(1), Fraction(0), Fraction(2), Fraction(1, 2), Fraction(7, 3)])
     weights = tuple(draw(weight) for _ in range(m))
-    costs = st.sampled_from([(0, 1, 2, 3), (0, 0, Fraction(1, 3), 1), (0, Fraction(1, 4), Fraction(1, 4), 5)])
-    level_costs = {j: tuple(map(Fraction, draw(costs))) for j in with_hierarchy if draw(st.booleans())}
+    costs: st.SearchStrategy[tuple[Fraction | int, ...]] = st.sampled_from(
+        [(0, 1, 2, 3), (0, 0, Fraction(1, 3), 1), (0, Fraction(1, 4), Fraction(1, 4), 5)]
+    )
+    level_costs = {j: tuple(Fraction(cost) for cost in draw(costs)) for j in with_hierarchy if draw(st.booleans())}
     extra: dict[str, Any] = {}
     if sides:
         if draw(st.booleans()):

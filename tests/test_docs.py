@@ -20,7 +20,12 @@ import kanon_milp as km
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 # in the order in which somebody would read them, since later ones use names of earlier ones
-EXAMPLES = ("README.md", "docs/getting-started.md", "docs/extending/requirements.md", "docs/extending/models.md")
+EXAMPLES: tuple[str, ...] = (
+    "README.md",
+    "docs/getting-started.md",
+    "docs/extending/requirements.md",
+    "docs/extending/models.md",
+)
 EXAMPLES += tuple(f"docs/extending/{page}.md" for page in ("solvers", "methods", "recodings", "bounds"))
 
 
@@ -129,7 +134,7 @@ def test_the_example_about_values_finds_the_optimum() -> None:
 def test_parameters_in_docstrings_are_shown_as_lists() -> None:
     sys.path.insert(0, str(ROOT / "docs" / "extensions"))
     try:
-        from docstrings import as_markdown
+        from docstrings import as_markdown  # type: ignore[import-not-found]
     finally:
         sys.path.pop(0)
     source = "What it does.\n\npath: where it\nis, such as: here. first, second:\nboth. Raises Error: never.\n"

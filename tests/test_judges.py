@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -82,20 +83,20 @@ def test_emd_agrees_with_the_closed_forms(seed: Any) -> None:
     secrets = column(*(draw.choice(values) for _ in range(n)), values[0], values[-1])
     group = draw.sample(range(n + 2), draw.randint(1, n + 2))
     q, p = judges.shares(group, secrets, 0), judges.shares(range(n + 2), secrets, 0)
-    ordered = sorted(p, key=F)
+    ordered = sorted(p, key=judges.numerical)
     above = [sum((q[v] - p[v] for v in ordered[: i + 1]), F(0)) for i in range(len(ordered))]
 
     assert judges.distance_from_table(group, secrets, 0, judges.equal_distance) == sum(abs(q[v] - p[v]) for v in p) / 2
     ranks = judges.ordered_numbers([row[0] for row in secrets])
     assert judges.distance_from_table(group, secrets, 0, ranks) == sum(map(abs, above)) / (len(ordered) - 1)
     numeric = judges.numeric_distance([row[0] for row in secrets])
-    steps = [F(b) - F(a) for a, b in itertools.pairwise(ordered)]
-    spread = F(ordered[-1]) - F(ordered[0])
+    steps = [judges.numerical(b) - judges.numerical(a) for a, b in itertools.pairwise(ordered)]
+    spread = judges.numerical(ordered[-1]) - judges.numerical(ordered[0])
     expected = sum(abs(x) * step for x, step in zip(above, steps, strict=False)) / spread
     assert judges.distance_from_table(group, secrets, 0, numeric) == expected
 
 
-TREE = {
+TREE: dict[oracle.Value, tuple[oracle.Value, ...]] = {
     "flu": ("flu", "lungs", "*"),
     "pneumonia": ("pneumonia", "lungs", "*"),
     "gastritis": ("gastritis", "stomach", "*"),
@@ -238,7 +239,7 @@ def test_requirements_that_are_called_merge_closed_are(seed: Any) -> None:
     draw = random.Random(seed)
     secrets = [(draw.choice("abc"), draw.choice("xy")) for _ in range(7)]
     groups = [g for size in range(1, 5) for g in itertools.combinations(range(7), size)]
-    for holds in (
+    properties: list[Callable[[tuple[int, ...]], bool]] = [
         lambda g: judges.p_sensitive(g, secrets, 0, 2),
         lambda g: judges.frequency_diverse(g, secrets, 0, F(3, 2)),
         lambda g: judges.blocki_williams_diverse(g, secrets, [0, 1], 2),
@@ -246,7 +247,8 @@ def test_requirements_that_are_called_merge_closed_are(seed: Any) -> None:
         lambda g: judges.beta_like(g, secrets, 0, F(1, 2)),
         lambda g: judges.delta_disclosing(g, secrets, 1, F(1, 2)),
         lambda g: judges.t_close(g, secrets, 0, F(1, 3), judges.equal_distance),
-    ):
+    ]
+    for holds in properties:
         good = [g for g in groups if holds(g)]
         for a, b in itertools.combinations(good, 2):
             assert set(a) & set(b) or holds(a + b)
@@ -271,7 +273,10 @@ def test_trying_every_table_agrees_with_the_oracle_on_properties_of_groups(seed:
     rows = [tuple(draw.choice(["a", "b", None]) for _ in range(m)) for _ in range(n)]
     secrets = column(*(draw.choice("xy") for _ in range(n)))
     k, p, exempt = draw.randint(1, 3), draw.randint(1, 2), draw.random() < 0.5
-    sides = {"objective": draw.choice(["loss", "min_groups", "max_groups"]), "min_groups": draw.choice([None, 2])}
+    sides: dict[str, Any] = {
+        "objective": draw.choice(["loss", "min_groups", "max_groups"]),
+        "min_groups": draw.choice([None, 2]),
+    }
     expected = oracle.optimum(
         rows,
         k,

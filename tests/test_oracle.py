@@ -9,10 +9,15 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from oracle import cheapest, optimum
+from oracle import Value, cheapest, optimum
 
-TREE = {"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "cd", "*"), None: (None, "cd", "*")}
-CHAIN = {
+TREE: dict[Value, tuple[Value, ...]] = {
+    "a": ("a", "ab", "*"),
+    "b": ("b", "ab", "*"),
+    "c": ("c", "cd", "*"),
+    None: (None, "cd", "*"),
+}
+CHAIN: dict[Value, tuple[Value, ...]] = {
     "a": ("a", "a", "ab", "*"),
     "b": ("b", "b", "ab", "*"),
     "c": ("c", "c", "c", "*"),
@@ -76,7 +81,7 @@ def test_agrees_with_trying_every_level_vector_for_every_row(seed: Any) -> None:
     }
     secret = [draw.randint(0, 1) for _ in rows]
     p = draw.choice([1, 1, 2])
-    problem = {
+    problem: dict[str, Any] = {
         "hierarchies": hierarchies,
         "vectors": vectors,
         "weights": weights,

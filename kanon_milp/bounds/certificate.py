@@ -278,8 +278,9 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
     when rows that are alike in the quasi-identifiers exchange their multipliers, so L(mean) ≥ L. A set becomes that of
     the distinct rows all of whose tuples are in it: covers have all of them or none.
 
-    A set that no candidate lies in is left out, and where fully suppressed rows are exempt, so is the set of all rows:
-    what the size of its groups is depends on which candidates there are. Rank-1 cuts hold whatever the candidates are.
+    A set that no candidate lies in is left out, and where fully suppressed rows are exempt and allowed, so is the set
+    of all rows: what the size of its groups is depends on which candidates there are. Rank-1 cuts hold whatever the
+    candidates are.
     """
     types, multipliers, sets = instance.types, dual.multipliers, dual.sets
     cuts, cut_multipliers = dual.rank_one_cuts, dual.cut_multipliers
@@ -295,7 +296,8 @@ def _of_distinct_rows(problem: Problem, instance: Instance, dual: DualPoint) -> 
         cuts, cut_multipliers = _cuts_of_distinct_rows(cuts, cut_multipliers, of_split, types.count)
         multipliers = np.bincount(of_split, weights=split.counts * multipliers) / types.counts
     keep = PackingCuts.of(instance, sets).nested.lengths > 0
-    if instance.exempt_reading:
+    levels = instance.levels
+    if instance.exempt_reading and (levels.vectors == levels.top).all(axis=1).any():
         keep &= sets.lengths < types.count
     return replace(
         dual,

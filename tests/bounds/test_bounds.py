@@ -18,6 +18,7 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
+from present import present
 from strategies import Case, cases, drawn_sets
 
 import kanon_milp as km
@@ -53,14 +54,14 @@ def slow_value(
     for each, charge in zip(sets, charges, strict=True):
         sizes = [int(instance.least[g]) for g, cover in enumerate(covers) if set(cover) <= each]
         total -= charge * (sum(counts[i] for i in each) // min(sizes)) if sizes else 0
-    for n, each in zip(counts, multipliers, strict=True):
-        total += n * each
+    for n, price in zip(counts, multipliers, strict=True):
+        total += n * price
     for g, cover in enumerate(covers):
         costs = sorted(int(instance.candidates.cost[g]) - multipliers[i] for i in cover for _ in range(counts[i]))
         least = int(instance.least[g])
         if len(costs) >= least:
             extra = sum((charge for each, charge in zip(sets, charges, strict=True) if set(cover) <= each), Fraction(0))
-            total += min(0, extra + sum(c for at, c in enumerate(costs) if at < least or c < 0))
+            total += min(Fraction(0), extra + sum(c for at, c in enumerate(costs) if at < least or c < 0))
     return total
 
 
@@ -131,7 +132,7 @@ def test_the_lagrangian_bound_is_the_value_of_the_linear_relaxation(case: Case) 
     assume(covered(instance))
     relaxation = strong_lp(instance)
     assume(relaxation is not None)
-    value = lagrangian(instance, packing_cuts=False).value
+    value, relaxation = lagrangian(instance, packing_cuts=False).value, present(relaxation)
     assert value <= relaxation + 1e-6 * max(1, relaxation)
     assert value >= relaxation - 1e-4 * max(1, relaxation)
 
@@ -146,6 +147,7 @@ def test_with_counting_rows_it_is_not_lower_and_below_the_relaxation_that_has_th
     relaxation = strong_lp(instance, sets)
     best = optimum(case.rows, case.k, **case.judged())
     assume(relaxation is not None and best is not None)
+    relaxation, best = present(relaxation), present(best)
     assert dual.value <= relaxation + 1e-6 * max(1, relaxation)
     assert dual.value >= lagrangian(instance, packing_cuts=False).value - 1e-4 * max(1, relaxation)
     assert proven_bound(instance, round_dual(dual)) * instance.levels.unit <= best

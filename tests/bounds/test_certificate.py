@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -13,11 +14,11 @@ import pytest
 from census import census, census_problem
 from certificate_cases import Q8, ROWS, best_loss, certificate, drawn_dual, point, problem, refused
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from strategies import Case, cases
+from strategies import PATHS, Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import certified_instance, certify, lagrangian, proven_bound, round_dual
@@ -26,6 +27,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
 from kanon_milp.verify.definitions.base import Supply
+from kanon_milp.verify.original import Original
 from kanon_milp.verify.sizes import size_conditions
 from kanon_milp.verify.stated import stated
 
@@ -66,7 +68,7 @@ def test_no_group_needs_less_than_what_is_demanded(kind: str) -> None:
     @settings(relaxed, max_examples=8)
     def needs(case: SensitiveCase) -> None:
         problem = case.problem()
-        asked = size_conditions(stated(problem.requirements), problem.table, "exempt")
+        asked = size_conditions(stated(problem.requirements), Original.of(problem.table), "exempt")
         demand = asked.exempt
         assert demand == asked.strict
         rows = range(len(case.secrets))
@@ -96,6 +98,13 @@ def test_multipliers_of_rows_split_by_sensitive_values_count_too(case: Sensitive
         assert check_certificate(problem, certify(problem, lagrangian(instance, iterations=20))).valid
 
 
+# no row may be suppressed fully, so that fully suppressed rows are exempt changes nothing
+NONE_EXEMPT = Case((("a", "a"),) * 3 + (("a", "b"),), 3, ((0, 0), (0, 1)), (Fraction(1),) * 2, {}, {}, "exempt", {})
+IN_THIRDS = tuple(Fraction(each, 3) for each in range(4))
+
+
+@example(NONE_EXEMPT)
+@example(replace(NONE_EXEMPT, hierarchies={1: PATHS}, level_costs={1: IN_THIRDS}))
 @given(cases(sides=False))
 @settings(relaxed, max_examples=examples(40, 13))
 def test_nothing_is_lost_against_the_reduced_instance(case: Case) -> None:
@@ -187,7 +196,7 @@ def test_it_is_about_one_problem() -> None:
     refused(check_certificate(problem(recoding=km.Suppression({"age": 2})), honest), "weights or level costs differ")
     mask = km.PatternMask([(0, 0), (1, 1)])
     refused(check_certificate(problem(recoding=mask), honest), "pattern mask differ")
-    paths = {v: (v, "x", "*") for v in ("30", "31", "40", "41")}
+    paths: dict[str | None, tuple[str | None, ...]] = {v: (v, "x", "*") for v in ("30", "31", "40", "41")}
     tree = km.Hierarchies({"age": km.Hierarchy(paths)}, level_costs={"age": [0, 0, 1]})
     refused(check_certificate(problem(recoding=tree), honest), "hierarchies, weights or level costs differ")
     moved = {**paths, "41": ("41", "y", "*")}

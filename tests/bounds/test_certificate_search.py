@@ -17,6 +17,7 @@ from strategies import Case, cases
 
 from kanon_milp.verify import certificate as checker
 from kanon_milp.verify.certificate import check_certificate
+from kanon_milp.verify.dual import dual_value
 from kanon_milp.verify.rank_one import GroupProblem, Row
 
 Cut = tuple[list[int], list[int], int, int]  # a rank-1 cut: distinct rows, weights, denominator, multiplier
@@ -145,13 +146,13 @@ def test_it_is_what_the_definition_says_and_below_the_optimum(case: Case, data: 
     )
     claim = claimed(asked, multipliers, denominator, cuts)
     claim["counting_rows"] = [{"rows": sorted(rows), "multiplier": each} for rows, each in counts]
-    seen = []
+    seen: list[int] = []
 
     def value(*given: Any) -> int:
         seen.append(real(*given))
         return seen[0]
 
-    real = checker.dual_value
+    real = dual_value
     with mock.patch.object(checker, "dual_value", value):
         report = check_certificate(asked, claim)
     assert seen == [lagrangian_value(case, multipliers, denominator, cuts, counts)]

@@ -14,6 +14,7 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
+from present import present
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -35,7 +36,9 @@ from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_problem, hybrid
+from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import LinearModel, SolverResult
@@ -77,7 +80,7 @@ def test_the_search_with_rank_one_rows_agrees_with_brute_force(case: Case) -> No
     expected = optimum(case.rows, case.k, **case.judged())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hybrid, "EASY_PAIRS", -1)
-        patch.setattr(hybrid.Search, "run", lambda *_: None)  # whatever the search would have found
+        patch.setattr(Search, "run", lambda *_: None)  # whatever the search would have found
         result = km.solve(case.problem(), method="search", iteration_limit=1)
     if expected is None:
         assert result.proof == "infeasible"
@@ -235,7 +238,7 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
         return real(self, model, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(HighsAdapter, "solve", solve)
-    monkeypatch.setattr(hybrid.Search, "run", lambda *_: None)  # so that the first table is the greedy one
+    monkeypatch.setattr(Search, "run", lambda *_: None)  # so that the first table is the greedy one
     monkeypatch.setattr(hybrid, "EASY_PAIRS", 1_000_000)
     monkeypatch.setattr(core_problem, "WORTH", 1.0)
     result = km.solve(problem, method="search", time_limit=60)
@@ -263,10 +266,10 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     problem = census_problem(100, 5)
     for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
         monkeypatch.setattr(hybrid, name, value)
-    monkeypatch.setattr(hybrid.CoreProblem, "solve", lambda _: ((0, 0), None, ""))
+    monkeypatch.setattr(CoreProblem, "solve", lambda _: ((0, 0), None, ""))
     result = km.solve(problem, method="search", iteration_limit=1)
     assert result.exact_bound is not None
-    assert result.exact_bound <= result.objective
+    assert result.exact_bound <= present(result.objective)
     report = check_certificate(problem, result.certify())
     assert report.valid
     assert report.bound == result.exact_bound

@@ -21,8 +21,9 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.errors import InputError
-from kanon_milp.formulations.enumeration import Groups, enumerate_groups
+from kanon_milp.formulations.enumeration import enumerate_groups
 from kanon_milp.formulations.groups import build_groups
+from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import reduce
@@ -110,9 +111,10 @@ def test_each_family_holds_where_row_types_have_several_rows(
 def drawn_rows(draw: st.DrawFn, types: int, most: int = 4) -> list[Row]:
     """Up to so many rows over some of the row types, families and others, row types in any order."""
     found: list[Row] = []
+    fitting = [family for family in FAMILIES if len(family[0]) <= types]
     for _ in range(draw(st.integers(0, most))):
-        fitting = [family for family in FAMILIES if len(family[0]) <= types]
-        if fitting and draw(st.booleans()):
+        chosen: Sequence[int]
+        if draw(st.booleans()) and fitting:
             weights, denominator = draw(st.sampled_from(fitting))
             chosen = draw(st.permutations(range(types)))[: len(weights)]
         else:

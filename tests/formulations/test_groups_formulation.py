@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -20,11 +20,13 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.formulations import enumeration
-from kanon_milp.formulations.enumeration import Groups, GroupVectors, enumerate_groups, unsplittable
+from kanon_milp.formulations.enumeration import GroupVectors, enumerate_groups, unsplittable
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong
+from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
+from kanon_milp.problem.powers import Base
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 
@@ -94,7 +96,7 @@ def test_cbc_agrees_with_brute_force(case: Case) -> None:
     ],
 )
 def test_where_a_union_is_no_group_it_is_the_strong_optimum(
-    delta: str, log: str, weights: tuple[int, int], rows: str
+    delta: str, log: Base, weights: tuple[int, int], rows: str
 ) -> None:
     frame = pl.DataFrame([tuple(row) for row in rows.split()], schema=["a", "b", "s"], orient="row")
     table = km.Table.from_frame(frame, ["a", "b"], ["s"])
@@ -270,7 +272,7 @@ def test_a_user_can_bound_the_open_candidates() -> None:
     assert km.solve_model(problem, model, formulation="groups").proof == "infeasible"  # 2 to 3 rows a group
 
 
-def distinct(rows: int, columns: int, privacy: list[object], secret: bool = False) -> km.Problem:
+def distinct(rows: int, columns: int, privacy: list[km.Requirement], secret: bool = False) -> km.Problem:
     data = {f"q{j}": [f"{(i + 1) * (j + 7) % 31}" for i in range(rows)] for j in range(columns)}
     data["s"] = [f"{i % rows if secret else i % 2}" for i in range(rows)]
     return km.Problem(km.Table.from_frame(pl.DataFrame(data), [f"q{j}" for j in range(columns)], ["s"]), privacy)
@@ -337,7 +339,7 @@ class AtMostTwo(km.Requirement):
 
     name: ClassVar[str] = "at_most_two"
 
-    def bind(self, _table: km.Table) -> tuple[km.Requirement, ...]:
+    def bind(self, _table: km.Table) -> tuple[Self, ...]:
         return (self,)
 
     @property

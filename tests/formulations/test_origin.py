@@ -10,7 +10,8 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.formulations import get_formulation
-from kanon_milp.methods import solve as pipeline
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
 
 ROWS = {"a": list("xxyyz"), "b": list("uvuvu"), "s": list("ppqqp")}
 
@@ -71,6 +72,6 @@ def test_what_makes_answers_trustworthy_is_set_for_extended_models_too() -> None
     assert asked.solver.options.extra == {"presolve": "on"}
     assert asked.objective == result.objective == km.solve(near).objective
     # the heuristics that a continuous assignment makes superfluous stay on: `assign` is integer there
-    tuned = get_formulation("strong").tune(pipeline.presolve(problem(), pipeline.Clock()).instance)["highs"]
+    tuned = get_formulation("strong").tune(presolve(problem(), Clock()).instance)["highs"]
     assert "mip_heuristic_run_rins" in tuned
     assert km.solve_model(problem(), km.build_model(problem())).solver.options.extra == {}

@@ -122,7 +122,7 @@ def test_a_table_that_presolve_of_highs_1_15_1_called_impossible() -> None:
 )
 def test_groups_that_must_stay_apart_do(delta: str, log: Any, weights: tuple[int, int], rows: str) -> None:
     # what ignores absent values is not merge-closed: with dominance these tables would cost more
-    table = tuple((a, b) for a, b, _ in rows.split())
+    table = tuple((row[0], row[1]) for row in rows.split())
     plain = Case(table, 1, None, tuple(map(Fraction, weights)), {}, {}, "strict", {})
     demand = Demand(f"delta {log} ignored", delta, (0,), named=False)
     case = SensitiveCase(plain, tuple((row[2],) for row in rows.split()), (demand,))

@@ -27,7 +27,7 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path, list[str]]]:
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, directory=str(folder), **options)  # type: ignore[arg-type,misc]
+            super().__init__(*args, directory=str(folder), **options)  # type: ignore[arg-type]
 
         def do_GET(self) -> None:
             asked.append(self.path)

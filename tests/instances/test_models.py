@@ -7,6 +7,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import LIBRARY
@@ -40,8 +41,8 @@ def test_the_known_optimum_is_found_and_proven(path: Path) -> None:
         assert result.require_optimal().exact_objective == Fraction(str(model.known["optimum"]))
 
 
-def solver_options(model: km.ModelFile) -> dict[str, object]:
-    options = dict(model.solver)
+def solver_options(model: km.ModelFile) -> dict[str, Any]:
+    options: dict[str, Any] = dict(model.solver)
     if "name" in options:
         options["solver"] = options.pop("name")
     return options

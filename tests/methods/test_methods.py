@@ -19,7 +19,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
-from kanon_milp.methods import registry
+from kanon_milp.methods import greedy, registry
 
 FRAME = pl.DataFrame({"age": ["1", "1", "2", "2", "2"], "sex": ["f", "m", "f", "f", "m"]})
 TABLE = km.Table.from_frame(FRAME, ["age", "sex"])
@@ -130,7 +130,7 @@ def test_a_method_must_end_its_session(tmp_path: Path) -> None:
 
 
 def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
-    run_nothing = registry.solve_greedy
+    run_nothing = greedy.solve_greedy
     for name, said in (("milp", "built in"), ("auto", "built in"), (" ", "printable"), ("a\nb", "printable")):
         with pytest.raises(km.InputError, match=said):
             km.register_method(km.Method(name, "", run_nothing))
@@ -142,7 +142,8 @@ def test_what_is_registered_must_be_a_method_with_a_free_name() -> None:
 
 
 def test_a_method_is_replaced_only_on_demand() -> None:
-    first, second = km.Method("mine", "the first", print), km.Method("mine", "the second", print)
+    run = greedy.solve_greedy
+    first, second = km.Method("mine", "the first", run), km.Method("mine", "the second", run)
     try:
         km.register_method(first)
         km.register_method(first)  # the same
@@ -152,7 +153,7 @@ def test_a_method_is_replaced_only_on_demand() -> None:
         km.register_method(second, replace=True)
         assert registry._METHODS["mine"] is second
         with pytest.raises(km.InputError, match="built in"):
-            km.register_method(km.Method("milp", "", print), replace=True)
+            km.register_method(km.Method("milp", "", run), replace=True)
     finally:
         registry._METHODS.pop("mine", None)
 
@@ -288,7 +289,7 @@ def test_greedy_on_the_command_line(tmp_path: Path) -> None:
 @settings(max_examples=examples(300, 60), deadline=None)
 def test_greedy_is_verified_never_better_than_the_optimum_and_proves_nothing(case: Case | SensitiveCase) -> None:
     problem = case.problem()
-    if registry.greedy_refuses(problem):
+    if greedy.refuses(problem):
         with pytest.raises(km.InputError, match="not for this problem"):
             km.solve(problem, method="greedy")
         return

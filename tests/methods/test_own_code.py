@@ -40,16 +40,16 @@ class Own(km.Requirement):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        return self._said("attributes", ("s",))
+        return self._said("attributes", ("s",))  # type: ignore[no-any-return]
 
     def bind(self, table: km.Table) -> tuple[Own, ...]:
-        return self._said("bind", (self,), table)
+        return self._said("bind", (self,), table)  # type: ignore[no-any-return]
 
     def smallest_group(self, whole: Any) -> int:
-        return self._said("smallest_group", 1, whole)
+        return self._said("smallest_group", 1, whole)  # type: ignore[no-any-return]
 
     def holds(self, group: Any) -> bool:
-        return self._said("holds", True, group)
+        return self._said("holds", True, group)  # type: ignore[no-any-return]
 
     def viable(self, instance: Any) -> Any:
         return self._said("viable", np.ones(instance.candidates.count, dtype=bool), instance)
@@ -61,7 +61,7 @@ class Own(km.Requirement):
         self._said("declare", None, block, model, instance)
 
     def describe(self) -> dict[str, object]:
-        return self._said("describe", {})
+        return self._said("describe", {})  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
@@ -139,7 +139,7 @@ class Solver(km.SolverAdapter):
         return "here"
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
-        return self.answer(model) if callable(self.answer) else self.answer
+        return self.answer(model) if callable(self.answer) else self.answer  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def ints(*numbers: int) -> Any:
         (lambda _: "nothing", km.InputError, "an Assignment over session.instance, or None, is expected"),
         (lambda _: km.Assignment(ints(0), ints(0, 0), ints(1), 0), km.InputError, "the same length, found 1, 2 and 1"),
         (lambda _: km.Assignment([0], ints(0), ints(1), 0), km.InputError, "row_type: an int64 array"),  # type: ignore[arg-type]
-        (lambda _: km.Assignment(ints(0), ints(0), np.ones(1), 0), km.InputError, "rows: .*of float64"),
+        (lambda _: km.Assignment(ints(0), ints(0), np.ones(1), 0), km.InputError, "rows: .*of float64"),  # type: ignore[arg-type]
         (lambda _: km.Assignment(ints(99), ints(0), ints(1), 0), km.InputError, "not in the instance"),
         (lambda _: km.Assignment(ints(0), ints(-1), ints(1), 0), km.InputError, "not in the instance"),
         (lambda _: km.Assignment(ints(0), ints(10**6), ints(1), 0), km.InputError, "not in the instance"),
@@ -280,8 +280,8 @@ def test_a_bound(accepts: Any, compute: Any, said: str, by: str) -> None:
             km.solve(
                 km.Problem(PROBLEM.table, km.KAnonymity(2)),
                 method=by,
-                **({"iteration_limit": 1} if by == "search" else {}),
-            )  # type: ignore[arg-type]
+                iteration_limit=1 if by == "search" else None,
+            )
     finally:
         unregister_bound("told")
 

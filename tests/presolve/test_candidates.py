@@ -12,6 +12,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.reductions.base import Dropped
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
 
@@ -54,7 +55,9 @@ def test_dominance_leaves_exactly_the_undominated(case: Case) -> None:
     before, after = steps[0].instance, steps[1].instance
     c = before.candidates
     covers = [frozenset(c.members[c.indptr[g] : c.indptr[g + 1]].tolist()) for g in range(c.count)]
-    keep = set(steps[1].origin.tolist())
+    step = steps[1]
+    assert isinstance(step, Dropped)
+    keep = set(step.origin.tolist())
     assert after.candidates.count == len(keep)
     for g in range(c.count):
         dominators = [

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kanon_milp as km
-from kanon_milp.presolve.row_types import mixed_key, rows_by_type
+from kanon_milp.presolve.row_types import rows_by_type
+from kanon_milp.problem.keys import mixed_key
 
 value = st.sampled_from(["a", "b", "", "aa", None])
 rows = st.lists(st.tuples(value, value, value), min_size=1, max_size=40)

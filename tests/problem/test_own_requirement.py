@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from oracle import optimum
 from places import TESTS
+from present import present
 
 SCRIPT = TESTS / "own_requirement.py"
 PEOPLE = [
@@ -53,7 +54,7 @@ def test_a_requirement_in_a_script(tmp_path: Path, asked: str, judge: Callable[[
     # a certificate is about the requirements that it can state, and leaves this one out
     valid, bound, statement = found["certified"]
     assert valid
-    assert 0 < Fraction(bound) <= optimum(CELLS, 2)
+    assert 0 < Fraction(bound) <= present(optimum(CELLS, 2))
     assert statement.startswith("no 2-anonymous table suppresses fewer than")
     assert found["stated"] == ["k_anonymity"]
     assert "there are other requirements" in found["hybrid"]

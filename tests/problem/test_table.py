@@ -99,7 +99,8 @@ def test_columnar_files_are_read_with_their_types(tmp_path: Path, suffix: str) -
 def test_a_file_name_is_never_taken_for_a_pattern(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a[1]*{suffix}"
     frame = FRAME.select("age")
-    {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".arrow": frame.write_ipc}[suffix](path)
+    write: Any = {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".arrow": frame.write_ipc}[suffix]
+    write(path)
     assert km.read_table(path, "age").n == 3
     assert scan_frame(path).collect().height == 3
 

@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_the_old_run(
     old = content(out)
     real = getattr(os, call)
     for index in range(50):
-        calls = []
+        calls: list[int] = []
 
         def failing(*args: Any, index: int = index, calls: list[int] = calls) -> None:
             calls.append(1)
@@ -245,7 +245,8 @@ def test_file_names_need_not_be_text(tmp_path: Path, kind: str) -> None:
         (folder / "t.csv").write_text(TABLE)
     else:
         with path.open("wb") as file:
-            {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[kind](file)
+            write: Any = {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}[kind]
+            write(file)
     out = folder / os.fsdecode(b"\xff")
     given = (path,) if kind == "toml" else ("--data", path, "--qi", "zip,age", "--k", "2")
     certificate = folder / os.fsdecode(b"c\xff")

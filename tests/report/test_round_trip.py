@@ -9,6 +9,7 @@ import io
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import polars as pl
@@ -17,6 +18,7 @@ from command_line import run
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from present import present
 
 import kanon_milp as km
 
@@ -96,7 +98,7 @@ def solve_and_verify(path: Path, roles: tuple[str, ...]) -> Path:
 @pytest.mark.parametrize("role", ["quasi-identifier", pytest.param("sensitive", marks=pytest.mark.slow), "other"])
 @pytest.mark.parametrize("kind", SCALARS)
 def test_every_type_comes_back_from_columnar_files(kind: str, role: str) -> None:
-    @settings(max_examples=examples(4, 1 if role == "other" else 2), deadline=None, derandomize=True)
+    @settings(max_examples=examples(4, 1), deadline=None, derandomize=True)
     @given(series=SCALARS[kind], suffix=st.sampled_from(["parquet", "arrow"]))
     def check(series: pl.Series, suffix: str) -> None:
         frame = pl.DataFrame({"q": [1, 1, 2, 3], "c": series})
@@ -142,12 +144,12 @@ def test_what_is_no_scalar_passes_through_parquet(kind: str) -> None:
     delimiter=st.sampled_from([",", ";", "\t"]),
 )
 def test_every_text_comes_back_from_csv(
-    names: list[str], rows: list[tuple[str, ...]], quoting: int, end: str, delimiter: str
+    names: list[str], rows: list[tuple[str, ...]], quoting: Literal[0, 1], end: str, delimiter: str
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, quoting=quoting, lineterminator=end, delimiter=delimiter)  # type: ignore[call-overload]
+            writer = csv.writer(file, quoting=quoting, lineterminator=end, delimiter=delimiter)
             writer.writerows([names, *rows])
         out = solve_and_verify(path, ("--qi", quoted(names[:2]), "--delimiter", delimiter))
         found = read_csv(out / "anonymized.csv", delimiter)
@@ -212,7 +214,7 @@ PANDAS: dict[str, Callable[[], object]] = {
     "object": lambda: ["x", None, "y\r", "x"],
     "category": lambda: pd.Categorical(["x", None, "y", "x"]),
     "numbers as categories": lambda: pd.Categorical([1, 2, 1, 1]),
-    "datetime": lambda: pd.to_datetime(["2020-01-01", None, "2020-01-02", "2020-01-01"]),
+    "datetime": lambda: pd.to_datetime(pd.Series(["2020-01-01", None, "2020-01-02", "2020-01-01"])),
     "zoned": lambda: pd.to_datetime(["2020-01-01"] * 4).tz_localize("Europe/Berlin"),
     "timedelta": lambda: pd.to_timedelta([1, None, 2, 1], unit="h"),
     "date": lambda: [dt.date(2020, 1, 1)] * 3 + [None],
@@ -231,4 +233,4 @@ def test_every_type_of_pandas_is_solved_and_verified(kind: str, role: str) -> No
     result = km.solve(problem).require_optimal()
     assert km.verify(problem, result.table).ok
     if role != "quasi-identifier":
-        pd.testing.assert_series_equal(result.table["c"], frame["c"])
+        pd.testing.assert_series_equal(present(result.table)["c"], frame["c"])

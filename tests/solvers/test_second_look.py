@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
-from lying import Lie, Lying
+from lying import Lie, Lying, only_highs
 from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
+from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.methods import hybrid
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
@@ -113,7 +114,7 @@ def extended(solver: SolverAdapter) -> km.Result:
 
 def searched(solver: SolverAdapter, monkeypatch: pytest.MonkeyPatch) -> km.Result:
     """The hybrid method, with nothing done before its last model: no bound to speak of and no search."""
-    monkeypatch.setattr(hybrid.LAGRANGIAN, "compute", _flat)
+    monkeypatch.setattr(LAGRANGIAN, "compute", _flat)
     monkeypatch.setattr(hybrid._Hybrid, "search", lambda _: None)
     monkeypatch.setattr(hybrid._Hybrid, "worth_raising", lambda _: False)
     return km.solve(problem(), solver, method="search", iteration_limit=1)
@@ -176,7 +177,7 @@ def test_a_better_point_of_the_second_look_is_kept() -> None:
 
 
 def test_without_a_third_solver_neither_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_look, "_AT_HAND", ("highs",))
+    only_highs(monkeypatch)
     for lie in (dear_is_optimal, nothing_is_feasible):
         result = solved(Lying(lie))
         assert (result.stop_reason, result.proof, result.objective) == ("error", "none", OPTIMUM)

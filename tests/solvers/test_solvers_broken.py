@@ -15,9 +15,11 @@ from solver_cases import among
 import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.errors import SolverError
-from kanon_milp.solvers import SolverOptions, StopReason, common, cpsat, highs, scip
+from kanon_milp.solvers import LinearModel, SolverOptions, StopReason, common
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
+from kanon_milp.solvers.adapter import SolverCall
+from kanon_milp.solvers.base import RawResult
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="stands in for CBC by a shell script")
 
@@ -94,21 +96,20 @@ def nan_at(values: Any) -> Any:
 def test_a_point_that_is_none_is_one_clear_error(
     adapter: Any, change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = {"highs": highs, "scip": scip, "cpsat": cpsat}[adapter.name]
-    honest = module._run
+    honest = adapter.run
 
-    def broken(*args: Any, **more: Any) -> common.RawResult:
-        outcome = honest(*args, **more)
-        return common.RawResult(outcome.reason, change(outcome.x), outcome.bound)
+    def broken(model: LinearModel, call: SolverCall) -> RawResult:
+        outcome = honest(model, call)
+        return RawResult(outcome.reason, change(outcome.x), outcome.bound)
 
-    monkeypatch.setattr(module, "_run", broken)
+    monkeypatch.setattr(adapter, "run", broken)
     with pytest.raises(SolverError, match="unusable point: "):
         adapter.solve(birds.knapsack().model, SolverOptions())
 
 
 def test_a_start_refutes_infeasible() -> None:
     point = np.array([1.0, 0.0])
-    kept = common.keep_start(common.RawResult(StopReason.INFEASIBLE, None, None), point)
+    kept = common.keep_start(RawResult(StopReason.INFEASIBLE, None, None), point)
     assert kept.reason is StopReason.ERROR
     assert kept.x is point
     assert "its claim is discarded" in kept.message

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import os
+import subprocess
 import sys
 import threading
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
+from places import ROOT
 from sensitive_cases import SensitiveCase, sensitive_cases
 from solver_cases import ADAPTERS, INF, among, market_split, random_start
 from strategies import Case, cases
@@ -30,7 +34,6 @@ from kanon_milp.problem import distances
 from kanon_milp.solvers import Availability, Capability, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cpsat as cpsat_module
-from kanon_milp.solvers import scip as scip_module
 from kanon_milp.solvers.canaries import small_model
 from kanon_milp.solvers.integer_model import integer_model
 
@@ -231,7 +234,11 @@ def test_values_that_an_option_does_not_take_are_refused(adapter: Any) -> None:
 @new_adapters
 def test_options_reach_the_solver(adapter: Any, tmp_path: Any) -> None:
     log = tmp_path / "log"
-    extra = {"scip": {"limits/bestsol": 1}, "cpsat": {"stop_after_first_solution": True}}[adapter.name]
+    options: dict[str, dict[str, object]] = {
+        "scip": {"limits/bestsol": 1},
+        "cpsat": {"stop_after_first_solution": True},
+    }
+    extra = options[adapter.name]
     result = adapter.solve(market_split(), SolverOptions(extra=extra, log_file=log, time_limit=30))
     assert result.stop_reason is StopReason.ERROR
     assert adapter.name == result.message.split(":")[0].replace("-", "").lower()
@@ -260,7 +267,10 @@ def test_several_threads_of_cpsat_give_the_same_answer(adapter: Any) -> None:
 @with_cpsat
 def test_a_process_that_fails_or_does_not_stop(adapter: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
-    monkeypatch.setattr(cpsat_module, "_SCRIPT", script)
+    python = tmp_path / "python"  # runs this script, whichever it is asked to run
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
     script.write_text("raise ImportError('no ortools today')")
     with pytest.raises(SolverError, match="CP-SAT failed: ImportError: no ortools today"):
         adapter.solve(birds.knapsack().model, SolverOptions())
@@ -278,18 +288,56 @@ def test_a_process_that_fails_or_does_not_stop(adapter: Any, tmp_path: Any, monk
     assert time.perf_counter() - began < 8
 
 
-def test_missing_and_old_solvers_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyscipopt", None)
-    monkeypatch.setattr(scip_module, "_version", scip_module._version.__wrapped__)
+def test_a_missing_cpsat_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    for name, words in (("scip", "PySCIPOpt"), ("cpsat", "ortools")):
-        adapter = solvers.get(name)
-        assert adapter.availability() is Availability.NOT_FOUND
-        assert (adapter.version(), adapter.location()) == ("", "")
-        with pytest.raises(SolverError, match=f"not found; install {words}"):
-            adapter.solve(birds.knapsack().model, SolverOptions())
-    monkeypatch.setattr(scip_module, "_version", lambda: (9, 2, 0))
-    assert solvers.get("scip").availability() is Availability.TOO_OLD
+    adapter = solvers.get("cpsat")
+    assert adapter.availability() is Availability.NOT_FOUND
+    assert (adapter.version(), adapter.location()) == ("", "")
+    with pytest.raises(SolverError, match="not found; install ortools"):
+        adapter.solve(birds.knapsack().model, SolverOptions())
+
+
+OLD_SCIP = """
+class Model:
+    def getMajorVersion(self): return 9
+    def getMinorVersion(self): return 2
+    def getTechVersion(self): return 0
+"""
+ASK_SCIP = """
+import kanon_milp as km
+from kanon_milp import solvers
+from kanon_milp.solvers import canaries
+adapter = solvers.get("scip")
+print(adapter.availability().name, adapter.version() or "-")
+try:
+    adapter.solve(canaries.knapsack().model, solvers.SolverOptions())
+except km.SolverError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "found", "said"),
+    [
+        ("raise ImportError", "NOT_FOUND -", "not found; install PySCIPOpt"),
+        (OLD_SCIP, "TOO_OLD 9.2.0", "too old; install PySCIPOpt"),
+    ],
+    ids=["missing", "old"],
+)
+def test_a_missing_or_old_scip_says_so(tmp_path: Path, module: str, found: str, said: str) -> None:
+    (tmp_path / "pyscipopt.py").write_text(module)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", ASK_SCIP],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    first, second = done.stdout.splitlines()
+    assert first == found
+    assert said in second
 
 
 def test_what_the_adapters_declare() -> None:

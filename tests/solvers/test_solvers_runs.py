@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from command_line import with_ctrl_c
 from places import TESTS
+from present import present
 from solver_cases import each_adapter, each_adapter_with, good_start, market_split, needs, random_start
 
 from kanon_milp.errors import InputError
-from kanon_milp.solvers import Capability, SolverOptions, StopReason
+from kanon_milp.solvers import Capability, Progress, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 
 
@@ -133,7 +134,7 @@ def test_log_goes_to_the_file_and_not_to_the_terminal(
 
 @each_adapter
 def test_progress_comes_regularly_and_its_errors_are_raised(adapter: Any) -> None:
-    seen = []
+    seen: list[Progress] = []
     adapter.solve(market_split(), SolverOptions(time_limit=1.2), on_progress=seen.append)
     assert 3 <= len(seen) <= 12
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
@@ -179,7 +180,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter: Any, whole_gro
     command = [sys.executable, "-c", textwrap.dedent(code)]
     with with_ctrl_c():
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    assert child.stdout.readline() == "ready\n"
+    assert present(child.stdout).readline() == "ready\n"
     time.sleep(1)
     began = time.perf_counter()
     if whole_group:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import multiprocessing
 import os
 import threading
@@ -94,7 +95,7 @@ def test_after_any_failing_step_there_is_one_run_or_no_claim(
         if before:
             write(folder, "old")
         with failing_at(index, monkeypatch, killed=killed) as made:
-            failed = not done(lambda folder=folder: write(folder, "new", missing=missing))
+            failed = not done(functools.partial(write, folder, "new", missing=missing))
         found = shown(folder)
         if "claim" in found:
             assert found in (old, new), (index, made)

@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def true(report: CertificateReport, kind: str) -> bool:
         ROWS,
         SECRETS,
         ("s",),
-        weights=["3/2", 1] if kind == "k with weights" else None,
+        weights=[Fraction(3, 2), 1] if kind == "k with weights" else None,
         vectors=MASK if kind == "k of a mask" else None,
     )
 

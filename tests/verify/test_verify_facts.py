@@ -202,7 +202,7 @@ def test_ratios_that_floats_cannot_tell_apart() -> None:
         shuffled = ratios.take(np.array([3, *order, 0, 1]))
         assert shuffled.largest_in(np.array([0, 1, 4])).texts() == ["5/6", f"{m + 1}/{m + 2}", f"{m}/{m + 1}"]
     huge = Ratios(np.array([10**400, 3], dtype=object), np.array([10**399, 1], dtype=object))
-    assert (huge.largest, huge.least) == (10, 3)
+    assert (huge.largest, huge.least) == (Fraction(10), Fraction(3))
 
 
 TREE = Hierarchy.from_rows([("x", "xy", "*"), ("y", "xy", "*"), ("z", "z", "*")])
@@ -214,7 +214,7 @@ MATRIX = MatrixDistance(["x", "y", "z"], [[0, "1/2", 1], ["1/2", 0, "3/4"], [1, 
     [
         (HierarchicalDistance(TREE), judges.hierarchical_distance(TREE.paths)),
         (OrderedDistance(["z", "x", "w", "y"]), judges.ordered_distance(["z", "x", "w", "y"])),
-        (MATRIX, judges.matrix_distance(MATRIX.values, MATRIX.matrix)),
+        (MATRIX, judges.matrix_distance(MATRIX.values, [[Fraction(d) for d in line] for line in MATRIX.matrix])),
     ],
 )
 def test_further_ground_distances(distance: Any, judge: Any) -> None:

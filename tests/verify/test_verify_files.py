@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -53,9 +54,9 @@ def test_files_made_by_other_tools(tmp_path: Any) -> None:
     anonymized = write(tmp_path / "out.csv", "zip,age,d\n007,?,u\n007,?,v\n?,?,v\n")
     report = verify_files(original, anonymized, ["zip", "age"], "d", symbol="?")
     assert report
-    assert (report.k_strict, report.k_exempt, report.cost, report.privacy) == (1, 2, 4, ())
+    assert (report.k_strict, report.k_exempt, report.cost, report.privacy) == (1, 2, Fraction(4), ())
     assert not verify_files(original, anonymized, ["zip", "age"], "d")
-    asked = {"privacy": [KAnonymity(2)], "symbol": "?"}
+    asked: dict[str, Any] = {"privacy": [KAnonymity(2)], "symbol": "?"}
     assert not verify_files(original, anonymized, ["zip", "age"], "d", **asked)
     assert verify_files(original, anonymized, ["zip", "age"], "d", suppressed_rows="exempt", **asked)
     mask = write(tmp_path / "mask.csv", "age,zip\n*,keep\n*,?\n")
@@ -68,7 +69,7 @@ def test_files_with_hierarchies_and_another_delimiter(tmp_path: Any) -> None:
     original = write(tmp_path / "people.csv", "zip;age\n1;30\n1;31\n")
     anonymized = write(tmp_path / "out.csv", "zip;age\n1;3x\n1;3x\n")
     write(tmp_path / "age.csv", "level0;level1;level2\n30;3x;*\n31;3x;*\n")
-    options = {"privacy": [KAnonymity(2)], "delimiter": ";"}
+    options: dict[str, Any] = {"privacy": [KAnonymity(2)], "delimiter": ";"}
     report = verify_files(original, anonymized, ["zip", "age"], hierarchies=tmp_path, **options)
     assert report
     assert report.cost == 1

@@ -16,10 +16,11 @@ import judges
 import numpy as np
 import polars as pl
 import pytest
+from present import present
 from sensitive_cases import Demand, Ground
 
 import kanon_milp as km
-from kanon_milp.problem import distances, privacy, recoding, table
+from kanon_milp.problem import distances, hierarchies, powers, privacy, recoding, table
 from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
@@ -119,7 +120,7 @@ CASES: dict[str, OfSize | OfValues] = {
     },
 }
 
-LOOSE = {
+LOOSE: dict[type, dict[str, int]] = {
     privacy.KAnonymity: {"k": 1},
     privacy.PSensitivity: {"p": 1},
     privacy.LDiversity: {"l": 1},
@@ -162,11 +163,11 @@ def mutations(requirement: Any) -> Iterator[tuple[str, Patch]]:
     if kind is privacy.LDiversity and requirement.form == "blocki-williams":
         yield "partners: always", (pairwise, "each_has_partners", lambda *_: True)
     if kind is privacy.DeltaDisclosure:
-        below = delta_disclosure.below_power
+        below = powers.below_power
         yield "power: looser", (delta_disclosure, "below_power", lambda value, *rest: below(value / 10, *rest))
     if kind is privacy.TCloseness:
         ground = type(distances.ground_distance(requirement.distance))
-        space, emd = ground.space, t_closeness.emd
+        space, emd = ground.space, distances.emd.emd
         yield "distance: zero", (ground, "space", lambda *given: nearer(space(*given), 10**9))
         yield "distance: tenth", (ground, "space", lambda *given: nearer(space(*given), 10))
         yield "emd: zero", (t_closeness, "emd", lambda *_: Fraction(0))
@@ -201,7 +202,7 @@ def outcome(case: OfSize | OfValues, formulation: str) -> str:
         assert result.table is None
         assert not result.is_optimal
         return REFUSED
-    released = result.table.select("q0", "q1").rows()
+    released = present(result.table).select("q0", "q1").rows()
     return RIGHT if case.holds_in(released, secrets) else WRONG
 
 
@@ -271,7 +272,7 @@ RECODING: dict[str, tuple[bool, Patch]] = {
         False,
         (recoding, "parse_mask", lambda *_: np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int16)),
     ),
-    "level 1 is one label": (True, (recoding, "column_levels", first_label_for_all(recoding.column_levels))),
+    "level 1 is one label": (True, (recoding, "column_levels", first_label_for_all(hierarchies.column_levels))),
     "a column is read as one value": (False, (table, "_as_text", first_value_for_all(table._as_text))),
 }
 

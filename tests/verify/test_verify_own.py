@@ -15,10 +15,12 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from present import present
 
 import kanon_milp as km
 from kanon_milp.problem import distances
 from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
+from kanon_milp.problem.records import Group
 from kanon_milp.verify import verify
 from kanon_milp.verify.transport import bounds, least_work
 
@@ -30,7 +32,7 @@ def hierarchy_of(paths: dict[str, tuple[str | None, ...]]) -> km.Hierarchy:
     return made
 
 
-BAD_PATHS = {
+BAD_PATHS: dict[str, dict[str, tuple[str | None, ...]]] = {
     "a released cell could be read in two ways": {"20": ("20", "20", "*"), "21": ("21", "20", "*")},
     "level 0 of a value must be the value itself": {"20": ("x", "y", "*"), "21": ("21", "y", "*")},
     "no common top": {"20": ("20", "2x", "*"), "21": ("21", "2x", "+")},
@@ -57,7 +59,7 @@ def test_a_hierarchy_that_is_none_is_refused_with_column_and_kind(words: Any) ->
 def test_sixty_people_are_not_all_released_as_aged_20() -> None:
     ages = [str(age) for age in range(20, 80)]
     frame = pl.DataFrame({"age": ages})
-    paths = {age: (age, "20", "*") for age in ages}
+    paths: dict[str, tuple[str | None, ...]] = {age: (age, "20", "*") for age in ages}
     problem = km.Problem(km.Table.from_frame(frame, "age"), KAnonymity(5), km.Hierarchies({"age": hierarchy_of(paths)}))
     with pytest.raises(km.InputError, match="read in two ways"):
         verify(problem, frame.with_columns(age=pl.lit("20")))
@@ -80,9 +82,9 @@ class AtMost(Requirement):
     def smallest_group(self, _whole: Any) -> int:
         return 1
 
-    def holds(self, group: Any) -> bool:
+    def holds(self, group: Group) -> bool:
         assert group.names == ()
-        assert group.whole.size == 6
+        assert present(group.whole).size == 6
         return group.size <= self.rows
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:
@@ -231,7 +233,9 @@ def test_a_ground_distance_of_the_users_is_taken_as_it_computes() -> None:
     table = km.Table.from_frame(frame, "q", "s")
     report = verify(km.Problem(table, TCloseness(1, Squares())), frame)
     judged = [
-        judges.distance_from_table(group, [("1",), ("2",), ("3",)], 0, lambda a, b: Fraction((int(a) - int(b)) ** 2, 4))
+        judges.distance_from_table(
+            group, [("1",), ("2",), ("3",)], 0, lambda a, b: Fraction((int(a or 0) - int(b or 0)) ** 2, 4)
+        )
         for group in ([0, 1], [2])
     ]
     assert report.released.sensitive["s"].closeness["squares"] == max(judged)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from kanon_milp.errors import UndecidedError, term
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.infeasibility import refuse_one_group
 from kanon_milp.presolve.instance import compress_table, prepare, table_as_group, types_of
+from kanon_milp.problem.powers import Base
 from kanon_milp.problem.privacy import (
     AlphaKAnonymity,
     BetaLikeness,
@@ -29,6 +31,7 @@ from kanon_milp.problem.privacy import (
     Requirement,
     TCloseness,
 )
+from kanon_milp.problem.privacy.delta_disclosure import Absent
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
 from kanon_milp.verify import pairwise, verify
@@ -67,11 +70,14 @@ def test_a_partition_that_is_the_groups_themselves_says_nothing_twice() -> None:
     assert whole.partition == whole.released
 
 
+Counts = Mapping[str, Mapping[str | None, int]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Counting(Requirement):
     """Holds, and keeps what it was asked."""
 
-    asked: list = dataclasses.field(default_factory=list, compare=False)
+    asked: list[tuple[Counts, Counts]] = dataclasses.field(default_factory=list, compare=False)
     name: ClassVar[str] = "counting"
     attributes: ClassVar[tuple[str, ...]] = ("d",)
 
@@ -145,9 +151,9 @@ def demands(draw: st.DrawFn) -> Any:
     if kind == "beta":
         beta = draw(st.sampled_from(["0", "1/2", "1", "2"]))
         return BetaLikeness(beta, name), lambda g, s: judges.beta_like(g, s, column, Fraction(beta))
-    absent = "ignored" if kind == "ignored" else "violation"
+    absent: Absent = "ignored" if kind == "ignored" else "violation"
     delta = draw(st.sampled_from(["1/2", "1", "2"]))
-    log = draw(st.sampled_from(["natural", "base2"]))
+    log: Base = draw(st.sampled_from(["natural", "base2"]))
     return DeltaDisclosure(delta, log, absent, name), lambda g, s: judges.delta_disclosing(
         g, s, column, Fraction(delta), log, absent
     )
