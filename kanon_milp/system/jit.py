@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from numba.core import event, types
 from numba.core.caching import FunctionCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,6 +30,22 @@ class _Cache(FunctionCache):
             return None
 
 
+def _take_any_integer(dispatcher: Any) -> None:
+    """Where compiled functions call it, hand it every integer, narrow or constant, as int64: it is compiled once."""
+    exact = dispatcher.get_call_template
+
+    def template(args: Sequence[types.Type], named: Mapping[str, types.Type]) -> Any:
+        return exact(tuple(map(_wide, args)), {name: _wide(each) for name, each in named.items()})
+
+    dispatcher.get_call_template = template
+
+
+def _wide(kind: types.Type) -> types.Type:
+    """int64 for the types of narrower signed integers and of constants, else the same."""
+    plain = types.unliteral(kind)
+    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
+
+
 def compiled(function: Function) -> Function:
     """Compile a function over arrays to machine code; other threads go on while it runs.
 
@@ -37,6 +53,7 @@ def compiled(function: Function) -> Function:
     the folder NUMBA_CACHE_DIR or the user's cache. Where there is no such place either, each process compiles it anew.
     """
     dispatcher: Any = numba.njit(nogil=True)(function)
+    _take_any_integer(dispatcher)
     with suppress(RuntimeError):  # nowhere to keep it
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
     return cast(Function, dispatcher)
