@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
+from weakref import WeakValueDictionary
 
 import pyomo.environ as pyo
 
+from kanon_milp.formulations.contents import contents
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.problem import Problem
 
 _NAME = "kanon_milp_built_for"
+_known: WeakValueDictionary[str, Problem] = WeakValueDictionary()  # by what the models built for them carry
 
 
 def mark(model: pyo.ConcreteModel, instance: Instance) -> None:
     """Note on a model the instance that it states; a copy of the model has the note, too."""
-    setattr(model, _NAME, digest(instance))
+    token = uuid.uuid4().hex
+    _known[token] = instance.problem
+    setattr(model, _NAME, (digest(instance), digest(instance, public=True), token))
 
 
 def is_of_another(model: pyo.ConcreteModel, instance: Instance) -> bool:
-    """Whether a model says that it states another instance, or has other pairs of row types and candidates."""
+    """Whether a model says that it states another instance, or has other pairs of row types and candidates.
+
+    What requirements keep for themselves (`_name`) may change as they are asked, so it counts only where they are
+    other objects than those that the model was built for.
+    """
     marked = getattr(model, _NAME, None)
     if marked is not None:
-        return bool(marked != digest(instance))
+        everything, public, token = marked
+        if _same(_known.get(token), instance.problem):
+            return bool(public != digest(instance, public=True))
+        return bool(everything != digest(instance))
     candidates = instance.candidates
     pairs = zip(candidates.members.tolist(), candidates.candidate_of_pair().tolist(), strict=True)
     return any(pair not in model.assign for pair in pairs)
 
 
-def digest(instance: Instance) -> str:
-    """SHA-256 of all that a model is about: row types, candidates and costs, requirements, objective, sides."""
+def _same(known: Problem | None, asked: Problem) -> bool:
+    """Whether two problems have the same objects as requirements."""
+    return known is not None and list(map(id, known.requirements)) == list(map(id, asked.requirements))
+
+
+def digest(instance: Instance, *, public: bool = False) -> str:
+    """SHA-256 of all that a model is about: row types, candidates and costs, requirements, objective, sides.
+
+    Of requirements that is all they hold, not only what they say of themselves: `describe` gives no values. public:
+    without their attributes whose names begin with `_`.
+    """
     problem, types, candidates = instance.problem, instance.types, instance.candidates
     found = hashlib.sha256()
     of_types = (types.codes, types.counts, types.star_type, types.star_codes, types.star_counts)
@@ -41,7 +64,7 @@ def digest(instance: Instance) -> str:
         types.domains,
         instance.levels.unit,
         instance.levels.vectors.tolist(),
-        [requirement.spelled for requirement in problem.requirements],
+        [(requirement.spelled, contents(requirement, public=public)) for requirement in problem.requirements],
         (problem.objective, instance.cost_bound, problem.min_groups, problem.max_groups, problem.suppressed_rows),
     )
     found.update(repr(said).encode("utf-8", "surrogatepass"))

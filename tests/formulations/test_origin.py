@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 
 import kanon_milp as km
@@ -62,6 +64,118 @@ def test_the_same_problem_stated_again_and_a_copy_of_the_model_are_taken(formula
             assert km.solve_model(asked, given, formulation=formulation).require_optimal().objective == best
     with pytest.raises(km.InputError, match="another problem"):
         km.solve_model(problem(recoding=km.Suppression({"b": 3})), model.clone(), formulation=formulation)
+
+
+ANOTHER = "the model was (built for another problem|not built for this problem)"
+VALUES = km.Table.from_frame(
+    pl.DataFrame({"a": list("yyxxyx"), "b": list("qqqppp"), "s": list("uwvuuw")}), ["a", "b"], "s"
+)
+ORDERS = [km.distances.OrderedDistance(tuple(order)) for order in ("uvw", "vuw")]
+MATRICES = [
+    km.distances.MatrixDistance(tuple("uvw"), ((0, near, 1), (near, 0, 1), (1, 1, 0))) for near in ("1/4", "1/2")
+]
+
+
+@dataclass(frozen=True)
+class Without(km.Requirement):
+    """Each group has a row with another value than this one, which `describe` does not tell."""
+
+    value: str
+    cache: dict[str, int] = field(default_factory=dict)
+    name = "without"
+    attributes = ("s",)
+
+    def bind(self, table: km.Table) -> tuple[Without, ...]:
+        return (self,)
+
+    def smallest_group(self, whole: Any) -> int:
+        return 1
+
+    def holds(self, group: Any) -> bool:
+        return bool(group.size > group.sensitive["s"].get(self.value, 0))
+
+    def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: Any) -> None:
+        code, values = instance.sensitive_codes(self.attributes)
+        other = code != values.index((self.value,))
+
+        def some(_block: pyo.Block, g: int) -> object:
+            return sum(model.assign[i, g] for i in model.cover[g] if other[i]) >= model.open[g]
+
+        block.some = pyo.Constraint(model.CANDIDATES, rule=some)
+
+    def describe(self) -> dict[str, object]:
+        return {}
+
+
+class Plain(Without):
+    """The same as no dataclass, with something that it remembers, and code that tells two of them apart."""
+
+    def __init__(self, value: str, least: Any = None) -> None:
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "_asked", [])
+        object.__setattr__(self, "least", least or (lambda: 1))
+
+    def holds(self, group: Any) -> bool:
+        self._asked.append(group.size)  # type: ignore[attr-defined]
+        return super().holds(group)
+
+
+def least(rows: int) -> Any:
+    return lambda: rows
+
+
+@pytest.mark.parametrize(
+    ("of_model", "asked"),
+    [
+        ([km.TCloseness("1/5", ORDERS[0], "s")], [km.TCloseness("1/5", ORDERS[1], "s")]),
+        ([km.TCloseness("1/5", MATRICES[0], "s")], [km.TCloseness("1/5", MATRICES[1], "s")]),
+        ([km.AlphaKAnonymity("1/2", 1, "s", ("u",))], [km.AlphaKAnonymity("1/2", 1, "s", ("v",))]),
+        ([Without("u")], [Without("v")]),
+        ([Plain("u")], [Plain("v")]),
+        ([Plain("u", least(1))], [Plain("u", least(2))]),
+    ],
+    ids=["order", "matrix", "values", "own field", "own attribute", "own function"],
+)
+def test_what_a_requirement_does_not_tell_of_itself_counts(of_model: Any, asked: Any, tmp_path: Any) -> None:
+    built, other = (km.Problem(VALUES, [km.KAnonymity(2), *each]) for each in (of_model, asked))
+    assert built.requirements[1].spelled == other.requirements[1].spelled
+    model = km.build_model(built)
+    with pytest.raises(km.InputError, match=ANOTHER):
+        km.solve_model(other, model)
+    with pytest.raises(km.InputError, match=ANOTHER):
+        km.export_model(other, tmp_path / "m.lp", model=model)
+    km.export_model(built, tmp_path / "m.lp", model=model)
+    (tmp_path / "m.sol").write_text("")
+    with pytest.raises(km.InputError, match=ANOTHER):
+        km.import_solution(other, tmp_path / "m.sol", model=model)
+    for same in (built, km.Problem(VALUES, built.privacy)):
+        assert km.solve_model(same, model).require_optimal().objective == km.solve(built).objective
+
+
+@pytest.mark.parametrize(
+    ("of_model", "asked"),
+    [
+        (km.TCloseness("0.2", ORDERS[0], "s"), km.TCloseness(Fraction(1, 5), ORDERS[0], "s")),
+        (
+            km.TCloseness("1/2", replace(ORDERS[0], source="one.csv")),
+            km.TCloseness(0.5, replace(ORDERS[0], source="two.csv"), "s"),
+        ),
+        (Without("u"), Without("u")),
+        (Plain("u"), Plain("u")),
+    ],
+)
+def test_the_same_requirement_written_in_another_way_is_taken(of_model: Any, asked: Any) -> None:
+    built, again = (km.Problem(VALUES, [km.KAnonymity(2), each]) for each in (of_model, asked))
+    model = km.build_model(built)
+    assert km.solve_model(again, model).require_optimal().objective == km.solve(built).objective
+
+
+def test_what_a_requirement_remembers_does_not_make_its_problem_another_one() -> None:
+    own = km.Problem(VALUES, [km.KAnonymity(2), Plain("u")])
+    model = km.build_model(own)
+    best = km.solve(own).require_optimal().objective
+    assert own.requirements[1]._asked  # type: ignore[attr-defined]
+    assert km.solve_model(own, model).require_optimal().objective == best
 
 
 def test_what_makes_answers_trustworthy_is_set_for_extended_models_too() -> None:
