@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -51,7 +51,7 @@ class Stated:
 
     prepared: Prepared
     model: pyo.ConcreteModel
-    arrays: PyomoArrays
+    arrays: PyomoArrays = field(repr=False)
     formulation: str
     reduced: bool
     own: bool = True

@@ -53,6 +53,10 @@ class Session:
     files: Mapping[str, str | None] = field(default_factory=dict)
     solver_used: bool = True
 
+    def __repr__(self) -> str:
+        """Names and sizes, and no cell."""
+        return f"<Session: method {self.method}, solver {self.adapter.name}; {self.instance!r}>"
+
     @property
     def problem(self) -> Problem:
         """The problem as it was given."""

@@ -36,6 +36,13 @@ class Instance:
     exempt: NDArray[np.bool_]
     whole: Group
 
+    def __repr__(self) -> str:
+        """Names and sizes, and no cell."""
+        return (
+            f"<Instance of {self.problem!r}: {self.types.count} row types, {self.levels.count} level vectors, "
+            f"{self.candidates.count} candidates, {self.candidates.pairs} pairs>"
+        )
+
     @property
     def exempt_reading(self) -> bool:
         """Whether fully suppressed rows need no partners."""

@@ -59,6 +59,11 @@ class Prepared:
     obstacle: str | None
     shortage: Shortage | None = None
 
+    def __repr__(self) -> str:
+        """Sizes, and no cell."""
+        steps = ", ".join(step.name for step in self.steps)
+        return f"<Prepared: {self.instance!r}; reductions: {steps or 'none'}>"
+
     @property
     def size_before(self) -> Size:
         """The strong formulation over all candidates: one variable and link a pair, one a candidate, one row a type."""

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kanon_milp.errors import printable
+
 Label = str | None
 
 
@@ -23,6 +25,11 @@ class Group:
     names: tuple[str, ...] = ()
     tuples: Mapping[tuple[Label, ...], int] = field(default_factory=dict)
     whole: Group | None = None
+
+    def __repr__(self) -> str:
+        """How many rows and values there are, and none of them."""
+        values = ", ".join(f"{len(counts)} values of {name}" for name, counts in self.sensitive.items())
+        return printable(f"<Group: {self.size} rows{values and '; '}{values}>")
 
     @classmethod
     def of(cls, names: Sequence[str], tuples: Mapping[tuple[Label, ...], int], whole: Group | None = None) -> Group:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ class Coding:
     """
 
     names: tuple[str, ...]
-    labels: tuple[tuple[Label, ...], ...]
+    labels: tuple[tuple[Label, ...], ...] = field(repr=False)
     of_row: NDArray[np.int64]
     known: NDArray[np.bool_]
     total: NDArray[np.int64]

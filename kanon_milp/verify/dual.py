@@ -41,7 +41,7 @@ Every level vector is gone through on its own, so a table of any size needs litt
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -78,7 +78,7 @@ class Held:
     row: Ints
     value: Ints
     count: Ints
-    values: Sequence[Value]
+    values: Sequence[Value] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,7 +245,7 @@ class Equal:
 class Ordered:
     """|rank - rank| / (V - 1) over V ranks (Li, Li, Venkatasubramanian 2007): in the order given, or of numbers."""
 
-    order: tuple[Label, ...] | None = None
+    order: tuple[Label, ...] | None = field(default=None, repr=False)
     source: str = "the order"
     name: ClassVar[str] = "ordered"
     own: ClassVar[bool] = False
@@ -282,7 +282,7 @@ class Numeric:
 class Hierarchical:
     """Height of the lowest common ancestor / height of the hierarchy (Li, Li, Venkatasubramanian 2007)."""
 
-    paths: Paths
+    paths: Paths = field(repr=False)
     source: str
     name: ClassVar[str] = "hierarchical"
     own: ClassVar[bool] = False
@@ -304,7 +304,7 @@ class Hierarchical:
 class Matrix:
     """Distances written out, possibly of more values than a table has."""
 
-    values: Sequence[Label]
+    values: Sequence[Label] = field(repr=False)
     matrix: Sequence[Sequence[object]]
     source: str
     name: ClassVar[str] = "matrix"

@@ -13,6 +13,7 @@ from command_line import run
 
 import kanon_milp as km
 from kanon_milp.errors import printable
+from kanon_milp.methods import registry
 from kanon_milp.problem.distances import MatrixDistance, OrderedDistance
 
 SECRET = "Wilhelmina"
@@ -140,11 +141,64 @@ def test_a_repr_shows_shape_and_names_and_no_cell(tmp_path: Path) -> None:
         repr(km.read_model(model)): "2 rows",
         repr(problem.privacy): "AlphaKAnonymity",
         repr(result.report.released if result.report else None): "groups",
+        repr(km.export_model(problem, tmp_path / "m.lp")): "formulation='strong'",
     }
     for text, part in shown.items():
         assert part in text
         assert SECRET not in text
         assert len(text) < 1000
+
+
+def everything_within(value: Any, seen: dict[int, Any]) -> None:
+    """All objects of the package that can be reached from one of them, by number."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    if isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            everything_within(each, seen)
+    elif type(value).__module__.startswith("kanon_milp."):
+        for name in (each for each in dir(value) if not each.startswith("__")):
+            try:
+                held = getattr(value, name)
+            except Exception:  # a property that is not for this object
+                continue
+            everything_within(held, seen)
+
+
+def test_no_object_of_the_package_shows_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a user gets, and whatever can be reached from there."""
+    frame = {"age": [f"{SECRET}1"] * 3 + [f"{SECRET}2"] * 3, "sick": [f"{SECRET}{i}" for i in "pqr"] * 2}
+    table = km.Table.from_frame(pl.DataFrame(frame), "age", "sick")
+    values = tuple(sorted(set(frame["sick"])))
+    tree = km.Hierarchy({value: (value, f"{SECRET}{value == values[0]}", "*") for value in values})
+    metric = MatrixDistance(values, [[0, "1/2", 1], ["1/2", 0, "1/2"], [1, "1/2", 0]])
+    recoding = km.Hierarchies({"age": {age: (age, f"{SECRET}12", "*") for age in set(frame["age"])}})
+    sessions: list[km.Session] = []
+
+    def remembering(session: km.Session) -> km.Result:
+        sessions.append(session)
+        return session.finish(session.first)
+
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    km.register_method(km.Method("remembering", "keeps its session", remembering))
+    seen: dict[int, Any] = {}
+    for privacy in (
+        [km.TCloseness("1/2", distance) for distance in (OrderedDistance(values), metric)],
+        [km.TCloseness("1/2", km.distances.HierarchicalDistance(tree))],
+        [km.KAnonymity(2), km.AlphaKAnonymity("2/3", 2, "sick", values[:1]), km.LDiversity(2), km.BetaLikeness(3)],
+    ):
+        problem = km.Problem(table, privacy, recoding)
+        result = km.solve(problem, method="remembering")
+        whole = sessions[-1].instance.whole
+        told = [(each.relaxations(whole), each.shortfall(whole)) for each in problem.requirements]
+        everything_within([problem, result, km.export_model(problem, tmp_path / "m.lp"), told], seen)
+        everything_within([km.verify(problem, result.table), result.certify()], seen)
+    everything_within(sessions, seen)
+    ours = [each for each in seen.values() if type(each).__module__.startswith("kanon_milp.")]
+    assert {"Session", "Instance", "Group", "Stated", "ValueLimits", "Report"} <= {type(each).__name__ for each in ours}
+    for each in ours:
+        assert SECRET not in repr(each) + str(each), type(each)
 
 
 def test_what_steers_a_terminal_is_shown_as_text() -> None:

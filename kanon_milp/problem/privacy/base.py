@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -30,7 +30,7 @@ class Shortfall:
 
     text: str
     attribute: str | None = None
-    value: Label = None
+    value: Label = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

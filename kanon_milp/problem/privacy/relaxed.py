@@ -31,8 +31,8 @@ class ValueLimits:
     """
 
     attribute: str
-    lower: Mapping[Label, Fraction] = field(default_factory=dict)
-    upper: Mapping[Label, Fraction] = field(default_factory=dict)
+    lower: Mapping[Label, Fraction] = field(default_factory=dict, repr=False)
+    upper: Mapping[Label, Fraction] = field(default_factory=dict, repr=False)
     different: int = 1
     work: Work | None = None
     complete: bool = False
