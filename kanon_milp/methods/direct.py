@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,10 +27,11 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.relaxation import LARGE, network_relaxation
 from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import Capability, Progress, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.common import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.solvers.rounded import with_integers_rounded
 from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
@@ -40,6 +42,10 @@ RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
 REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
+ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's point once its integers are rounded
+NOT_ROUNDED = (
+    "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
+)
 TOO_LATE = "it ended before the solver could start"
 
 
@@ -173,6 +179,7 @@ def solve_direct(
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
+    session = _without_presolve(session, compiled, model)
     compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
     linear = compiled.linear
     known = replace(known, size=(linear.variables, linear.constraints))
@@ -191,6 +198,8 @@ def solve_direct(
         answer = solve_checked(
             session.adapter, linear, options, scale.grid, start=start, on_progress=forward, interrupt=session.interrupt
         )
+        if not own:
+            answer = _rounded(linear, answer, session.limit.left)
     bound = Bound(scale.proven(answer.bound), answer.backed_by)
     if known.bound.value is not None:
         bound = known.bound.and_also(bound)
@@ -216,6 +225,29 @@ def solve_direct(
     if stopped is StopReason.INFEASIBLE:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
+
+
+def _without_presolve(session: Session, compiled: PyomoArrays, model: pyo.ConcreteModel) -> Session:
+    """The session with the presolve of HiGHS off where fractional variables stand beside integer ones, whoever has
+    declared them: it may be wrong then (see `formulations.strong.add_sizes`)."""
+    continuous = np.flatnonzero(~compiled.linear.integer)
+    added = ~np.isin(continuous, compiled.columns_of(list(model.assign.values())))
+    if session.adapter.name != "highs" or not added.any() or "presolve" in session.options.extra:
+        return session
+    options = replace(session.options, extra={"presolve": "off", **session.options.extra})
+    return replace(session, options=options)
+
+
+def _rounded(linear: LinearModel, answer: SolverResult, left: float) -> SolverResult:
+    """The answer with its integers rounded and the continuous variables that go with them; without its bound where
+    there are none."""
+    if answer.x is None or linear.integer.all():
+        return answer
+    seconds = None if math.isinf(left) else max(left, ROUNDING_SECONDS)
+    point = with_integers_rounded(linear, answer.x, seconds)
+    if point is not None:
+        return replace(answer, x=point, objective=linear.value(point))
+    return replace(answer, stop_reason=StopReason.ERROR, bound=None, backed_by=(), message=NOT_ROUNDED)
 
 
 def _too_late(session: Session, known: Outcome, *, own: bool) -> Outcome:

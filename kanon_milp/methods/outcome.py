@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -52,13 +53,30 @@ class Scale:
     def proven(self, bound: float | None) -> Fraction | None:
         """What a bound that a solver claims proves, in the problem's units."""
         safe = self.grid.safe(bound)
-        return None if safe is None else self.sign * safe * self.unit
+        if safe is None:
+            return None
+        return self.sign * (safe * self.unit if self.grid.steps else _rounded_down(safe * self.unit))
 
     def exact(self, value: float) -> Fraction:
         """The value of an integral point, computed in floating point, in the problem's units."""
         steps = self.grid.steps
-        known = Fraction(round(value * steps), steps) if steps else Fraction(value).limit_denominator(10**9)
-        return self.sign * known * self.unit
+        if steps:
+            return self.sign * Fraction(round(value * steps), steps) * self.unit
+        known = Fraction(value) * self.unit
+        simple = known.limit_denominator(_SIMPLE)
+        return self.sign * (simple if abs(simple - known) <= _MEANT * abs(known) else Fraction(f"{float(known):.12g}"))
+
+
+_SIMPLE = 1000  # denominator of a fraction that a floating-point number is taken for ...
+_MEANT = Fraction(1, 10**9)  # ... where it is this near to it, relative to its size
+_DIGITS = 12  # of a bound that is no multiple of anything
+
+
+def _rounded_down(value: Fraction) -> Fraction:
+    """The next number below of so many significant digits: more of a floating-point number mean nothing."""
+    size = math.floor(math.log10(abs(value))) if value else 0
+    step = Fraction(10) ** (size + 1 - _DIGITS)
+    return value // step * step
 
 
 @dataclass(frozen=True)

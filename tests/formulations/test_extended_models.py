@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -18,6 +21,10 @@ from oracle import SYMBOL, optimum
 from present import present
 
 import kanon_milp as km
+from kanon_milp.methods.outcome import Scale
+from kanon_milp.solvers import Availability, Capability, LinearModel, RawResult, StopReason, get
+from kanon_milp.solvers.adapter import SolverCall
+from kanon_milp.solvers.proof import Grid
 
 Rows = Sequence[tuple[str, ...]]
 Vector = tuple[int, ...]
@@ -49,6 +56,87 @@ def cheapest_where(
             loss = sum(weight * level for vector in chosen for weight, level in zip(weights, vector, strict=True))
             best = loss if best is None else min(best, loss)
     return best
+
+
+@pytest.mark.parametrize("weight", ["1", "7/3"])
+@pytest.mark.parametrize("price", [0.5, 1, 10])
+def test_continuous_variables_are_those_of_the_rounded_integers(price: float, weight: str) -> None:
+    """Solvers return integers that are some millionths off, and a z that is too low by as much for the rounded ones."""
+    table = km.Table.from_frame(pl.DataFrame({"q0": list("bbaaba")}), ["q0"])
+    for k in (1, 2):
+        problem = km.Problem(table, km.KAnonymity(k), km.Suppression({"q0": weight}))
+        model = km.build_model(problem)
+        model.z = pyo.Var(domain=pyo.NonNegativeReals)
+        model.more = pyo.Constraint(expr=model.z >= sum(model.open[g] for g in model.CANDIDATES) - 1.5)
+        model.loss.set_value(model.loss.expr + price * model.z)
+        result = km.solve_model(problem, model).require_optimal()
+        assert result.solver.options.extra == {"presolve": "off"}
+        opened = sum(round(model.open[g].value) for g in model.CANDIDATES)
+        assert opened == 2
+        assert model.z.value == pytest.approx(0.5, abs=1e-12)
+        unit = Fraction(weight)
+        assert result.exact_objective == result.exact_bound == Fraction(price) / 2 * unit
+
+
+class Near(km.SolverAdapter):
+    """HiGHS, with integers and what hangs on them moved by as much as a tolerance allows, or more than that."""
+
+    name = "near"
+    capabilities = frozenset({Capability.CONTINUOUS, Capability.BOUND})
+
+    def __init__(self, continuous: float = 0.0, integer: float = 0.0, loose: float = 0.0) -> None:
+        self.continuous, self.integer, self.loose = continuous, integer, loose
+
+    def availability(self) -> Availability:
+        return Availability.AVAILABLE
+
+    def version(self) -> str:
+        return "1"
+
+    def location(self) -> str:
+        return ""
+
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        upper = model.constraint_upper + self.loose
+        found = get("highs").solve(replace(model, constraint_upper=upper), call.options)
+        assert found.x is not None
+        assert found.bound is not None
+        x = found.x.copy()
+        x[~model.integer] -= self.continuous
+        x[model.integer & (x == 1)] -= self.integer
+        return RawResult(StopReason.OPTIMAL, x, min(found.bound, model.value(x)))
+
+
+def test_a_point_below_the_optimum_is_not_called_optimal() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"q0": list("bbaaba")}), ["q0"])
+    problem = km.Problem(table, km.KAnonymity(2))
+    model = km.build_model(problem)
+    model.z = pyo.Var(domain=pyo.NonNegativeReals)
+    model.more = pyo.Constraint(expr=model.z >= sum(model.open[g] for g in model.CANDIDATES) - 1.5)
+    model.loss.set_value(model.loss.expr + model.z)
+    result = km.solve_model(problem, model, Near(continuous=5e-6, integer=4e-6))
+    assert result.exact_objective == Fraction(1, 2)
+    assert model.z.value == pytest.approx(0.5, abs=1e-12)
+    # integers that no continuous values go with
+    model.z.setlb(0.5 - 4e-6)
+    model.z.setub(0.5 - 4e-6)
+    model.two = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) >= 2)
+    refused = km.solve_model(problem, model, Near(loose=5e-6))
+    assert refused.proof == "none"
+    assert refused.verified
+
+
+def test_numbers_of_rough_objectives_are_short() -> None:
+    scale = Scale(1, Fraction(repr(0.1)) / 3, Grid(0, 1.0))
+    assert scale.exact(5.0) == Fraction(1, 6)
+    assert scale.exact(math.pi) == Fraction("0.104719755120")
+    lower = scale.proven(math.pi)
+    assert lower is not None
+    assert 0 < scale.exact(math.pi) - lower < Fraction(1, 10**8)
+    assert lower.denominator <= 10**13
+    upper = replace(scale, sign=-1).proven(math.pi)
+    assert upper == -lower
+    assert scale.proven(0.0) is not None
 
 
 @settings(relaxed, max_examples=examples(60, 15))

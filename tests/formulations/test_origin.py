@@ -98,8 +98,11 @@ class Without(km.Requirement):
         code, values = instance.sensitive_codes(self.attributes)
         other = code != values.index((self.value,))
 
-        def some(_block: pyo.Block, g: int) -> object:
-            return sum(model.assign[i, g] for i in model.cover[g] if other[i]) >= model.open[g]
+        block.rest = pyo.Var(model.CANDIDATES, domain=pyo.NonNegativeReals)
+
+        def some(block: pyo.Block, g: int) -> object:
+            rows = sum(model.assign[i, g] for i in model.cover[g] if other[i])
+            return rows - block.rest[g] == model.open[g]
 
         block.some = pyo.Constraint(model.CANDIDATES, rule=some)
 
@@ -185,6 +188,9 @@ def test_what_makes_answers_trustworthy_is_set_for_extended_models_too() -> None
     asked = km.solve_model(near, km.build_model(near), solver_options={"presolve": "on"})
     assert asked.solver.options.extra == {"presolve": "on"}
     assert asked.objective == result.objective == km.solve(near).objective
+    own = km.Problem(VALUES, [km.KAnonymity(2), Without("u")])  # its variables are found, without a flag
+    for result in (km.solve(own), km.solve_model(own, km.build_model(own))):
+        assert result.require_optimal().solver.options.extra == {"presolve": "off"}
     # the heuristics that a continuous assignment makes superfluous stay on: `assign` is integer there
     tuned = get_formulation("strong").tune(presolve(problem(), Clock()).instance)["highs"]
     assert "mip_heuristic_run_rins" in tuned

@@ -107,7 +107,8 @@ class Requirement(ABC):
     def has_continuous_variables(self) -> bool:
         """Whether it declares continuous variables that may be fractional where the assignment is integer.
 
-        Presolve of HiGHS is off then (see `formulations.strong.add_sizes`).
+        Presolve of HiGHS is off then (see `formulations.strong.add_sizes`). It is, too, where such variables are found
+        in the model, so a requirement of one's own need not say so.
         """
         return False
 
