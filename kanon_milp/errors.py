@@ -115,6 +115,15 @@ def kind_of(value: object) -> str:
     return type(value).__name__
 
 
+def type_in_words(value: object) -> str:
+    """The same of an argument, or of what a function returned: None is None there, and numbers are of a type."""
+    if value is None:
+        return "None"
+    if isinstance(value, numbers.Number) and not isinstance(value, bool):
+        return type(value).__name__
+    return kind_of(value)
+
+
 def counted(number: int, word: str, plural: str = "") -> str:
     """Such as "1 field" and "2,000 fields"; plural: where it takes more than an s."""
     return f"{number:,} {word if number == 1 else plural or f'{word}s'}"

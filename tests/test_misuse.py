@@ -319,21 +319,21 @@ def test_a_wrong_kind_is_told_in_one_line(
         (lambda: km.solve("model.toml"), r"write read_model\(path\).problem"),  # type: ignore[arg-type]
         (lambda: km.solve(Path("model.toml")), r"write read_model\(path\).problem"),  # type: ignore[arg-type]
         (lambda: km.verify(FRAME, FRAME), "verify takes a Problem, found DataFrame; write Problem"),  # type: ignore[arg-type]
-        (lambda: km.Problem(TABLE, 5), r"privacy: a requirement such as KAnonymity\(5\), .* is expected, found number"),  # type: ignore[arg-type]
+        (lambda: km.Problem(TABLE, 5), r"privacy: a requirement such as KAnonymity\(5\), .* is expected, found int"),  # type: ignore[arg-type]
         (lambda: km.Problem(TABLE, km.KAnonymity), "found the class KAnonymity"),  # type: ignore[arg-type]
-        (lambda: km.Problem(TABLE, [5]), r"privacy takes requirements such as KAnonymity\(5\), found number"),  # type: ignore[list-item]
+        (lambda: km.Problem(TABLE, [5]), r"privacy takes requirements such as KAnonymity\(5\), found int"),  # type: ignore[list-item]
         (
             lambda: km.Problem(TABLE, km.KAnonymity(2), "suppression"),  # type: ignore[arg-type]
             r"recoding: Suppression\(\), .* is expected, found text",
         ),
         (lambda: km.Problem(TABLE, km.KAnonymity(2), km.Suppression), "found the class Suppression"),  # type: ignore[arg-type]
-        (lambda: km.solve(PROBLEM, None), 'solver: a name, such as "highs", or an adapter is expected, found missing'),  # type: ignore[arg-type]
+        (lambda: km.solve(PROBLEM, None), 'solver: a name, such as "highs", or an adapter is expected, found None'),  # type: ignore[arg-type]
         (lambda: km.solve(PROBLEM, time_limit="60"), "time_limit: a number of seconds is expected, found text"),  # type: ignore[arg-type]
-        (lambda: km.solve(PROBLEM, threads=2.0), "threads must be an integer, found number"),  # type: ignore[arg-type]
+        (lambda: km.solve(PROBLEM, threads=2.0), "threads must be an integer, found float"),  # type: ignore[arg-type]
         (lambda: km.KAnonymity(5.5), "k must be an integer, found a number with a fraction"),  # type: ignore[arg-type]
         (lambda: km.solve(PROBLEM, seed=True), "seed must be an integer, found true/false"),
         (lambda: km.Table.from_frame(FRAME, ["a"], 5), 'there is no column "5" \\(sensitive attribute\\)'),  # type: ignore[arg-type]
-        (lambda: km.Suppression({2.5: 1}), "weights: a key: the name of a column is expected, found number"),  # type: ignore[dict-item]
+        (lambda: km.Suppression({2.5: 1}), "weights: a key: the name of a column is expected, found float"),  # type: ignore[dict-item]
     ],
 )
 def test_what_to_do_instead_is_said(call: Callable[[], object], said: str) -> None:

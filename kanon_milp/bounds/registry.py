@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.errors import InputError, kind_of, own_code
+from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
@@ -77,14 +77,22 @@ BOUNDS: dict[str, LowerBound] = {}
 _registered: set[str] = set()
 
 
-def register_bound(bound: LowerBound) -> None:
+def register_bound(bound: LowerBound | type[LowerBound]) -> None:
     """Add a bound of your own: from now on direct MILP and the hybrid method ask for it where the loss is
     minimized.
 
     What it says is taken on trust, and results whose bound it is have "registered bound" among `backed_by`. Where it is
     above the loss of a verified table, it is wrong: it alone is discarded, what else is proven stays, and the result
-    says so. Raises InputError where the name is taken or something is missing.
+    says so. bound: an object, or a class whose objects are made without arguments. Raises InputError where the name is
+    taken or something is missing.
     """
+    if isinstance(bound, type):
+        try:
+            bound = bound()
+        except Exception as error:  # such as arguments that are missing
+            raise InputError(
+                f"register_bound: no object of the class can be made without arguments: {error}"
+            ) from error
     name = getattr(bound, "name", None)
     if not isinstance(name, str) or not name:
         raise InputError("a bound needs a name")
@@ -117,7 +125,7 @@ def _accepts(bound: LowerBound, instance: Instance) -> bool:
     with own_code(what, must):
         found: object = bound.accepts(instance)
     if not isinstance(found, bool | np.bool_):
-        raise InputError(f"{what} must {must}, found {kind_of(found)}")
+        raise InputError(f"{what} must {must}, found {type_in_words(found)}")
     return bool(found)
 
 
@@ -133,9 +141,9 @@ def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
         with own_code(what, must):
             found: object = bound.compute(instance, task)
         if not isinstance(found, ProvenBound):
-            raise InputError(f"{what} must {must}, found {kind_of(found)}")
-        if type(found.units) is not int:
-            raise InputError(f"{what} must {must}, found {kind_of(found.units)} as its units")
+            raise InputError(f"{what} must {must}, found {type_in_words(found)}")
+        if isinstance(found.units, bool) or not isinstance(found.units, int | np.integer):
+            raise InputError(f"{what} must {must}, found {type_in_words(found.units)} as its units")
         if found.units > best.units:
-            best = ProvenBound(found.units, (REGISTERED,))
+            best = ProvenBound(int(found.units), (REGISTERED,))
     return best

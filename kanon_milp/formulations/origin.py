@@ -16,11 +16,17 @@ _NAME = "kanon_milp_built_for"
 _known: WeakValueDictionary[str, Problem] = WeakValueDictionary()  # by what the models built for them carry
 
 
-def mark(model: pyo.ConcreteModel, instance: Instance) -> None:
-    """Note on a model the instance that it states; a copy of the model has the note, too."""
+def mark(model: pyo.ConcreteModel, instance: Instance, formulation: str) -> None:
+    """Note on a model the instance that it states, and by which formulation; a copy of the model has the note, too."""
     token = uuid.uuid4().hex
     _known[token] = instance.problem
-    setattr(model, _NAME, (digest(instance), digest(instance, public=True), token))
+    setattr(model, _NAME, (digest(instance), digest(instance, public=True), token, formulation))
+
+
+def formulation_of(model: pyo.ConcreteModel) -> str | None:
+    """The formulation that a model says it was built by."""
+    marked = getattr(model, _NAME, None)
+    return None if marked is None else str(marked[-1])
 
 
 def is_of_another(model: pyo.ConcreteModel, instance: Instance) -> bool:
@@ -31,7 +37,7 @@ def is_of_another(model: pyo.ConcreteModel, instance: Instance) -> bool:
     """
     marked = getattr(model, _NAME, None)
     if marked is not None:
-        everything, public, token = marked
+        everything, public, token, _ = marked
         if _same(_known.get(token), instance.problem):
             return bool(public != digest(instance, public=True))
         return bool(everything != digest(instance))

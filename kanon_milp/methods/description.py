@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kanon_milp.problem.arguments import exists
+from kanon_milp.problem.privacy.base import described as as_plain_data
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import PatternMask
 
@@ -31,7 +32,7 @@ def sha256_of(path: Path) -> str | None:
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:
     """The entry `problem` of `result.json`."""
-    described = [{"name": r.name, **r.describe()} for r in problem.requirements]
+    described = [{"name": r.name, **as_plain_data(r)} for r in problem.requirements]
     table = problem.table
     return {
         "name": problem.name,

@@ -28,7 +28,7 @@ from kanon_milp.presolve.relaxation import LARGE, network_relaxation
 from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.common import check_numbers
+from kanon_milp.solvers.common import VIOLATION, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.rounded import with_integers_rounded
@@ -46,6 +46,7 @@ ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's p
 NOT_ROUNDED = (
     "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
 )
+NEAR = 1e-4  # by how much a number of rows may miss an integer
 TOO_LATE = "it ended before the solver could start"
 
 
@@ -315,11 +316,17 @@ def integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> Pyomo
     return replace(compiled, linear=replace(compiled.linear, integer=integer))
 
 
+def _near_integers(x: Floats) -> Floats:
+    """Numbers of rows, none negative, those near to an integer rounded: solvers are off by their tolerances."""
+    integers = np.round(x)
+    return np.maximum(np.where(np.abs(x - integers) <= NEAR, integers, x), 0.0)
+
+
 def assignment_of(
     instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, point: Floats, *, own: bool
 ) -> Assignment:
     """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
-    x = compiled.values_of(list(model.assign.values()), point)
+    x = _near_integers(compiled.values_of(list(model.assign.values()), point))
     candidate = instance.candidates.candidate_of_pair()
     if not own or not instance.problem.network:
         return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
@@ -327,6 +334,8 @@ def assignment_of(
     exclusive = any(requirement.absence_matters for requirement in instance.problem.requirements)
     assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
     claimed = float(instance.candidates.cost[candidate] @ x)
-    if assignment.cost > claimed + 1e-6 * max(1.0, claimed):
+    # what a point that the model's constraints only just allow may be cheaper, by rows that it does not place
+    missing = VIOLATION * max(1.0, float(x.max(initial=0.0))) * float(instance.candidates.cost[candidate[x > 0]].sum())
+    if assignment.cost > claimed + 1e-6 * max(1.0, claimed) + missing:
         raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
     return assignment

@@ -50,6 +50,10 @@ class Scale:
         """A value in the problem's units as the model's."""
         return self.sign * value / self.unit
 
+    def refutes(self, objective: Fraction | None, bound: Fraction) -> bool:
+        """Whether a verified table of this objective is better than the bound allows, in the problem's units."""
+        return objective is not None and self.grid.contradicts(self.to_model(objective), self.to_model(bound))
+
     def proven(self, bound: float | None) -> Fraction | None:
         """What a bound that a solver claims proves, in the problem's units."""
         safe = self.grid.safe(bound)
@@ -115,10 +119,10 @@ class Found:
 class Outcome:
     """How a solve session ends; what is not given is not known.
 
-    bound: of "infeasible", only what it is backed by. registered: what bounds of the user's own say, kept apart, as a
-    table may refute it and leave the rest as it is. size: variables and constraints of the model. trajectory:
-    (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound, over the
-    reduced instance.
+    bound: of "infeasible", only what it is backed by. registered: what a bound or a method of the user's own says, kept
+    apart, as a table may refute it and leave the rest as it is. size: variables and constraints of the model.
+    trajectory: (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound,
+    over the reduced instance.
     """
 
     stop_reason: str = "error"
@@ -168,7 +172,9 @@ class Outcome:
         if scale.grid.contradicts(reached, proven):
             claimed = self.registered.value
             if claimed is not None and scale.grid.contradicts(reached, scale.to_model(claimed)):
-                without = replace(self, registered=UNKNOWN).stopped(self.stop_reason, _joined(self.message, TOO_HIGH))
+                without = replace(self, registered=UNKNOWN).stopped(
+                    self.stop_reason, _joined(self.message, _too_high(self))
+                )
                 return without.with_table(found, scale)
             return known.failed(
                 _joined(self.message, "the verified table is better than the claimed bound; the bound is discarded")
@@ -185,6 +191,7 @@ class Outcome:
 
 
 TOO_HIGH = "the registered bound is above the loss of a verified table, so it is wrong and has been discarded"
+METHOD_TOO_HIGH = "the bound of the {} is refuted by a verified table that is better, so it has been discarded"
 _ROUGH = (
     "the objective of this model has continuous variables, or coefficients that are not short fractions, so objective "
     "and bound meet only up to a millionth of their size"
@@ -193,6 +200,12 @@ _TOO_FINE = (
     "the solver says optimal, but the weights differ so much in size that its floating point cannot tell neighbouring "
     "losses apart; weights with fewer digits, or the solver cpsat, which computes exactly, can prove more"
 )
+
+
+def _too_high(outcome: Outcome) -> str:
+    """Whose bound a verified table refutes."""
+    (whose,) = outcome.registered.backed_by
+    return TOO_HIGH if whose == REGISTERED else METHOD_TOO_HIGH.format(whose)
 
 
 def _joined(*parts: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kanon_milp.errors import InputError, kind_of, nearest, own_code
+from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
@@ -186,7 +186,7 @@ def _reason(method: Method, problem: Problem) -> str:
     with own_code(what, must):
         found: object = method.refuses(problem)
     if not isinstance(found, str):
-        raise InputError(f"{what} must {must}, found {kind_of(found)}")
+        raise InputError(f"{what} must {must}, found {type_in_words(found)}")
     return found
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kanon_milp.errors import KanonError
+from kanon_milp.errors import InputError, KanonError
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
@@ -131,13 +131,16 @@ class Session:
 
         The table is released and verified here, and its objective recomputed. bound: a proven bound on the optimum in
         the problem's units (a lower one; an upper one for `max_groups`), None where the method proves nothing; the
-        result says that it is backed by this method alone, unless the verified table refutes it. Raises InputError for
+        result says that it is backed by this method alone, unless a verified table refutes it: then the bound is
+        discarded, and the message says so. Raises InputError for
         arguments that are none, SolverError for an assignment that does not place each row exactly once.
         """
         what = f'the method "{self.method}": session.finish'
         given: object = bound
         if isinstance(given, str):
             raise wrong(f"{what}: bound", "a Fraction, an integer or None", given)
+        if isinstance(given, float | np.floating) and not math.isfinite(given):
+            raise InputError(f"{what}: bound: a finite number is expected, found {given}; None stands for no bound")
         proven = None if given is None else exact_parameter(given, f"{what}: bound")
         text(message, f"{what}: message")
         if assignment is not None:
@@ -147,7 +150,7 @@ class Session:
             except KanonError as error:
                 raise type(error)(f"{what}: {error}") from error
         claimed = UNKNOWN if proven is None else Bound(proven, (f"method {self.method}",))
-        outcome = Outcome(bound=claimed).stopped(self.limit.reason if self.limit.over else "finished", message)
+        outcome = Outcome(registered=claimed).stopped(self.limit.reason if self.limit.over else "finished", message)
         if assignment is None:
             return self.end(outcome)
         return self.end(self.held_against(outcome, self.release(assignment)))
@@ -156,12 +159,12 @@ class Session:
         """What a method claims, with its table; or with a better one that needs no method, where that refutes the
         bound."""
         scale = Scale.of_problem(self.instance)
-        ended = claimed.with_table(found, scale)
-        if claimed.bound.value is not None and found.report.ok and ended.stop_reason != "error":
-            rival = self.constructed(found.objective)
-            if rival is not None and (refuted := claimed.with_table(rival, scale)).stop_reason == "error":
-                return refuted
-        return ended
+        bound = claimed.both.value
+        if bound is None or not found.report.ok or scale.refutes(found.objective, bound):
+            return claimed.with_table(found, scale)
+        rival = self.constructed(found.objective)
+        refuted = rival is not None and scale.refutes(rival.objective, bound)
+        return claimed.with_table(rival if rival is not None and refuted else found, scale)
 
     def fallback(self, outcome: Outcome) -> Outcome:
         """An outcome without a table, with the first one if that satisfies the problem."""

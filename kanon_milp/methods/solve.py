@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 
-from kanon_milp.errors import InputError, kind_of, own_code
+from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
-from kanon_milp.formulations.origin import is_of_another, mark
+from kanon_milp.formulations.origin import formulation_of, is_of_another, mark
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import (
     adapter_of,
@@ -119,7 +119,7 @@ def _run(method: registry.Method, session: Session) -> Result:
         result = method.run(session)
     if not isinstance(result, Result):
         raise InputError(
-            f"the method {method.name} returned {kind_of(result)}; a method ends with session.finish(assignment)"
+            f"the method {method.name} returned {type_in_words(result)}; a method ends with session.finish(assignment)"
         )
     if result.problem is not session.problem:
         raise InputError(f"the method {method.name} returned the result of another problem")
@@ -132,7 +132,7 @@ def _run(method: registry.Method, session: Session) -> Result:
         refuted = None if table is None else Outcome(message=said, found=table)
         return session.end(refuted or Outcome().infeasible(backed_by, result.message))
     bound = UNKNOWN if result.exact_bound is None else Bound(result.exact_bound, backed_by)
-    claimed = replace(Outcome(), bound=bound, trajectory=result.trajectory)
+    claimed = replace(Outcome(), registered=bound, trajectory=result.trajectory)
     reason = "finished" if result.stop_reason == "optimal" else result.stop_reason
     claimed = claimed.stopped(reason, result.message)
     if result.table is None or result.groups is None:
@@ -155,7 +155,7 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     chosen = get_formulation(formulation)
     instance = _with_all_candidates(problem, chosen, Clock()).instance
     model = chosen.build(instance)
-    mark(model, instance)
+    mark(model, instance, chosen.name)
     return model
 
 
@@ -213,6 +213,11 @@ def solve_model(
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:
     """Raise InputError for a model without the components that `build_model` gives it by this formulation, and for one
     of another problem."""
+    built_by = formulation_of(model)
+    if built_by is not None and built_by != formulation:
+        raise InputError(
+            f'the model was built by the formulation "{built_by}", not "{formulation}": write formulation="{built_by}"'
+        )
     candidates = prepared.instance.candidates
     for name, size in (("assign", candidates.pairs), ("open", candidates.count)):
         component = model.component(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, SolverError, counted, kind_of
+from kanon_milp.errors import InputError, SolverError, counted, type_in_words
 from kanon_milp.presolve.instance import Instance
 
 Ints = NDArray[np.int64]
@@ -87,4 +87,4 @@ class Assignment:
 
 
 def _shape(value: object) -> str:
-    return f"one {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else kind_of(value)
+    return f"one {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else type_in_words(value)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from kanon_milp.errors import InputError, kind_of, nearest
+from kanon_milp.errors import InputError, nearest, type_in_words
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 def wrong(what: str, expected: str, value: object) -> InputError:
     """The error for a value of another kind."""
-    return InputError(f"{what}: {expected} is expected, found {kind_of(value)}")
+    return InputError(f"{what}: {expected} is expected, found {type_in_words(value)}")
 
 
 def instance_of(value: object, kind: Callable[..., T], what: str, expected: str) -> T:
@@ -38,7 +38,7 @@ def integer(value: object, what: str, least: int = 1) -> int:
     """Check an integer, also one of numpy."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         broken = isinstance(value, float | np.floating | Fraction | Decimal) and math.isfinite(value) and value % 1
-        found = "a number with a fraction" if broken else kind_of(value)
+        found = "a number with a fraction" if broken else type_in_words(value)
         raise InputError(f"{what} must be an integer, found {found}")
     if value < least:
         raise InputError(f"{what} must be at least {least}, found {value}")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.errors import InputError, printable, type_in_words
 from kanon_milp.problem.arguments import integer, listed, one_of, text, wrong
 from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.privacy import Requirement
@@ -50,7 +50,7 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.table, Table):
             raise InputError(
-                f"a Problem is about a Table, found {kind_of(self.table)}; make one with read_table(file, "
+                f"a Problem is about a Table, found {type_in_words(self.table)}; make one with read_table(file, "
                 "quasi_identifiers=[...]) or Table.from_frame(data_frame, quasi_identifiers=[...])"
             )
         if not isinstance(self.recoding, Recoding):
@@ -127,7 +127,7 @@ def expect_problem(value: object, caller: str) -> Problem:
         way_out = "give its field problem"
     else:
         way_out = "write Problem(Table.from_frame(data_frame, quasi_identifiers=[...]), KAnonymity(5))"
-    raise InputError(f"{caller} takes a Problem, found {kind_of(value)}; {way_out}")
+    raise InputError(f"{caller} takes a Problem, found {type_in_words(value)}; {way_out}")
 
 
 def _listed(privacy: Any) -> tuple[Requirement, ...]:
@@ -141,5 +141,5 @@ def _listed(privacy: Any) -> tuple[Requirement, ...]:
         raise InputError("name at least one privacy requirement, such as KAnonymity(5)")
     for each in found:
         if not isinstance(each, Requirement):
-            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {kind_of(each)}")
+            raise InputError(f"privacy takes requirements such as KAnonymity(5), found {type_in_words(each)}")
     return found

@@ -171,6 +171,8 @@ def _solver(result: Result) -> str:
     total = f"{seconds['total']:.2f} s in all"
     if solver.name == NO_SOLVER:
         return f"none (method {solver.method}), {total}"
+    if solver.method == "milp" and not result.after.variables:
+        return f"none was needed, {total}" if result.proof in ("optimal", "infeasible") else f"none was run, {total}"
     method = "" if solver.method == "milp" else f" (method {solver.method})"
     return f"{solver.name} {solver.version}{method}, {total}, {seconds['solve']:.2f} s solving"
 

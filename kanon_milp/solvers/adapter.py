@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kanon_milp.errors import InputError, KanonError, SolverError, kind_of
+from kanon_milp.errors import InputError, KanonError, SolverError, type_in_words
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
@@ -208,7 +208,7 @@ class SolverAdapter(ABC):
                 raise
             raise SolverError(f"{self.title or self.name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(raw, RawResult):
-            raise SolverError(f"{type(self).__name__}.run must return a RawResult, found {kind_of(raw)}")
+            raise SolverError(f"{type(self).__name__}.run must return a RawResult, found {type_in_words(raw)}")
         fields: tuple[tuple[str, object, Any, str], ...] = (
             ("reason", raw.reason, StopReason, "a StopReason"),
             ("bound", raw.bound, int | float | np.number, "a number"),
@@ -218,12 +218,13 @@ class SolverAdapter(ABC):
         for field_name, value, kind, expected in fields:
             if value is not None and not isinstance(value, kind):
                 raise SolverError(
-                    f"{type(self).__name__}.run returned a RawResult whose {field_name} is {kind_of(value)}; "
+                    f"{type(self).__name__}.run returned a RawResult whose {field_name} is {type_in_words(value)}; "
                     f"{expected}{' or None' if field_name != 'message' else ''} is expected"
                 )
-        if raw.x is not None and not (np.issubdtype(raw.x.dtype, np.number) or raw.x.dtype == bool):
+        if raw.x is not None and (raw.x.dtype.kind not in "biuf" or raw.x.ndim != 1):
             raise SolverError(
-                f"{type(self).__name__}.run returned a point of {raw.x.dtype}; an array of numbers is expected"
+                f"{type(self).__name__}.run returned a point {raw.x.shape} of {raw.x.dtype}; an array of numbers is "
+                f"expected, one a variable: ({model.variables},) of float64"
             )
         return raw if raw.x is None else replace(raw, x=raw.x.astype(np.float64, copy=False))
 

@@ -153,12 +153,16 @@ def _summary(name: str, facts: SensitiveFacts) -> list[str]:
     """A few short lines about one sensitive attribute."""
     others = ", ".join(f"{t} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
     recursive = f", c > {facts.recursive[2]} (recursive, l = 2)" if 2 in facts.recursive else ""
-    delta = "none" if facts.delta is None else f"> {_up(facts.delta.natural)}"
+    of_present = f"> {_up(facts.delta_present.natural)}"
+    if facts.delta is None:
+        delta = f"no delta, since a group lacks a value (of the values that are there: delta {of_present})"
+    else:
+        delta = f"delta {of_present}"
     return [
         f"{name}: p = {facts.p}, l = {facts.l} (frequency), t = {facts.t} (equal distance)",
         *([f"  t = {others}"] if others else []),
         f"  l = {_down(facts.l_entropy.value)} (entropy){recursive}, alpha = {facts.alpha}",
-        f"  beta = {facts.beta}, delta {delta}, > {_up(facts.delta_present.natural)} (values present only)",
+        f"  beta = {facts.beta}, {delta}",
     ]
 
 

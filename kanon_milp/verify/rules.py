@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kanon_milp.errors import InputError, kind_of, own_code
+from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import BY_KIND
 from kanon_milp.verify.definitions.base import Bools, Rule, ValueRule
@@ -37,7 +37,7 @@ def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
         with own_code(f"{type(bound).__name__}.holds", "return True or False"):
             found = bound.holds(group)
         if not isinstance(found, bool | np.bool_):
-            raise InputError(f"{type(bound).__name__}.holds must return True or False, found {kind_of(found)}")
+            raise InputError(f"{type(bound).__name__}.holds must return True or False, found {type_in_words(found)}")
         return bool(found)
 
     def rule(bound: Any) -> Rule:

@@ -150,7 +150,7 @@ def test_what_is_no_bound_is_refused() -> None:
             unregister_bound(name)
     with (
         registered(Rounds()),
-        pytest.raises(InputError, match=r'"idle": Rounds.compute must return a ProvenBound.*number as its units'),
+        pytest.raises(InputError, match=r'"idle": Rounds.compute must return a ProvenBound.*float as its units'),
     ):
         km.solve(problem())
     assert sorted(BOUNDS) == ["column_generation", "lagrangian", "relax_and_cut", "requirements"]

@@ -66,6 +66,13 @@ def test_the_same_problem_stated_again_and_a_copy_of_the_model_are_taken(formula
         km.solve_model(problem(recoding=km.Suppression({"b": 3})), model.clone(), formulation=formulation)
 
 
+def test_the_formulation_of_a_model_is_named() -> None:
+    model = km.build_model(problem(), "groups")
+    with pytest.raises(km.InputError, match='by the formulation "groups", not "strong": write formulation="groups"'):
+        km.solve_model(problem(), model)
+    assert km.solve_model(problem(), model.clone(), formulation="groups").is_optimal
+
+
 ANOTHER = "the model was (built for another problem|not built for this problem)"
 VALUES = km.Table.from_frame(
     pl.DataFrame({"a": list("yyxxyx"), "b": list("qqqppp"), "s": list("uwvuuw")}), ["a", "b"], "s"

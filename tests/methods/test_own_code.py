@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,14 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 
 import kanon_milp as km
 from kanon_milp.bounds import ProvenBound, register_bound, unregister_bound
+from kanon_milp.bounds.registry import BoundTask, best_registered
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, StopReason
+from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, StopReason, get
 
 SECRET = "cell-of-the-table"
 FRAME = pl.DataFrame({"a": ["1", "1", "2", "2", SECRET], "b": list("xyxyx"), "s": list("uvuvu")})
@@ -145,11 +148,19 @@ class Solver(km.SolverAdapter):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (None, r"^Solver\.run must return a RawResult, found missing$"),
+        (None, r"^Solver\.run must return a RawResult, found None$"),
         ({"x": 1}, r"^Solver\.run must return a RawResult, found dict$"),
         (RawResult("optimal", None, None), r"^Solver\.run returned a RawResult whose reason is text of 7 characters"),  # type: ignore[arg-type]
         (RawResult(StopReason.OPTIMAL, [1.0], None), "whose x is list; an array of numbers or None is expected"),  # type: ignore[arg-type]
-        (RawResult(StopReason.OPTIMAL, np.array(["a"]), None), "a point of <U1; an array of numbers is expected"),
+        (
+            RawResult(StopReason.OPTIMAL, np.array(["a"]), None),
+            r"a point \(1,\) of <U1; an array",
+        ),
+        (
+            RawResult(StopReason.OPTIMAL, np.zeros((2, 3)), None),
+            r"a point \(2, 3\) of float64; .*: \(19,\)",
+        ),
+        (RawResult(StopReason.OPTIMAL, np.zeros(19, dtype=complex), None), r"a point \(19,\) of complex128"),
         (RawResult(StopReason.OPTIMAL, None, "14"), "whose bound is text of 2 characters; a number or None"),  # type: ignore[arg-type]
         (boom, "^told failed: KeyError"),
     ],
@@ -174,8 +185,8 @@ def method() -> Callable[[Callable[[km.Session], Any]], km.Result]:
 @pytest.mark.parametrize(
     ("bound", "said"),
     [
-        (math.nan, "a float of more than 12 digits, or one that is not a number"),
-        (math.inf, "a float of more than 12 digits, or one that is not a number"),
+        (math.nan, "a finite number is expected, found nan; None stands for no bound"),
+        (math.inf, "a finite number is expected, found inf"),
         ("14", "a Fraction, an integer or None is expected, found text of 2 characters"),
         (True, "found true/false"),
         ([5], "found list"),
@@ -211,7 +222,7 @@ def ints(*numbers: int) -> Any:
             km.InputError,
             r"one a pair, is expected.*one \(1,\)",
         ),
-        (lambda s: km.Assignment.from_pairs(s.instance, None), km.InputError, "one a pair, is expected, found missing"),  # type: ignore[arg-type]
+        (lambda s: km.Assignment.from_pairs(s.instance, None), km.InputError, "one a pair, is expected, found None"),  # type: ignore[arg-type]
     ],
 )
 def test_an_assignment_that_is_none(method: Any, assignment: Any, kind: type[Exception], said: str) -> None:
@@ -234,7 +245,7 @@ def test_the_cost_and_order_of_an_assignment_are_not_taken_on_trust(method: Any)
 
 
 def test_a_method_that_refuses_by_nonsense() -> None:
-    for refuses, said in ((boom, "raised KeyError"), (lambda _: None, "must return why .*, found missing")):
+    for refuses, said in ((boom, "raised KeyError"), (lambda _: None, "must return why .*, found None")):
         km.register_method(km.Method("told", "", print, refuses))  # type: ignore[arg-type]
         try:
             with pytest.raises(km.InputError, match=f'^the method "told": refuses {said}'):
@@ -258,9 +269,9 @@ def test_a_method_that_raises(method: Any) -> None:
         (boom, None, r'^the bound "told": Told\.accepts raised KeyError .*; it must return True or False$'),
         (lambda *_: "yes", None, r'^the bound "told": Told\.accepts must return True or False, found text'),
         (lambda *_: True, boom, r'^the bound "told": Told\.compute raised KeyError .*; it must return a ProvenBound'),
-        (lambda *_: True, lambda *_: None, r"Told\.compute must return a ProvenBound.*, found missing$"),
-        (lambda *_: True, lambda *_: 5, r"Told\.compute must return a ProvenBound.*, found number$"),
-        (lambda *_: True, lambda *_: ProvenBound(math.nan), "found number as its units$"),  # type: ignore[arg-type]
+        (lambda *_: True, lambda *_: None, r"Told\.compute must return a ProvenBound.*, found None$"),
+        (lambda *_: True, lambda *_: 5, r"Told\.compute must return a ProvenBound.*, found int$"),
+        (lambda *_: True, lambda *_: ProvenBound(math.nan), "found float as its units$"),  # type: ignore[arg-type]
     ],
 )
 @pytest.mark.parametrize("by", ["milp", "search"])
@@ -284,6 +295,92 @@ def test_a_bound(accepts: Any, compute: Any, said: str, by: str) -> None:
             )
     finally:
         unregister_bound("told")
+
+
+@dataclass(frozen=True)
+class Small(Own):
+    """What this one declares needs the sizes of groups, and it says that it does not."""
+
+    needs_group_size = False
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        block.few = pyo.Constraint(model.CANDIDATES, rule=lambda _, g: model.rows[g] <= 9 * model.open[g])
+
+
+def test_sizes_that_were_not_asked_for_are_named() -> None:
+    problem = km.Problem(PROBLEM.table, [km.KAnonymity(2), Small()])
+    with pytest.raises(km.InputError, match=r"^Small\.declare uses model\.rows, .* leave needs_group_size = False out"):
+        km.build_model(problem)
+
+
+def test_a_requirement_without_a_name() -> None:
+    class Nameless(Own):
+        name = None  # type: ignore[assignment]
+
+    with pytest.raises(km.InputError, match=r'^Nameless must have a name, .*: write name = "..." in'):
+        km.Problem(PROBLEM.table, Nameless())
+
+
+@pytest.mark.parametrize("named", ["nobody", "a"])
+def test_a_requirement_about_a_column_that_is_not_sensitive(named: str) -> None:
+    own = Own({"attributes": lambda: (named,)})
+    with pytest.raises(km.InputError, match=f'attributes names "{named}", which is not a sensitive .*; it has s'):
+        km.Problem(PROBLEM.table, own)
+    bare = km.Table.from_frame(FRAME, ["a", "b"])
+    with pytest.raises(km.InputError, match="which is not a sensitive attribute"):
+        km.Problem(bare, Own())
+
+
+def test_parameters_of_numpy_are_plain_numbers() -> None:
+    given = {"k": np.int64(3), "share": np.float64(0.5), "third": Fraction(1, 3), "all": (np.int32(1), [True])}
+    result = km.solve(km.Problem(PROBLEM.table, [km.KAnonymity(2), Own({"describe": lambda: given})]))
+    (described,) = [each for each in result.as_dict()["problem"]["requirements"] if each["name"] == "own"]
+    plain = {"name": "own", "k": 3, "share": 0.5, "third": "1/3", "all": [1, [True]]}
+    assert json.loads(json.dumps(described)) == plain
+    for bad in ({1, 2}, object(), math.inf, {1: 2}):
+        with pytest.raises(km.InputError, match=r'^Own\.describe must return a dictionary .*, found .* as "x"'):
+            km.Problem(PROBLEM.table, Own({"describe": lambda bad=bad: {"x": bad}}))
+
+
+class Claims:
+    """A bound of one unit, made without arguments."""
+
+    name = "claims"
+
+    def accepts(self, instance: Any) -> bool:
+        return True
+
+    def compute(self, instance: Any, task: Any) -> ProvenBound:
+        return ProvenBound(np.int64(1))  # type: ignore[arg-type]
+
+
+def test_a_class_is_registered_as_an_object_of_it() -> None:
+    register_bound(Claims)
+    try:
+        assert best_registered(prepare(PROBLEM), BoundTask()).units == 1
+    finally:
+        unregister_bound("claims")
+
+    class Needy(Claims):
+        def __init__(self, needed: int) -> None:
+            self.needed = needed
+
+    with pytest.raises(km.InputError, match="register_bound: no object of the class can be made without arguments"):
+        register_bound(Needy)
+
+
+@pytest.mark.parametrize("off", [-2e-6, -1e-7, 1e-7, 2e-6])
+def test_a_point_that_is_a_little_off_is_taken(off: float) -> None:
+    class Off(Solver):
+        def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+            found = get("highs").solve(model, call.options)
+            assert found.x is not None
+            return RawResult(StopReason.OPTIMAL, found.x + off, found.bound)
+
+    expected = km.solve(PROBLEM).require_optimal()
+    free = km.Problem(PROBLEM.table, km.KAnonymity(1))
+    for problem, loss in ((PROBLEM, expected.exact_objective), (free, 0)):
+        assert km.solve(problem, Off(None)).require_optimal().exact_objective == loss
 
 
 def test_a_variable_that_is_fixed_to_nothing() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -13,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, counted, kind_of, nearest, own_code, term
+from kanon_milp.errors import InputError, counted, nearest, own_code, term, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
@@ -48,8 +51,9 @@ INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
 class Requirement(ABC):
     """A property that each group must have. One file each in `privacy/`, one line each in its registry.
 
-    To add one, define `bind`, `smallest_group`, `holds`, `declare` and `describe`; everything else has a default that
-    is valid for every requirement. The flags may be set where they are true, and make the model easier to solve.
+    To add one, give it a `name`, which results and messages call it by, and define `bind`, `smallest_group`, `holds`,
+    `declare` and `describe`; everything else has a default that is valid for every requirement. The flags may be set
+    where they are true, and make the model easier to solve.
     """
 
     name: ClassVar[str]
@@ -182,8 +186,28 @@ class Requirement(ABC):
     @property
     def stated(self) -> dict[str, object]:
         """Its name and parameters, each number once: as exact text unless it is an integer by nature."""
-        found = {"name": self.name, **self.describe()}
+        found = {"name": self.name, **described(self)}
         return {key: found.get(f"{key}_exact", value) for key, value in found.items() if not key.endswith("_exact")}
+
+
+def described(requirement: Requirement) -> dict[str, object]:
+    """What `describe` says, as plain data, also where it has numbers of numpy, fractions or tuples in it."""
+    return {key: plain_data(value) for key, value in requirement.describe().items()}
+
+
+def plain_data(value: object) -> object:
+    """A parameter as JSON holds it: numbers as Python's own, exact ones as text. Raises TypeError for what is none."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [plain_data(each) for each in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain_data(each) for key, each in value.items()}
+    raise TypeError(f"no plain data: {type(value).__name__}")
 
 
 _KEYS = {"quasi_identifiers": "quasi-identifiers", "alpha_k": "k"}  # as messages spell parameters
@@ -194,10 +218,10 @@ def _listed(value: object) -> str:
 
 
 _MUST = {  # what each method has to do, as errors about those of a user's own say it
-    "attributes": "be a tuple of names of sensitive attributes",
+    "attributes": "be a tuple of names of sensitive attributes of the table",
     "bind": "return a tuple of requirements, such as (self,)",
     "declare": "add its constraints over model.assign and model.open to the block",
-    "describe": "return a dictionary of its parameters, such as {'k': 5}",
+    "describe": "return a dictionary of its parameters (text, numbers, lists), such as {'k': 5}",
     "holds": "return True or False",
     "relaxations": "return a sequence of ValueLimits",
     "smallest_group": "return an integer of at least 0, such as 1",
@@ -221,27 +245,48 @@ def bound_to(table: Table, requirement: Requirement) -> tuple[Requirement, ...]:
     with _own(requirement, "bind"):
         found: object = requirement.bind(table)
     if not isinstance(found, tuple | list):
-        raise _refused(requirement, "bind", kind_of(found))
+        raise _refused(requirement, "bind", type_in_words(found))
     for each in found:
         if not isinstance(each, Requirement):
-            raise _refused(requirement, "bind", f"{kind_of(each)} in it")
-        _check_bound(each)
+            raise _refused(requirement, "bind", f"{type_in_words(each)} in it")
+        _check_bound(each, table)
     if not found:
         raise _refused(requirement, "bind", "an empty one, which would ask for nothing")
     return tuple(found)
 
 
-def _check_bound(requirement: Requirement) -> None:
+def _check_bound(requirement: Requirement, table: Table) -> None:
     """Check what of a requirement is data; what it does is checked where it is asked."""
+    called: object = getattr(requirement, "name", None)
+    if not isinstance(called, str) or not called.strip():
+        kind = type(requirement).__name__
+        raise InputError(
+            f'{kind} must have a name, which results and messages call it by: write name = "..." in the class {kind}'
+            f"{'' if called is None else f'; found {type_in_words(called)}'}"
+        )
     with _own(requirement, "attributes"):
         names: object = requirement.attributes
     if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
         unknown = "" if not isinstance(names, tuple | list) else " with a name that is none"
-        raise _refused(requirement, "attributes", f"{kind_of(names)}{unknown}")
+        raise _refused(requirement, "attributes", f"{type_in_words(names)}{unknown}")
+    for name in names:
+        if name not in table.sensitive:
+            known = f"it has {', '.join(table.sensitive)}" if table.sensitive else "name it there (sensitive=...)"
+            raise InputError(
+                f'{table.source}: {called}: {type(requirement).__name__}.attributes names "{name}", which is not a '
+                f"sensitive attribute of the table{nearest(name, list(table.sensitive))}; {known}"
+            )
     with _own(requirement, "describe"):
         described: object = requirement.describe()
     if not isinstance(described, Mapping) or not all(isinstance(key, str) for key in described):
-        raise _refused(requirement, "describe", kind_of(described))
+        raise _refused(requirement, "describe", type_in_words(described))
+    for key, value in described.items():
+        try:
+            plain_data(value)
+        except TypeError:
+            raise _refused(
+                requirement, "describe", f'{type_in_words(value)} as "{key}", which JSON cannot hold'
+            ) from None
 
 
 def satisfies(requirement: Requirement, group: Group) -> bool:
@@ -249,7 +294,7 @@ def satisfies(requirement: Requirement, group: Group) -> bool:
     with _own(requirement, "holds"):
         found: object = requirement.holds(group)
     if not isinstance(found, bool | np.bool_):
-        raise _refused(requirement, "holds", kind_of(found))
+        raise _refused(requirement, "holds", type_in_words(found))
     return bool(found)
 
 
@@ -259,7 +304,7 @@ def least_rows(requirement: Requirement, whole: Group) -> int:
         found: object = requirement.smallest_group(whole)
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
         negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
-        raise _refused(requirement, "smallest_group", "a negative number" if negative else kind_of(found))
+        raise _refused(requirement, "smallest_group", "a negative number" if negative else type_in_words(found))
     return int(found)
 
 
@@ -268,7 +313,7 @@ def viable_candidates(requirement: Requirement, instance: InstanceData) -> NDArr
     with _own(requirement, "viable"):
         found: object = requirement.viable(instance)
     if not (isinstance(found, np.ndarray) and found.dtype == bool and found.shape == (instance.candidates.count,)):
-        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else kind_of(found)
+        array = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else type_in_words(found)
         raise _refused(requirement, "viable", array)
     return found
 
@@ -276,7 +321,15 @@ def viable_candidates(requirement: Requirement, instance: InstanceData) -> NDArr
 def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
     """Have a requirement state its constraints, which may be code of the user's own."""
     with _own(requirement, "declare"):
-        requirement.declare(block, model, instance)
+        try:
+            requirement.declare(block, model, instance)
+        except AttributeError as error:
+            if "'rows'" not in str(error) or model.component("rows") is not None:
+                raise
+            raise InputError(
+                f"{type(requirement).__name__}.declare uses model.rows, which is there only for requirements whose "
+                "needs_group_size is True, as by default; leave needs_group_size = False out of the class"
+            ) from error
 
 
 def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
@@ -286,7 +339,7 @@ def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
     with _own(requirement, "relaxations"):
         found: object = requirement.relaxations(whole)
     if not isinstance(found, tuple | list) or not all(isinstance(each, ValueLimits) for each in found):
-        raise _refused(requirement, "relaxations", kind_of(found))
+        raise _refused(requirement, "relaxations", type_in_words(found))
     return found
 
 
