@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +130,8 @@ def test_infeasible_is_a_result_that_names_who_cannot_be_served(people: Path, tm
     (out / "anonymized.csv").write_text("of an earlier run")
     done = run("solve", "--data", people, "--qi", "zip,age", "--k", 2, "--mask", mask, "--out", out)
     assert done.returncode == 3
+    (solver,) = [line for line in done.stdout.splitlines() if line.startswith("solver ")]
+    assert re.fullmatch(r"solver +none was needed, \d+\.\d\d s in all", solver.rstrip())
     result = json.loads((out / "result.json").read_text())
     assert (result["stop_reason"], result["proof"], result["objective"]) == ("infeasible", "infeasible", None)
     assert "4 row types with 4 rows" in result["message"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -320,3 +321,17 @@ def test_the_report_with_all_facts_is_plain_data() -> None:
     assert lines[4].startswith("d: p = 2, l = 3/2 (frequency), t = ")
     assert "c > 2 (recursive, l = 2)" in lines[6]
     assert lines[-2].startswith("all together: l = 2")
+
+
+@pytest.mark.parametrize(
+    ("released", "said"),
+    [
+        ("xxyyyy", r"no delta, since a group lacks a value \(of the values that are there: delta > 0\.\d+\)$"),
+        ("******", r"beta = 0, delta > 0"),
+    ],
+)
+def test_delta_of_groups_that_lack_a_value_is_told_in_words(released: str, said: str) -> None:
+    frame = pl.DataFrame({"a": list("xxyyyy"), "d": list("ppppqq")})
+    problem = Problem(Table.from_frame(frame, "a", "d"), KAnonymity(2))
+    report = verify(problem, frame.with_columns(pl.Series("a", list(released))))
+    assert re.search(said, report.summary(), re.MULTILINE)
