@@ -111,7 +111,9 @@ def test_a_model_of_another_problem_is_refused() -> None:
     with pytest.raises(km.InputError, match="not built for this problem"):
         km.solve_model(random_problem(), km.build_model(problem()))
     large = random_problem(20)
-    with pytest.raises(km.InputError, match=r'by the formulation "strong": .* perhaps formulation="textbook"'):
+    with pytest.raises(
+        km.InputError, match=r'by the formulation "textbook", not "strong": write formulation="textbook"'
+    ):
         km.solve_model(large, km.build_model(large, "textbook"))
     textbook = km.solve_model(large, km.build_model(large, "textbook"), formulation="textbook")
     assert textbook.require_optimal().objective == km.solve(large).objective
@@ -172,10 +174,10 @@ def test_one_requirement_needs_no_list() -> None:
     for wrong, said in (
         (None, "at least one"),
         ([], "at least one"),
-        (5, "found number"),
+        (5, "found int"),
         ("k", "found text of 1 character"),
         ([km.KAnonymity], "found the class KAnonymity"),
-        ([km.KAnonymity(2), 3], "found number"),
+        ([km.KAnonymity(2), 3], "found int"),
     ):
         with pytest.raises(km.InputError, match=said):
             km.Problem(table, wrong)  # type: ignore[arg-type]
@@ -293,7 +295,7 @@ def test_bad_problems_are_refused(options: dict[str, Any], message: str) -> None
         problem(**options)
 
 
-@pytest.mark.parametrize("k", [0, -1, 6, "2", 2.0, True])
+@pytest.mark.parametrize("k", [0, -1, "2", 2.0, True])
 def test_bad_k_is_refused(k: Any) -> None:
     with pytest.raises(km.InputError, match="k "):
         problem(k=k)

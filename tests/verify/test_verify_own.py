@@ -172,7 +172,7 @@ def test_bind_must_return_requirements(kind: type[AtMost], found: str) -> None:
 
 def test_holds_must_return_a_truth_value() -> None:
     problem = km.Problem(six(), [KAnonymity(2), Vague(3)])
-    words = r"Vague\.holds must return True or False, found missing"
+    words = r"Vague\.holds must return True or False, found None"
     with pytest.raises(km.InputError, match=words):
         verify(problem, problem.table.frame.to_native())
     with pytest.raises(km.InputError, match=words):
