@@ -26,6 +26,7 @@ from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.preparation import Prepared, presolve
+from kanon_milp.presolve.untouched import untouched
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
@@ -115,7 +116,12 @@ def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
     if method.name in registry.BUILT_IN:
         return method.run(session)
-    with own_code(f'the method "{method.name}"', "end with session.finish(assignment)"):
+    what = f'the method "{method.name}"'
+    with (
+        own_code(what, "end with session.finish(assignment)"),
+        untouched(session.instance, what),
+        untouched(session.prepared.before, what),
+    ):
         result = method.run(session)
     if not isinstance(result, Result):
         raise InputError(

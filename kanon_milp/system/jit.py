@@ -42,8 +42,9 @@ def _take_any_integer(dispatcher: Any) -> None:
 
 def _wide(kind: types.Type) -> types.Type:
     """int64 for the types of narrower signed integers and of constants, else the same."""
-    plain = types.unliteral(kind)
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
+    plain: Any = types.unliteral(kind)  # type: ignore[no-untyped-call]
+    signed = isinstance(plain, types.Integer) and bool(getattr(plain, "signed", False))
+    return types.int64 if signed else kind
 
 
 def compiled(function: Function) -> Function:
