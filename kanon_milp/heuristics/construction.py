@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, complete, pull, settle
 from kanon_milp.heuristics.state import Board, Ints, State, close, place, relink, total, undo
+from kanon_milp.system.arrays import stable_order
 from kanon_milp.system.jit import compiled
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: flo
                 rows[found] = r
                 found += 1
         if found >= s.least[g]:
-            for q in np.argsort(reduced[:found])[: s.least[g]]:
-                place(s, rows[q], g)
+            cheapest = stable_order(reduced[:found])
+            for e in range(s.least[g]):
+                place(s, rows[cheapest[e]], g)
             commit(s)
 
 
