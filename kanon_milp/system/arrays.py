@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
-Scalar = TypeVar("Scalar", np.float64, np.int64)
+Scalar = TypeVar("Scalar", np.float64, np.int64, np.int32)
 
 RUN = 8  # keys that are sorted by insertion
 

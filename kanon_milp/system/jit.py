@@ -42,10 +42,10 @@ def _take_any_integer(dispatcher: Any) -> None:
 
 def _wide(kind: types.Type) -> types.Type:
     """int64 for the types of narrower signed integers, and for constants the type of what is no constant."""
-    plain = types.unliteral(kind)
+    plain: Any = types.unliteral(kind)  # type: ignore[no-untyped-call]
     if isinstance(plain, types.Boolean):
         return plain
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
+    return types.int64 if isinstance(plain, types.Integer) and cast(Any, plain).signed else kind
 
 
 def compiled(function: Function) -> Function:
@@ -54,7 +54,9 @@ def compiled(function: Function) -> Function:
     It is compiled when it is first called and kept on disk: beside the source, or where that cannot be written to in
     the folder NUMBA_CACHE_DIR or the user's cache. Where there is no such place either, each process compiles it anew.
     """
-    dispatcher: Any = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+    # nobody calls it from C: what such a call needs would be a fifth of what is compiled
+    options: Any = {"nogil": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(**options)(function)
     _take_any_integer(dispatcher)
     with suppress(RuntimeError):  # nowhere to keep it
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
@@ -67,7 +69,7 @@ def on_disk(function: Any) -> bool:
     if not isinstance(cache, _Cache):
         return True
     try:
-        return bool(cache._cache_file._load_index())
+        return bool(cache._cache_file._load_index())  # type: ignore[no-untyped-call]
     except (AttributeError, ImportError, EOFError, OSError, pickle.UnpicklingError):
         return False
 

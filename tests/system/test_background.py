@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from kanon_milp.methods.warm_up import PARTS, compile_part, missing
-from kanon_milp.system import background
 from kanon_milp.system.background import Background
 from kanon_milp.system.jit import compiling
 from kanon_milp.system.limit import Limit
@@ -45,7 +44,7 @@ def test_waiting_ends_with_the_limit() -> None:
 
 
 def test_without_a_second_core_or_python_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background.sys, "executable", "/usr/bin/server")
+    monkeypatch.setattr(sys, "executable", "/usr/bin/server")
     with Background(["search"]) as process:
         assert process._process is None
         process.wait("search")
