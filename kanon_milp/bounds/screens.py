@@ -27,6 +27,7 @@ from kanon_milp.bounds.sizes import (
     cheapest_of_candidate,
 )
 from kanon_milp.bounds.star import cheapest_of_size
+from kanon_milp.system.arrays import stable_order
 from kanon_milp.system.jit import compiled
 
 Floats = NDArray[np.float64]
@@ -163,8 +164,12 @@ def _sort(members: NDArray[np.int32], multipliers: Floats, begin: int, end: int)
         members[e] = i
         moves -= at - e
         if moves < 0:
-            cell = members[begin:end].copy()
-            members[begin:end] = cell[np.argsort(-multipliers[cell])]
+            cell, keys = members[begin:end].copy(), np.empty(end - begin)
+            for a in range(len(cell)):
+                keys[a] = -multipliers[cell[a]]
+            order = stable_order(keys)
+            for a in range(len(cell)):
+                members[begin + a] = cell[order[a]]
             return
 
 

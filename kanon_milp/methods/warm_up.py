@@ -31,9 +31,11 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.system.jit import number_compiled  # imports the compiler
 
     began, before = time.perf_counter(), number_compiled()
-    theirs = ["search", "required"] if sensitive else ["search"]
+    ours, theirs = ["bound", "cuts"], ["search"]
+    if sensitive:
+        ours, theirs = [*ours, "proven"], [*theirs, "required"]
     with Background(missing(theirs)) as background:
-        for part in ("bound", "cuts"):
+        for part in ours:
             compile_part(part)
         # in the order in which they come, in case that it is this process that has to compile them
         for part in theirs:
@@ -47,12 +49,13 @@ def missing(parts: Iterable[str]) -> list[str]:
     """Those of the parts that are not on disk though they could be kept there."""
     # these import the compiler
     from kanon_milp.bounds.columns.separation import _enlarged
+    from kanon_milp.bounds.screens import solve_left
     from kanon_milp.bounds.sizes import cheapest_by_size
     from kanon_milp.bounds.volume import dot
     from kanon_milp.heuristics.neighbourhood import _exchange
     from kanon_milp.system.jit import on_disk
 
-    last = {"bound": dot, "search": _exchange, "cuts": _enlarged, "required": cheapest_by_size}
+    last = {"bound": dot, "search": _exchange, "cuts": _enlarged, "required": solve_left, "proven": cheapest_by_size}
     return [part for part in parts if not on_disk(last[part])]
 
 
@@ -123,17 +126,36 @@ def _cuts() -> None:
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
 
-def _required() -> None:
-    """The bounds under requirements about sensitive attributes."""
-    from kanon_milp.bounds.required import proven_required, required_bound
-
+def _sensitive() -> list[Instance]:
     frame, names = _cells()
     table = Table.from_frame(frame, names[:-1], names[-1])
     asked: list[list[Requirement]] = [[PSensitivity(2)], [LDiversity("3/2")], [TCloseness("1/2"), KAnonymity(3)]]
-    for requirements in asked:
-        required = prepare(Problem(table, requirements))
-        proven_required(required, required_bound(required, iterations=20))
+    return [prepare(Problem(table, requirements)) for requirements in asked]
 
 
-PARTS: dict[str, Callable[[], None]] = {"bound": _bound, "search": _search, "cuts": _cuts, "required": _required}
+def _required() -> None:
+    """The bound under requirements about sensitive attributes."""
+    from kanon_milp.bounds.required import required_bound
+
+    for instance in _sensitive():
+        required_bound(instance, iterations=20)
+
+
+def _proven() -> None:
+    """Its proof in integers."""
+    from kanon_milp.bounds.required import RequiredPoint, proven_required
+    from kanon_milp.bounds.required_values import RequiredEvaluator
+
+    for instance in _sensitive():
+        start, types = RequiredEvaluator(instance).start(), instance.types.count
+        proven_required(instance, RequiredPoint(start[:types], start[types:], 0.0, 0))
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "bound": _bound,
+    "search": _search,
+    "cuts": _cuts,
+    "required": _required,
+    "proven": _proven,
+}
 """What needs compiled functions, in the order in which a session comes to it."""
