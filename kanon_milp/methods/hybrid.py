@@ -27,8 +27,10 @@ from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
+from kanon_milp.methods.warm_up import missing
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.solvers import StopReason
+from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def solve_hybrid(session: Session) -> Result:
     instance, clock, options = session.instance, session.clock, session.options
     limit = _limit(session)
     tracker = Tracker(instance.levels.unit, clock.began, session.on_progress)
-    with open_pool(options.threads, session.dask) as pool:
+    with Background(missing(("search", "cuts"))) as background, open_pool(options.threads, session.dask) as pool:
         first = session.first
         with clock.step("search"):
             tracker.better(None if first is None else tighten_groups(instance, first))
@@ -82,9 +84,11 @@ def solve_hybrid(session: Session) -> Result:
             tracker.higher(own.units, own.justified_by)
         hybrid = _Hybrid(session, dual, tracker, pool, limit, iteration_seconds)
         with clock.step("search"):
+            background.wait("search", limit)
             hybrid.search()
         if hybrid.worth_raising():
             with clock.step("bound"):
+                background.wait("cuts", limit)
                 hybrid.raise_bound()
             with clock.step("search"):
                 hybrid.search_again()
