@@ -54,10 +54,10 @@ class Neighbourhood:
 class Landscape:
     """The pairs that neighbourhoods look at, by row type and by candidate, and how groups are checked.
 
-    allowed: bool (pairs of the instance,).
+    allowed: bool (pairs of the instance,). check: one that knows some groups already.
     """
 
-    def __init__(self, instance: Instance, allowed: Flags) -> None:
+    def __init__(self, instance: Instance, allowed: Flags, check: GroupCheck | None = None) -> None:
         candidates = instance.candidates
         self.instance = instance
         of_pair = candidates.candidate_of_pair()[allowed].astype(np.int64)
@@ -68,7 +68,7 @@ class Landscape:
             indptr_of(np.bincount(members, minlength=instance.types.count)), of_pair[order]
         )
         self.code, _ = instance.sensitive_codes(instance.problem.attributes)
-        self.check = GroupCheck(instance)
+        self.check = check or GroupCheck(instance)
 
     def cut_out(
         self, table: Assignment, size: int, busy: Flags, random: np.random.Generator, *, everything: bool = False

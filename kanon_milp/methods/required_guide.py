@@ -1,0 +1,227 @@
+"""What leads the hybrid method under requirements other than sizes: the required bound, and what its multipliers guide.
+
+Bound and search take turns, since better multipliers give better constructions and better tables give better targets;
+each turn's time is divided by what the last ones have gained. A requirement that tells bounds nothing, such as one of a
+user's own, has the multipliers of sizes, and is searched by its `holds` and `declare` alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
+from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
+from kanon_milp.bounds.providers import LAGRANGIAN
+from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
+from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.requirements.group_check import GroupCheck
+from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
+from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
+from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.system.limit import Limit
+
+Ints = NDArray[np.int64]
+
+SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
+TURN_SHARE, SHORTEST, LONGEST = 0.15, 3.0, 60.0  # seconds of a turn of bound and search together
+LONGER = 1.3  # each turn than the one before
+LEAST_SHARE = 0.2  # of a turn, for each of bound and search
+CONSTRUCTION_SHARE, ANNEALING_SHARE = 0.3, 0.6  # of a search, at most
+ROUNDS_SHARE = 0.5  # of the time, before a core problem that fits
+EASY_PAIRS = 10_000  # a core problem of this size goes to the solver at once
+RISEN = 1e-3  # relative rise of the bound after which tables are constructed anew
+COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
+COUNTED_TURNS = 1  # after the first
+# relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
+# good pairs behind high ones
+WIDTHS = ((0.03, 1.5, 3.0), (0.1, 3.0, 6.0), (math.inf, 12.0, 12.0))
+
+
+class RequiredGuide(Guide):
+    """Requirements about sensitive attributes, or of a user's own; each is about every group alone."""
+
+    def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
+        super().__init__(session, tracker, pool, limit)
+        instance = session.instance
+        self._check = GroupCheck(instance)
+        self._sizes = Sizes()
+        self._point = RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
+        self._multipliers = np.zeros(instance.types.count, np.int64)
+        self._phi = np.zeros(instance.candidates.count, np.int64)
+        self._value = -math.inf  # what these multipliers prove, in units
+        self._constructed_at = -math.inf  # the same, when tables were constructed last
+        self._proof_seconds = 0.0
+        self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
+        self._stalled, self._exhausted = False, False
+        self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
+
+    def keep(self, table: Assignment | None) -> None:
+        """If each of its groups satisfies all requirements; where these allow it, each group as cheap as its rows."""
+        best = self.tracker.best
+        if table is None:
+            return
+        if self.session.problem.merge_closed:
+            table = tighten_groups(self.session.instance, table)
+        if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
+            self.tracker.better(table)
+
+    def bound(self) -> None:
+        """Multipliers of sizes, then those of the required bound; and what users have registered."""
+        session, tracker, limit = self.session, self.tracker, self.limit
+        instance, counted = session.instance, session.iterations is not None
+        share = limit if limit.seconds is None else limit.part(min(SIZES_SHARE * limit.left, SIZES_SECONDS))
+        task = BoundTask(
+            BoundLimit(share.ends, limit.interrupt, self._target, 10 * COUNTED_ITERATIONS if counted else None),
+            table=tracker.best,
+            threads=session.options.threads,
+            on_progress=tracker.show,
+        )
+        proven = LAGRANGIAN.compute(instance, task)
+        assert proven.dual is not None
+        self.dual = proven.dual
+        tracker.higher(proven.units, proven.justified_by)
+        own = best_registered(instance, replace(task, dual=self.dual))
+        tracker.higher(own.units, own.justified_by)
+        exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
+        found = exact_subproblems(instance, exact)
+        self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, found.phi)
+        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), LONGEST)
+        self._rise()
+
+    @property
+    def _target(self) -> float | None:
+        return None if self.tracker.best is None else float(self.tracker.best.cost)
+
+    def _take(self, point: RequiredPoint, multipliers: Ints, phi: Ints) -> None:
+        """Go on with these multipliers if they prove more than those before."""
+        counts = self.session.instance.types.counts
+        value = (
+            int(sum(a * b for a, b in zip(counts.tolist(), multipliers.tolist(), strict=True)))
+            + sum(phi[phi < 0].tolist())
+        ) / DENOMINATOR
+        if value > self._value:
+            self._point, self._multipliers, self._phi, self._value = point, multipliers, phi, value
+
+    def _rise(self) -> None:
+        """A turn of the required bound, and its proof."""
+        session, limit = self.session, self.limit
+        if not session.problem.attributes or self.settled:
+            self._stalled = True
+            return
+        began, before, counted = time.perf_counter(), self._value, session.iterations is not None
+        seconds = None if limit.seconds is None else min(self._bound_share * self._seconds, limit.left)
+        point = required_bound(
+            session.instance,
+            self._point.multipliers,
+            self._target,
+            None if counted else seconds,
+            COUNTED_ITERATIONS if counted else None,
+            self.tracker.show,
+            limit.interrupt,
+        )
+        self._stalled = seconds is not None and time.perf_counter() - began < 0.9 * seconds
+        proof = time.perf_counter()
+        if self.limit.left < self._proof_seconds:
+            self._stalled = True  # nothing that is found could still be proven
+            return
+        try:
+            multipliers = round_multipliers(point.multipliers)
+            charges = round_multipliers(np.maximum(point.charges, 0.0))
+            phi = exact_phi(session.instance, multipliers, charges, DENOMINATOR)
+        except InputError:  # exact numbers would need more than 64 bits
+            self._stalled = True
+            return
+        self._proof_seconds = time.perf_counter() - proof
+        self._take(point, multipliers, phi)
+        self.tracker.higher(math.ceil(self._value), ("own bound",))
+        self._rises = max(self._value - before, 0.0) / max(time.perf_counter() - began, 1e-3)
+
+    def raise_bound(self) -> None:
+        """The next turn, divided by what the last one has gained."""
+        self._turns += 1
+        gained = self._rises + self._falls
+        share = self._rises / gained if gained > 0 else 0.5
+        self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
+        self._seconds = min(LONGER * self._seconds, LONGEST)
+        self._rise()
+
+    def worth_raising(self) -> bool:
+        """As long as there is time, but for the core problem where that fits."""
+        limit, best = self.limit, self.tracker.best
+        if self.settled or limit.over:
+            return False
+        if self.session.iterations is not None:
+            return self._turns < COUNTED_TURNS
+        whole = self.session.limit.ends - self.session.clock.began
+        pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
+        if pairs <= EASY_PAIRS:
+            return False
+        if pairs <= MODEL_PAIRS and math.isfinite(whole) and limit.left < (1 - ROUNDS_SHARE) * whole:
+            return False
+        return not (self._stalled and self._exhausted)
+
+    def search(self) -> None:
+        """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
+        if self.settled or self.limit.over:
+            return
+        session, began = self.session, time.perf_counter()
+        before = None if self.tracker.best is None else self.tracker.best.cost
+        seconds = (1 - self._bound_share) * self._seconds
+        effort = self.effort if session.iterations is not None else self.effort.part(seconds)
+        seed = session.options.seed + 1000 * self._turns
+        if self.tracker.best is None or effort.ended(self.tracker.best.cost):
+            return
+        self._exhausted = self._rebuild(effort, seed)
+        after = self.tracker.best.cost
+        self._falls = 0.0 if before is None else (before - after) / max(time.perf_counter() - began, 1e-3)
+        self._exhausted |= self._falls == 0 and self._stalled
+
+    def search_again(self) -> None:
+        """The next turn."""
+        self.search()
+
+    def _rebuild(self, effort: Effort, seed: int) -> bool:
+        """Neighbourhoods; whether they have found that nothing is better."""
+        session, best = self.session, self.tracker.best
+        assert best is not None
+        landscape = self._near()
+        table, optimal = rebuild(
+            landscape, best, session.adapter, session.options, self.pool, effort, seed, self.tracker.better, self._sizes
+        )
+        self.keep(table)
+        return optimal
+
+    def _near(self) -> Landscape:
+        """The pairs that neighbourhoods look at."""
+        instance, best = self.session.instance, self.tracker.best
+        candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
+        gap = 1.0 if best is None else 1 - self._value / max(best.cost, 1)
+        open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
+        unit = cell_cost(instance) * DENOMINATOR
+        allowed = self._phi[of_pair] <= open_limit * unit
+        reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
+        allowed &= reduced <= pair_limit * unit
+        if best is not None:
+            allowed &= self.fixing(best.cost + 1).possible(instance)[1]
+        return Landscape(instance, allowed, self._check)
+
+    def fixing(self, incumbent: int) -> RequiredReducedCosts:
+        """With the multipliers of the required bound."""
+        return RequiredReducedCosts(self._multipliers, self._phi, DENOMINATOR, incumbent)
+
+    def left(self, incumbent: int) -> int:
+        """Pairs that fixing leaves."""
+        return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
