@@ -65,7 +65,7 @@ def search_refuses(problem: Problem) -> str:
     if problem.objective != "loss":
         return f"the objective is {problem.objective}"
     if sides := side_constraints(problem):
-        return f"it asks for {' and '.join(sides.values())}, which is about all groups together"
+        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
     if not judges_groups_alone(problem):
         return "k-anonymity of some of the quasi-identifiers is about several groups together"
     return ""
