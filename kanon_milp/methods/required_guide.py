@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
 from kanon_milp.bounds.providers import LAGRANGIAN
-from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
+from kanon_milp.bounds.required import RequiredPoint, exact_phi
+from kanon_milp.bounds.required_ascent import RequiredAscent
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
@@ -42,6 +43,7 @@ LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE, ANNEALING_SHARE = 0.3, 0.6  # of a search, at most
 ROUNDS_SHARE = 0.5  # of the time, before a core problem that fits
 EASY_PAIRS = 10_000  # a core problem of this size goes to the solver at once
+PROOF_ITERATIONS = 3  # of the bound that its proof takes as long as, to begin with
 RISEN = 1e-3  # relative rise of the bound after which tables are constructed anew
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
 COUNTED_TURNS = 1  # after the first
@@ -65,7 +67,8 @@ class RequiredGuide(Guide):
         self._constructed_at = -math.inf  # the same, when tables were constructed last
         self._proof_seconds = 0.0
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
-        self._stalled, self._exhausted = False, False
+        self._ascent: RequiredAscent | None = None
+        self._given_up, self._exhausted = not session.problem.attributes, False
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
 
     def keep(self, table: Assignment | None) -> None:
@@ -102,6 +105,11 @@ class RequiredGuide(Guide):
         self._rise()
 
     @property
+    def _stalled(self) -> bool:
+        """Whether the bound does not rise any more."""
+        return self._given_up or (self._ascent is not None and self._ascent.stalled)
+
+    @property
     def _target(self) -> float | None:
         return None if self.tracker.best is None else float(self.tracker.best.cost)
 
@@ -118,31 +126,24 @@ class RequiredGuide(Guide):
     def _rise(self) -> None:
         """A turn of the required bound, and its proof."""
         session, limit = self.session, self.limit
-        if not session.problem.attributes or self.settled:
-            self._stalled = True
+        if self._stalled or self.settled:
             return
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
-        seconds = None if limit.seconds is None else min(self._bound_share * self._seconds, limit.left)
-        point = required_bound(
-            session.instance,
-            self._point.multipliers,
-            self._target,
-            None if counted else seconds,
-            COUNTED_ITERATIONS if counted else None,
-            self.tracker.show,
-            limit.interrupt,
-        )
-        self._stalled = seconds is not None and time.perf_counter() - began < 0.9 * seconds
+        if self._ascent is None:
+            self._ascent = RequiredAscent(session.instance, self._point.multipliers, self.tracker.show)
+            self._proof_seconds = PROOF_ITERATIONS * self._ascent.iteration_seconds
+        # the proof of what is found takes its time as well
+        share = limit.part(max(min(self._bound_share * self._seconds, limit.left) - self._proof_seconds, 0.0))
+        ends, iterations = (limit.ends, COUNTED_ITERATIONS) if counted else (share.ends, None)
+        point = self._ascent.rise(BoundLimit(ends, limit.interrupt, self._target, iterations))
         proof = time.perf_counter()
-        if self.limit.left < self._proof_seconds:
-            self._stalled = True  # nothing that is found could still be proven
+        if not counted and limit.left < self._proof_seconds:
             return
         try:
-            multipliers = round_multipliers(point.multipliers)
-            charges = round_multipliers(np.maximum(point.charges, 0.0))
+            multipliers, charges = round_multipliers(point.multipliers), round_multipliers(point.charges)
             phi = exact_phi(session.instance, multipliers, charges, DENOMINATOR)
         except InputError:  # exact numbers would need more than 64 bits
-            self._stalled = True
+            self._given_up = True
             return
         self._proof_seconds = time.perf_counter() - proof
         self._take(point, multipliers, phi)
