@@ -12,7 +12,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Group, KAnonymity
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy.base import is_size_only, satisfies
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
@@ -104,7 +104,8 @@ class _GroupCheck:
         self._code: Ints | None = None
         self._values: list[tuple[Label, ...]] = []
         self._table = np.zeros(0, dtype=np.int64)
-        if attributes:
+        # one value where requirements ask for more than sizes, such as one of a user's own, but not about an attribute
+        if attributes or not all(is_size_only(requirement) for requirement in instance.problem.requirements):
             self._code, self._values = instance.sensitive_codes(attributes)
             table = np.bincount(self._code, weights=instance.types.counts)
             self._table = table.astype(np.int64)
