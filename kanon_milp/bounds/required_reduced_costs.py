@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import NEVER, ExactDual, exact_subproblems
+from kanon_milp.bounds.required import exact_phi
 from kanon_milp.errors import InputError
+from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
+from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.jit import compiled
+
+SEARCHED = 20_000_000  # row types in the covers of pairs that are looked at one by one
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -28,7 +34,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     applied to. phi: int64 (G,), for each of its candidates a lower bound, in the same multiples, of the reduced cost of
     every group that the requirements allow, `NEVER` where there is none (`bounds.required.exact_phi`); what it is
     computed from may look at the sizes of groups and at how many rows of each joint sensitive value they have, and at
-    nothing else. incumbent: loss U of a table, in units of `Levels.unit`.
+    nothing else. incumbent: loss U of a table, in units of `Levels.unit`. charges: the θ that φ was computed with;
+    where they are given, few pairs that are left are each looked at for themselves (4).
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none; solutions that
     cost U or more may be lost, the incumbent among them. Valid for the objective "loss", with all side constraints, for
@@ -48,6 +55,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     there on (2) rises with m, and (1) falls only where m reaches another row type, up to type i itself: the first such
     m of each type is looked at.
     (3) With the size as the only requirement, v ≥ ψ_g + max(0, r_i - ρ_g), as in `bounds.reduced_costs`.
+    (4) Let φ' be what φ is for a copy of g of which one row of type i costs less by some M ≥ 0. A group of g with such
+    a row is one of the copy whose reduced cost is v - M: v ≥ φ' + M. With M = U - L groups without it hardly matter.
 
     What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
     """
@@ -56,6 +65,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     phi: Ints
     denominator: int
     incumbent: int
+    charges: Ints | None = None
+    _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
     name: ClassVar[str] = "required_reduced_costs"
 
     def accepts(self, problem: Problem) -> bool:
@@ -79,6 +90,12 @@ class RequiredReducedCosts(Reduction[Dropped]):
 
         Raises InputError where the numbers could leave the range of int64.
         """
+        if instance not in self._known:
+            self._known.clear()
+            self._known[instance] = self._possible(instance)
+        return self._known[instance]
+
+    def _possible(self, instance: Instance) -> tuple[Flags, Flags]:
         candidates, counts = instance.candidates, instance.types.counts
         highest = max(map(abs, self.multipliers.tolist()), default=0)
         if 4 * (int(candidates.cost.max(initial=0)) * self.denominator + highest) * instance.types.n >= NEVER:
@@ -107,7 +124,65 @@ class RequiredReducedCosts(Reduction[Dropped]):
         sizes = exact_subproblems(instance, ExactDual(self.multipliers, self.denominator))
         more = costs[of_pair] - self.multipliers[candidates.members] - sizes.marginal[of_pair]
         pairs &= np.where(opened, sizes.phi, 0)[of_pair] + np.maximum(more, 0) <= most[of_pair]
+        looked = np.flatnonzero(pairs)
+        if self.charges is not None and int(candidates.covers.lengths[of_pair[looked]].sum()) <= SEARCHED:
+            pairs[looked] = self._each(instance, looked, room + 1) <= most[of_pair[looked]]
+            opened = opened & (np.bincount(of_pair[pairs], minlength=candidates.count) > 0)
         return opened, pairs
+
+    def _each(self, instance: Instance, pairs: Ints, less: int) -> Ints:
+        """For each of these pairs a lower bound of the reduced costs of all groups with such a row, as long as that is
+        below what a better table may have. less: M."""
+        assert self.charges is not None
+        copies, origin, forced = with_a_row(instance, pairs)
+        multipliers = self.multipliers[origin] + np.where(forced, less, 0)
+        charges = self.charges.reshape(-1, instance.candidates.count)[:, copies.chosen].ravel()
+        found = exact_phi(copies, multipliers, charges, self.denominator)
+        lifted: Ints = np.where(found < NEVER, found + less, NEVER)
+        return lifted
+
+
+def with_a_row(instance: Instance, pairs: Ints) -> tuple[Part, Ints, Flags]:
+    """A copy of its candidate for each of these pairs, in which one row of its row type is a row type of its own.
+
+    Returns an instance of the copies with the sensitive values of all (no table: its row types overlap), for each of
+    its row types that of the instance, int64, and whether it is such a single row, bool.
+    """
+    candidates, t, counts = instance.candidates, instance.types.count, instance.types.counts
+    of, alone = candidates.candidate_of_pair()[pairs].astype(np.int64), candidates.members[pairs].astype(np.int64)
+    lengths = candidates.covers.lengths[of]
+    copy = np.repeat(np.arange(len(pairs)), lengths)
+    at = np.repeat(candidates.indptr[of] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    member = candidates.members[at].astype(np.int64)
+    # row types t.. 2t-1 are one row each, 2t.. 3t-1 the other rows of the same type
+    own = member == alone[copy]
+    more = counts[alone] > 1
+    member = np.concatenate([np.where(own, member + t, member), alone[more] + 2 * t])
+    copy = np.concatenate([copy, np.flatnonzero(more)])
+    order = np.lexsort((member, copy))
+    member, copy = member[order].astype(np.int32), copy[order]
+    origin = np.tile(np.arange(t), 3)
+    rows = np.concatenate([counts, np.ones(t, np.int64), counts - 1])
+    copies = Candidates(
+        candidates.vector[of],
+        candidates.cost[of],
+        candidates.support[of],
+        indptr_of(np.bincount(copy, minlength=len(pairs))),
+        member,
+    )
+    part = Part(
+        problem=instance.problem,
+        types=merged_types(instance.types, origin, rows),
+        levels=instance.levels,
+        candidates=copies,
+        exempt=instance.exempt[of],
+        whole=instance.whole,
+        of=instance,
+        origin=origin,
+        chosen=of,
+        free=3 * t,
+    )
+    return part, origin, np.repeat([False, True, False], t)
 
 
 @compiled

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,8 @@ from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.requirements.annealing import anneal
+from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
@@ -35,21 +40,23 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 
 SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
-TURN_SHARE, SHORTEST, LONGEST = 0.15, 3.0, 60.0  # seconds of a turn of bound and search together
+TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
 LONGER = 1.3  # each turn than the one before
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
-CONSTRUCTION_SHARE, ANNEALING_SHARE = 0.3, 0.6  # of a search, at most
+CONSTRUCTION_SHARE = 0.3  # of a search, at most
+ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
 ROUNDS_SHARE = 0.5  # of the time, before a core problem that fits
 EASY_PAIRS = 10_000  # a core problem of this size goes to the solver at once
 PROOF_ITERATIONS = 3  # of the bound that its proof takes as long as, to begin with
-RISEN = 1e-3  # relative rise of the bound after which tables are constructed anew
+RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
 COUNTED_TURNS = 1  # after the first
 # relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
 # good pairs behind high ones
-WIDTHS = ((0.03, 1.5, 3.0), (0.1, 3.0, 6.0), (math.inf, 12.0, 12.0))
+WIDTHS = ((0.05, 1.5, 3.0), (0.25, 3.0, 6.0), (math.inf, 12.0, 12.0))
 
 
 class RequiredGuide(Guide):
@@ -62,14 +69,19 @@ class RequiredGuide(Guide):
         self._sizes = Sizes()
         self._point = RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
         self._multipliers = np.zeros(instance.types.count, np.int64)
+        self._charges: Ints | None = None
         self._phi = np.zeros(instance.candidates.count, np.int64)
-        self._value = -math.inf  # what these multipliers prove, in units
-        self._constructed_at = -math.inf  # the same, when tables were constructed last
+        self._value = Fraction(-(10**18))  # what these multipliers prove, in units
+        self._constructed_at: Fraction | None = None  # the same, when a table was constructed last
+        self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds = 0.0
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
         self._ascent: RequiredAscent | None = None
         self._given_up, self._exhausted = not session.problem.attributes, False
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
+        self._annealed, self._rebuilt = 0.0, 0.0  # the same
+        values = len(instance.sensitive_codes(session.problem.attributes)[1])
+        self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
 
     def keep(self, table: Assignment | None) -> None:
         """If each of its groups satisfies all requirements; where these allow it, each group as cheap as its rows."""
@@ -100,7 +112,7 @@ class RequiredGuide(Guide):
         tracker.higher(own.units, own.justified_by)
         exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
         found = exact_subproblems(instance, exact)
-        self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, found.phi)
+        self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
         self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), LONGEST)
         self._rise()
 
@@ -113,20 +125,21 @@ class RequiredGuide(Guide):
     def _target(self) -> float | None:
         return None if self.tracker.best is None else float(self.tracker.best.cost)
 
-    def _take(self, point: RequiredPoint, multipliers: Ints, phi: Ints) -> None:
+    def _take(self, point: RequiredPoint, multipliers: Ints, charges: Ints | None, phi: Ints) -> None:
         """Go on with these multipliers if they prove more than those before."""
         counts = self.session.instance.types.counts
-        value = (
-            int(sum(a * b for a, b in zip(counts.tolist(), multipliers.tolist(), strict=True)))
-            + sum(phi[phi < 0].tolist())
-        ) / DENOMINATOR
-        if value > self._value:
-            self._point, self._multipliers, self._phi, self._value = point, multipliers, phi, value
+        total = sum(n * each for n, each in zip(counts.tolist(), multipliers.tolist(), strict=True))
+        total += sum(phi[phi < 0].tolist())
+        if total > self._value * DENOMINATOR:
+            self._point, self._multipliers, self._charges, self._phi = point, multipliers, charges, phi
+            self._fixing = None
+            self._value = Fraction(total, DENOMINATOR)
+            self.tracker.higher(math.ceil(self._value), ("own bound",))
 
     def _rise(self) -> None:
         """A turn of the required bound, and its proof."""
         session, limit = self.session, self.limit
-        if self._stalled or self.settled:
+        if self._stalled or self.settled or limit.over:
             return
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
         if self._ascent is None:
@@ -146,9 +159,8 @@ class RequiredGuide(Guide):
             self._given_up = True
             return
         self._proof_seconds = time.perf_counter() - proof
-        self._take(point, multipliers, phi)
-        self.tracker.higher(math.ceil(self._value), ("own bound",))
-        self._rises = max(self._value - before, 0.0) / max(time.perf_counter() - began, 1e-3)
+        self._take(point, multipliers, charges, phi)
+        self._rises = float(self._value - before) / max(time.perf_counter() - began, 1e-3)
 
     def raise_bound(self) -> None:
         """The next turn, divided by what the last one has gained."""
@@ -166,13 +178,13 @@ class RequiredGuide(Guide):
             return False
         if self.session.iterations is not None:
             return self._turns < COUNTED_TURNS
-        whole = self.session.limit.ends - self.session.clock.began
+        whole = limit.ends - self.session.clock.began
         pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
         if pairs <= EASY_PAIRS:
             return False
         if pairs <= MODEL_PAIRS and math.isfinite(whole) and limit.left < (1 - ROUNDS_SHARE) * whole:
             return False
-        return not (self._stalled and self._exhausted)
+        return pairs > MODEL_PAIRS or not (self._stalled and self._exhausted)
 
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
@@ -183,33 +195,78 @@ class RequiredGuide(Guide):
         seconds = (1 - self._bound_share) * self._seconds
         effort = self.effort if session.iterations is not None else self.effort.part(seconds)
         seed = session.options.seed + 1000 * self._turns
-        if self.tracker.best is None or effort.ended(self.tracker.best.cost):
+        self._improve(effort, seed)
+        best = self.tracker.best
+        if best is None:
+            self._exhausted = self._stalled
             return
-        self._exhausted = self._rebuild(effort, seed)
-        after = self.tracker.best.cost
-        self._falls = 0.0 if before is None else (before - after) / max(time.perf_counter() - began, 1e-3)
-        self._exhausted |= self._falls == 0 and self._stalled
+        fallen = math.inf if before is None else before - best.cost
+        self._falls = fallen / max(time.perf_counter() - began, 1e-3)
+        self._exhausted = fallen == 0 and self._stalled
+
+    def _improve(self, effort: Effort, seed: int) -> None:
+        """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
+        instance, start = self.session.instance, self.tracker.best
+        last = self._constructed_at
+        if last is None or start is None or self._value > last + RISEN * abs(last):
+            self._constructed_at = self._value
+            new = construct(instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
+            self.keep(new)
+            # of a table that is not the best one yet annealing may make one that is
+            start = new if new is not None and not len(self._check.refused(new)) else start
+        if start is None or effort.ended(start.cost):
+            return
+        share = self._annealing_share
+        annealed, self._annealed = self._gain(
+            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
+        )
+        self.keep(annealed)
+        if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
+            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
+
+    @property
+    def _annealing_share(self) -> float:
+        """What part of a search annealing takes: by what it has gained beside neighbourhoods."""
+        gained = self._annealed + self._rebuilt
+        share = self._annealed / gained if gained > 0 else self._first_share
+        return min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
+
+    def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
+        """What a search returns, and by how much it has improved the best table in a second."""
+        began, before = time.perf_counter(), self.tracker.best
+        found, after = search(), self.tracker.best
+        fallen = 0 if before is None or after is None else before.cost - after.cost
+        return found, fallen / max(time.perf_counter() - began, 1e-3)
+
+    def _accept(self, table: Assignment) -> None:
+        """As `keep`, but quick."""
+        best = self.tracker.best
+        if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
+            self.tracker.better(table)
+
+    def _part(self, effort: Effort, share: float) -> Effort:
+        """A share of the time that is left, where time is what counts."""
+        return effort if effort.counted else effort.part(share * effort.left)
 
     def search_again(self) -> None:
         """The next turn."""
         self.search()
 
-    def _rebuild(self, effort: Effort, seed: int) -> bool:
-        """Neighbourhoods; whether they have found that nothing is better."""
+    def _rebuild(self, effort: Effort, seed: int) -> None:
+        """Neighbourhoods of the best table."""
         session, best = self.session, self.tracker.best
         assert best is not None
         landscape = self._near()
-        table, optimal = rebuild(
+        table, _ = rebuild(
             landscape, best, session.adapter, session.options, self.pool, effort, seed, self.tracker.better, self._sizes
         )
         self.keep(table)
-        return optimal
 
     def _near(self) -> Landscape:
         """The pairs that neighbourhoods look at."""
         instance, best = self.session.instance, self.tracker.best
         candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
-        gap = 1.0 if best is None else 1 - self._value / max(best.cost, 1)
+        gap = 1.0 if best is None else 1 - float(self._value) / max(best.cost, 1)
         open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
         unit = cell_cost(instance) * DENOMINATOR
         allowed = self._phi[of_pair] <= open_limit * unit
@@ -221,7 +278,9 @@ class RequiredGuide(Guide):
 
     def fixing(self, incumbent: int) -> RequiredReducedCosts:
         """With the multipliers of the required bound."""
-        return RequiredReducedCosts(self._multipliers, self._phi, DENOMINATOR, incumbent)
+        if self._fixing is None or self._fixing.incumbent != incumbent:
+            self._fixing = RequiredReducedCosts(self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges)
+        return self._fixing
 
     def left(self, incumbent: int) -> int:
         """Pairs that fixing leaves."""

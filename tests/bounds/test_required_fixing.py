@@ -48,7 +48,8 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     good = data.draw(st.booleans())
     of = good_multipliers(instance, denominator) if good else drawn(data, instance, denominator)
     phi = exact_phi(instance, *of, denominator)
-    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above)
+    each = of[1] if data.draw(st.booleans()) else None
+    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each)
     step = fixing.apply(instance)
     left = best(step.instance)
     if above > 0:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.heuristics.requirements.group_check import GroupCheck
-from kanon_milp.heuristics.requirements.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 

@@ -22,7 +22,7 @@ from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.base import Floats, LinearModel, SolverOptions, StopReason
 from kanon_milp.system.limit import Over
 
-FIRST_ENTRIES = 100  # (row type, group) of the table that the first neighbourhood frees
+FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees
 SMALLEST = 10
 
 
