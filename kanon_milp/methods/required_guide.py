@@ -25,10 +25,10 @@ from kanon_milp.bounds.required_ascent import RequiredAscent
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.state import cell_cost

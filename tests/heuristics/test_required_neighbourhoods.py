@@ -13,7 +13,7 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 import kanon_milp as km
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy, suppress_all
-from kanon_milp.heuristics.requirements.group_check import GroupCheck
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, declare, rows_of
 from kanon_milp.heuristics.requirements.rebuilding import rebuild
 from kanon_milp.heuristics.worker_pool import InlinePool

@@ -1,1 +1,1 @@
-"""Search for good tables under requirements about sensitive attributes, or of a user's own."""
+"""Heuristics for requirements about the values in a group: construction, annealing and repair."""

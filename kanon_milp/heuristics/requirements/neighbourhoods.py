@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.formulations import FORMULATIONS
-from kanon_milp.heuristics.requirements.group_check import GroupCheck
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs

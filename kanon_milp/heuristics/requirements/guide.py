@@ -1,0 +1,61 @@
+"""What a point of the required bound says of each candidate and row, for heuristics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required import STEEP, RequiredEvaluator, RequiredPoint
+from kanon_milp.bounds.sizes import ValuedCandidates
+from kanon_milp.presolve.instance import Instance
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The candidates under one relaxation, at the multipliers of a point."""
+
+    candidates: ValuedCandidates[np.float64]
+    rank: Ints
+    tree: TreeArrays[np.float64]
+    room: Workspace[np.float64]
+
+    def rows(self, counts: Floats, multipliers: Floats) -> ValuedRows[np.float64]:
+        """Row types with these numbers of rows."""
+        return ValuedRows(counts, multipliers, self.rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """phi: float64 (G,), φ_g, the largest of the relaxations, and which: int64 (G,), the number of that one.
+    multipliers: float64 (t,), λ. priced: one for each relaxation; none where no requirement is about a value."""
+
+    phi: Floats
+    which: Ints
+    multipliers: Floats
+    priced: tuple[Priced, ...]
+
+    @classmethod
+    def of(cls, instance: Instance, point: RequiredPoint) -> Guide:
+        """φ of every candidate at a point; those that are surely not negative have 0 or more."""
+        count, multipliers = instance.candidates.count, np.ascontiguousarray(point.multipliers)
+        if not relaxations_of(instance):
+            nothing = np.zeros(count)
+            return cls(nothing, nothing.astype(np.int64), multipliers, ())
+        at = RequiredEvaluator(instance, multipliers)
+        place = np.concatenate([multipliers, point.charges / STEEP])
+        phis, priced = [], []
+        for v, relaxed in enumerate(at.relaxed):
+            covers = relaxed.cells.covers(instance, multipliers)
+            thetas = np.ascontiguousarray(at.thetas(place, v))
+            candidates = relaxed.cells.candidates(instance, covers, at.candidates.cost, thetas)
+            phis.append(at.solve(v, candidates, multipliers, False).phi)
+            priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, relaxed.room))
+        found = np.array(phis)
+        return cls(found.max(axis=0), found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
