@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
 from kanon_milp.bounds.providers import LAGRANGIAN
-from kanon_milp.bounds.required import RequiredPoint, exact_phi
-from kanon_milp.bounds.required_ascent import RequiredAscent
+from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
@@ -47,10 +46,12 @@ TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and
 LONGER = 1.3  # each turn than the one before
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
+PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
 ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
 ROUNDS_SHARE = 0.5  # of the time, before a core problem that fits
 EASY_PAIRS = 10_000  # a core problem of this size goes to the solver at once
-PROOF_ITERATIONS = 3  # of the bound that its proof takes as long as, to begin with
+PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
 COUNTED_TURNS = 1  # after the first
@@ -76,8 +77,8 @@ class RequiredGuide(Guide):
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds = 0.0
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
-        self._ascent: RequiredAscent | None = None
-        self._given_up, self._exhausted = not session.problem.attributes, False
+        # whether the bound does not rise any more, and the search has found nothing since
+        self._stalled, self._exhausted = not session.problem.attributes, False
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
         self._annealed, self._rebuilt = 0.0, 0.0  # the same
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
@@ -117,11 +118,6 @@ class RequiredGuide(Guide):
         self._rise()
 
     @property
-    def _stalled(self) -> bool:
-        """Whether the bound does not rise any more."""
-        return self._given_up or (self._ascent is not None and self._ascent.stalled)
-
-    @property
     def _target(self) -> float | None:
         return None if self.tracker.best is None else float(self.tracker.best.cost)
 
@@ -142,13 +138,21 @@ class RequiredGuide(Guide):
         if self._stalled or self.settled or limit.over:
             return
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
-        if self._ascent is None:
-            self._ascent = RequiredAscent(session.instance, self._point.multipliers, self.tracker.show)
-            self._proof_seconds = PROOF_ITERATIONS * self._ascent.iteration_seconds
         # the proof of what is found takes its time as well
-        share = limit.part(max(min(self._bound_share * self._seconds, limit.left) - self._proof_seconds, 0.0))
-        ends, iterations = (limit.ends, COUNTED_ITERATIONS) if counted else (share.ends, None)
-        point = self._ascent.rise(BoundLimit(ends, limit.interrupt, self._target, iterations))
+        seconds = max(min(self._bound_share * self._seconds, limit.left) - PROOF_MARGIN * self._proof_seconds, 0.0)
+        point = required_bound(
+            session.instance,
+            self._point.multipliers,
+            self._target,
+            limit.seconds if counted else seconds,
+            COUNTED_ITERATIONS if counted else None,
+            self.tracker.show,
+            limit.interrupt,
+            point=None if self._point.ascent is None else self._point,
+            threads=session.options.threads,
+        )
+        tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
+        self._stalled = tried >= STALLED_AFTER and point.value - float(before) < STALLED * abs(point.value)
         proof = time.perf_counter()
         if not counted and limit.left < self._proof_seconds:
             return
@@ -156,7 +160,7 @@ class RequiredGuide(Guide):
             multipliers, charges = round_multipliers(point.multipliers), round_multipliers(point.charges)
             phi = exact_phi(session.instance, multipliers, charges, DENOMINATOR)
         except InputError:  # exact numbers would need more than 64 bits
-            self._given_up = True
+            self._stalled = True
             return
         self._proof_seconds = time.perf_counter() - proof
         self._take(point, multipliers, charges, phi)
@@ -212,8 +216,9 @@ class RequiredGuide(Guide):
             self._constructed_at = self._value
             new = construct(instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
             self.keep(new)
-            # of a table that is not the best one yet annealing may make one that is
-            start = new if new is not None and not len(self._check.refused(new)) else start
+            # annealing may make the best table of one that is not, since scarce values are where they are needed
+            if new is not None and (start is None or new.cost <= PROMISING * start.cost):
+                start = start if len(self._check.refused(new)) else new
         if start is None or effort.ended(start.cost):
             return
         share = self._annealing_share

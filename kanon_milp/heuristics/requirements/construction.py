@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
-from kanon_milp.bounds.required import TRIES, RequiredPoint
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.required_values import TRIES
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.grouping import assignment_of

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import STEEP, RequiredEvaluator, RequiredPoint
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.bounds.sizes import ValuedCandidates
 from kanon_milp.presolve.instance import Instance
 
@@ -43,19 +45,30 @@ class Guide:
 
     @classmethod
     def of(cls, instance: Instance, point: RequiredPoint) -> Guide:
-        """φ of every candidate at a point; those that are surely not negative have 0 or more."""
+        """φ of every candidate at a point; what is known of the last points is kept, since it takes a while."""
+        if point not in _KNOWN:
+            _KNOWN[point] = cls._of(instance, point)
+        return _KNOWN[point]
+
+    @classmethod
+    def _of(cls, instance: Instance, point: RequiredPoint) -> Guide:
         count, multipliers = instance.candidates.count, np.ascontiguousarray(point.multipliers)
         if not relaxations_of(instance):
             nothing = np.zeros(count)
             return cls(nothing, nothing.astype(np.int64), multipliers, ())
         at = RequiredEvaluator(instance, multipliers)
         place = np.concatenate([multipliers, point.charges / STEEP])
+        widest = int(instance.candidates.covers.lengths.max(initial=0))
         phis, priced = [], []
         for v, relaxed in enumerate(at.relaxed):
             covers = relaxed.cells.covers(instance, multipliers)
             thetas = np.ascontiguousarray(at.thetas(place, v))
             candidates = relaxed.cells.candidates(instance, covers, at.candidates.cost, thetas)
-            phis.append(at.solve(v, candidates, multipliers, False).phi)
-            priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, relaxed.room))
+            phis.append(at.every_phi(v, multipliers, thetas))
+            room = make_workspace(widest, relaxed.tree)
+            priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, room))
         found = np.array(phis)
         return cls(found.max(axis=0), found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
+
+
+_KNOWN: WeakKeyDictionary[RequiredPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance
