@@ -163,9 +163,9 @@ class FewBigGroups(km.Requirement):
         return {"least": self.least}
 
 
-@pytest.mark.parametrize("own", [FewBigGroups(4), AtMost(100), NoMoreThanHalf("disease")], ids=lambda e: e.name)
+@pytest.mark.parametrize("own", [FewBigGroups(4), AtMost(50), NoMoreThanHalf("disease")], ids=lambda e: e.name)
 def test_a_requirement_of_ones_own_is_searched_by_what_it_says_of_itself(own: km.Requirement) -> None:
-    problem = census_with(120, km.KAnonymity(2), own, sensitive="disease")
+    problem = census_with(60, km.KAnonymity(2), own, sensitive="disease")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core_problem, "MODEL_PAIRS", 0)  # so that all that is found the search has found
         patch.setattr(required_guide, "COUNTED_TURNS", 0)
