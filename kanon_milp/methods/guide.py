@@ -6,6 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.session import Session
@@ -24,12 +27,14 @@ MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to th
 class Guide(ABC):
     """The phases before the core problem, for one kind of requirements; all of them report to the tracker.
 
-    limit: of the session. dual: multipliers whose certificate may be written, None before there are any.
+    limit: of the session. dual: multipliers whose certificate may be written, None before there are any. required:
+    those of the bound under requirements, float64 (t,), where there is one.
     """
 
     def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
         self.session, self.tracker, self.pool, self.limit = session, tracker, pool, limit
         self.dual: DualPoint | None = None
+        self.required: NDArray[np.float64] | None = None
 
     @abstractmethod
     def keep(self, table: Assignment | None) -> None:

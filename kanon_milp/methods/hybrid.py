@@ -81,7 +81,8 @@ def solve_hybrid(session: Session) -> Result:
         if reason is not StopReason.OPTIMAL and not limit.asked:
             size, stopped, message = core.solve()
             outcome, reason = replace(outcome, size=size), stopped or guide.why()
-        outcome, lost = replace(outcome, dual=guide.dual, trajectory=tuple(tracker.trajectory)), pool.losses()
+        known = replace(outcome, dual=guide.dual, required=guide.required, trajectory=tuple(tracker.trajectory))
+        outcome, lost = known, pool.losses()
     message = "; ".join(each for each in (message, lost) if each)
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:

@@ -44,6 +44,7 @@ T = TypeVar("T")
 SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
 TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
 LONGER = 1.3  # each turn than the one before
+LAST = 1.6  # turns, or less, that are left are one
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
@@ -75,7 +76,7 @@ class RequiredGuide(Guide):
         self._value = Fraction(-(10**18))  # what these multipliers prove, in units
         self._constructed_at: Fraction | None = None  # the same, when a table was constructed last
         self._fixing: RequiredReducedCosts | None = None
-        self._proof_seconds = 0.0
+        self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
         # whether the bound does not rise any more, and the search has found nothing since
         self._stalled, self._exhausted = not session.problem.attributes, False
@@ -128,7 +129,7 @@ class RequiredGuide(Guide):
         total += sum(phi[phi < 0].tolist())
         if total > self._value * DENOMINATOR:
             self._point, self._multipliers, self._charges, self._phi = point, multipliers, charges, phi
-            self._fixing = None
+            self._fixing, self.required = None, point.multipliers
             self._value = Fraction(total, DENOMINATOR)
             self.tracker.higher(math.ceil(self._value), ("own bound",))
 
@@ -139,7 +140,8 @@ class RequiredGuide(Guide):
             return
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
         # the proof of what is found takes its time as well
-        seconds = max(min(self._bound_share * self._seconds, limit.left) - PROOF_MARGIN * self._proof_seconds, 0.0)
+        planned = min(self._bound_share * self._seconds, limit.left)
+        seconds = max(planned - PROOF_MARGIN * self._proof_seconds - self._late, 0.0)
         point = required_bound(
             session.instance,
             self._point.multipliers,
@@ -154,6 +156,7 @@ class RequiredGuide(Guide):
         tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
         self._stalled = tried >= STALLED_AFTER and point.value - float(before) < STALLED * abs(point.value)
         proof = time.perf_counter()
+        self._late = max(self._late, proof - began - seconds)
         if not counted and limit.left < self._proof_seconds:
             return
         try:
@@ -173,6 +176,8 @@ class RequiredGuide(Guide):
         share = self._rises / gained if gained > 0 else 0.5
         self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
         self._seconds = min(LONGER * self._seconds, LONGEST)
+        if self.limit.left < LAST * self._seconds:
+            self._seconds = self.limit.left
         self._rise()
 
     def worth_raising(self) -> bool:
@@ -234,7 +239,7 @@ class RequiredGuide(Guide):
         """What part of a search annealing takes: by what it has gained beside neighbourhoods."""
         gained = self._annealed + self._rebuilt
         share = self._annealed / gained if gained > 0 else self._first_share
-        return min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
+        return min(max(share, LEAST_SHARE / 2), 1 - LEAST_SHARE / 2)
 
     def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
         """What a search returns, and by how much it has improved the best table in a second."""
