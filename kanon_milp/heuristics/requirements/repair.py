@@ -42,9 +42,9 @@ def repair(
 ) -> Assignment | None:
     """The assignment, changed until all groups satisfy every requirement; None if that cannot be.
 
-    A group that does not exchanges a row or two with the candidate that can take all; else it is put into the cheapest group
-    that then satisfies them, and at last, or when the time is over, into the candidate that can take all. While that
-    one does not satisfy them, the group whose rows lose least by it is dissolved into it.
+    A group that does not exchanges a row or two with the candidate that can take all; else it is put into the cheapest
+    group that then satisfies them, and at last, or when the time is over, into the candidate that can take all. While
+    that one does not satisfy them, the group whose rows lose least by it is dissolved into it.
     """
     check = check or GroupCheck(instance)
     wrong = failing(assignment, check)
