@@ -12,7 +12,7 @@ from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
 from kanon_milp.bounds.required import TRIES, RequiredPoint
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.heuristics.grouping import assignment_of
+from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, mend_all, settle
@@ -74,7 +74,7 @@ def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int 
     found = None
     guide = Guide.of(instance, point)
     if guide.priced:
-        found = repair(instance, mended(instance, _place(instance, guide, limit), guide, seed), limit)
+        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed), limit)
     return greedy(instance, limit) if found is None else found
 
 
@@ -117,7 +117,7 @@ def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
     return rest.rows
 
 
-def mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignment:
+def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignment:
     """Move single rows until no group has a violation, and where that does not help, all rows of groups.
 
     rows: int64 (pairs,), a complete assignment.
@@ -134,15 +134,15 @@ def mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignmen
         while c.violation[g] > 0 and absorb(c, g):
             pass
     settle(c)
-    state = c.state
-    ones = np.ones(len(state.group), np.int64)
-    parked = board.board.parked
-    return assignment_of(
+    state, (row_type, candidate, parked) = c.state, board.board.parked
+    pair = pairs_at(
         instance,
-        np.concatenate([state.type_of, parked[0]]),
-        np.concatenate([board.board.candidate[state.group], parked[1]]),
-        np.concatenate([ones, parked[2]]),
+        np.concatenate([state.type_of, row_type]).astype(np.int64),
+        np.concatenate([board.board.candidate[state.group], candidate]),
     )
+    ones = np.ones(len(state.group), np.int64)
+    found = np.bincount(pair, weights=np.concatenate([ones, parked]), minlength=len(rows)).astype(np.int64)
+    return Assignment.from_pairs(instance, found)
 
 
 @compiled
