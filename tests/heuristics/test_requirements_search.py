@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
@@ -15,6 +15,7 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, required_bound
 from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.presolve.assignment import Assignment
@@ -55,7 +56,7 @@ def point_of(instance: Instance) -> RequiredPoint:
 @pytest.mark.parametrize("kind", [*KINDS, None])
 def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
     @given(sensitive_cases(None if kind is None else [kind], max_rows=8, sides=False), st.integers(0, 3))
-    @settings(relaxed, max_examples=examples(40 if kind is None else 6, 8 if kind is None else 2))
+    @settings(relaxed, max_examples=examples(300 if kind is None else 60, 20 if kind is None else 5))
     def search(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         best: Any = optimum(case.case.rows, case.k, **case.judged())
@@ -64,7 +65,10 @@ def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
         if best is None:
             assert start is None
             return
-        assume(start is not None)
+        if start is None:  # only where there is no way to put all rows into one group, or that is no solution
+            of_all = candidate_of_all(instance) is not None
+            assert not (of_all and all(r.merge_closed for r in instance.problem.requirements))
+            return
         assert is_valid(case, instance, start)
         assert start.cost * instance.levels.unit >= best
         reported: list[Assignment] = []

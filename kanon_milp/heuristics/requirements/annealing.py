@@ -62,6 +62,8 @@ def anneal(
     allowed = guide.phi[of_pair] <= OPEN_LIMIT * cell
     allowed &= candidates.cost[of_pair] - guide.multipliers[candidates.members] <= PAIR_LIMIT * cell
     board = CountedBoard.of(instance, allowed, start, seed)
+    if board.counted.rules.silent:
+        return start
     best, check = start, GroupCheck(instance)
 
     def better(chain: Chain) -> None:

@@ -13,12 +13,12 @@ from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import TRIES
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.heuristics.grouping import assignment_of
+from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, mend_all, settle
 from kanon_milp.heuristics.requirements.repair import judges_groups_alone, repair
-from kanon_milp.heuristics.requirements.violation import Rules, Small, rules_of, violation_of
+from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -45,7 +45,7 @@ class Rest(NamedTuple):
 
     left: float64 (t,), rows without a group. rows: int64 (pairs,), those that have one. value: int64 (t,), joint value.
     members: the covers; covers: the same, each sorted by value, then by falling multiplier. taken: float64 (t,) and
-    amount: int64 (t,), 0 but for the group that is made. counts: int32 (columns,). cells: int64 (J, 3), of the cover
+    amount: int64 (t,), 0 but for the group that is made. counts: int32 (1, columns). cells: int64 (J, 3), of the cover
     where a value begins and ends, and behind the last row that is taken. price: of a unit of violation.
     """
 
@@ -75,7 +75,7 @@ def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int 
     found = None
     guide = Guide.of(instance, point)
     if guide.priced:
-        found = repair(instance, mended(instance, _place(instance, guide, limit), guide, seed), limit)
+        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed), limit)
     return greedy(instance, limit) if found is None else found
 
 
@@ -94,7 +94,7 @@ def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
         covers=ordered_covers(candidates.covers, order),
         taken=np.zeros(types),
         amount=np.zeros(types, np.int64),
-        counts=np.zeros(width, np.int32),
+        counts=np.zeros((1, width), np.int32),
         cells=np.zeros((len(rules.columns), 3), np.int64),
         price=MENDING * cell,
     )
@@ -118,7 +118,7 @@ def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
     return rest.rows
 
 
-def mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignment:
+def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignment:
     """Move single rows until no group has a violation, and where that does not help, all rows of groups.
 
     rows: int64 (pairs,), a complete assignment.
@@ -135,15 +135,15 @@ def mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignmen
         while c.violation[g] > 0 and absorb(c, g):
             pass
     settle(c)
-    state = c.state
-    ones = np.ones(len(state.group), np.int64)
-    parked = board.board.parked
-    return assignment_of(
+    state, (row_type, candidate, parked) = c.state, board.board.parked
+    pair = pairs_at(
         instance,
-        np.concatenate([state.type_of, parked[0]]),
-        np.concatenate([board.board.candidate[state.group], parked[1]]),
-        np.concatenate([ones, parked[2]]),
+        np.concatenate([state.type_of, row_type]).astype(np.int64),
+        np.concatenate([board.board.candidate[state.group], candidate]),
     )
+    ones = np.ones(len(state.group), np.int64)
+    found = np.bincount(pair, weights=np.concatenate([ones, parked]), minlength=len(rows)).astype(np.int64)
+    return Assignment.from_pairs(instance, found)
 
 
 @compiled
@@ -212,9 +212,9 @@ def _integral(
             cells[u, 2] = at + 1
             size += rows
             value += rows * (w - multipliers[i])
-            _count(counts, rules, u, rows)
+            count_in(rules, counts, 0, u, rows)
     values = len(cells)
-    violation = violation_of(rules, counts, size, least)
+    violation = violation_of(rules, counts, 0, size, least)
     for _ in range(EXCHANGES):
         if violation == 0 and size > 0:
             return value, True
@@ -230,15 +230,15 @@ def _integral(
                 change = 0.0
                 if a >= 0:
                     change += w - multipliers[rest.covers[entering]]
-                    _count(counts, rules, a, 1)
+                    count_in(rules, counts, 0, a, 1)
                 if b >= 0:
                     change -= w - multipliers[rest.covers[leaving]]
-                    _count(counts, rules, b, -1)
-                now = violation_of(rules, counts, size + (a >= 0) - (b >= 0), least)
+                    count_in(rules, counts, 0, b, -1)
+                now = violation_of(rules, counts, 0, size + (a >= 0) - (b >= 0), least)
                 if a >= 0:
-                    _count(counts, rules, a, -1)
+                    count_in(rules, counts, 0, a, -1)
                 if b >= 0:
-                    _count(counts, rules, b, 1)
+                    count_in(rules, counts, 0, b, 1)
                 if now < violation and change + rest.price * (now - violation) < best:
                     best, enters, leaves = change + rest.price * (now - violation), a, b
         if enters < 0 and leaves < 0:
@@ -249,22 +249,16 @@ def _integral(
             rest.amount[i] += 1
             cells[enters, 2] = max(cells[enters, 2], entering + 1)
             value += w - multipliers[i]
-            _count(counts, rules, enters, 1)
+            count_in(rules, counts, 0, enters, 1)
             size += 1
         if leaves >= 0:
             i = rest.covers[leaving]
             rest.amount[i] -= 1
             value -= w - multipliers[i]
-            _count(counts, rules, leaves, -1)
+            count_in(rules, counts, 0, leaves, -1)
             size -= 1
-        violation = violation_of(rules, counts, size, least)
+        violation = violation_of(rules, counts, 0, size, least)
     return value, violation == 0 and size > 0
-
-
-@compiled
-def _count(counts: Small, rules: Rules, u: int, rows: int) -> None:
-    for column in rules.columns[u]:
-        counts[column] += rows
 
 
 @compiled

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.heuristics.requirements.violation import Ints, Rules, Small, rules_of, violation_of
+from kanon_milp.heuristics.requirements.violation import Ints, Rules, Small, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import Board, State, draw, mutable_copy, place, relink
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -21,13 +21,15 @@ SAMPLE = 300  # rows of a large cover that one move looks at
 
 
 class Room(NamedTuple):
-    """Where one move is worked out. row, code: int64 (SAMPLE,), price: float64 (SAMPLE,), the rows that a candidate
-    could have. change: float64 (J,), of the violation by a row of each value; known: int64 (J,), at which stamp. stamp:
+    """Where one move is worked out. Rows that a candidate could have, -1 for those that it has taken: row, code: int64
+    (SAMPLE,), the row and its value, price: float64 (SAMPLE,), checked: bool (SAMPLE,), whether their groups were
+    looked at. change: float64 (J,), of the violation by a row of each value; known: int64 (J,), at which stamp. stamp:
     int64 (1,)."""
 
     row: Ints
     code: Ints
     price: Floats
+    checked: NDArray[np.bool_]
     change: Floats
     known: Ints
     stamp: Ints
@@ -104,7 +106,8 @@ def own_copy(counted: Counted, group: Small, random: NDArray[np.uint64]) -> Coun
 
 def _room(values: int) -> Room:
     return Room(
-        np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE), np.zeros(values),
+        np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE, np.int64), np.zeros(SAMPLE),
+        np.zeros(SAMPLE, np.bool_), np.zeros(values),
         np.zeros(values, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -122,11 +125,10 @@ def recount(c: Counted) -> None:
     relink(s)
     c.counts[:] = c.parked
     for r in range(len(s.group)):
-        for column in c.rules.columns[c.value[r]]:
-            c.counts[s.group[r], column] += 1
+        count_in(c.rules, c.counts, wide(s.group[r]), c.value[r], 1)
     c.total[:] = 0
     for g in range(len(s.cost)):
-        c.violation[g] = violation_of(c.rules, c.counts[g], s.size[g], s.least[g])
+        c.violation[g] = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
         c.total[0] += c.violation[g]
         if c.violation[g] > 0:
             c.total[1] += 1
@@ -138,9 +140,8 @@ def put(c: Counted, r: int, g: int) -> int:
     s = c.state
     h = wide(s.group[r])
     change = place(s, r, g)
-    for column in c.rules.columns[c.value[r]]:
-        c.counts[h, column] -= 1
-        c.counts[g, column] += 1
+    count_in(c.rules, c.counts, h, c.value[r], -1)
+    count_in(c.rules, c.counts, g, c.value[r], 1)
     _judge(c, h)
     _judge(c, g)
     return change
@@ -150,7 +151,7 @@ def put(c: Counted, r: int, g: int) -> int:
 def _judge(c: Counted, g: int) -> None:
     s = c.state
     before = c.violation[g]
-    now = violation_of(c.rules, c.counts[g], s.size[g], s.least[g])
+    now = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
     c.violation[g] = now
     c.total[0] += now - before
     c.total[1] += (now > 0) - (before > 0)
@@ -170,11 +171,9 @@ def take_back(c: Counted) -> None:
 def with_one(c: Counted, g: int, u: int, by: int) -> float:
     """By how much the violation of g changes with one more row of value u, or one less."""
     s = c.state
-    for column in c.rules.columns[u]:
-        c.counts[g, column] += by
-    found = violation_of(c.rules, c.counts[g], s.size[g] + by, s.least[g])
-    for column in c.rules.columns[u]:
-        c.counts[g, column] -= by
+    count_in(c.rules, c.counts, g, u, by)
+    found = violation_of(c.rules, c.counts, g, s.size[g] + by, s.least[g])
+    count_in(c.rules, c.counts, g, u, -by)
     return float(found - c.violation[g])
 
 

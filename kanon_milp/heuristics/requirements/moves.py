@@ -21,7 +21,7 @@ from kanon_milp.heuristics.requirements.counted import (
     wide,
     with_one,
 )
-from kanon_milp.heuristics.requirements.violation import violation_of
+from kanon_milp.heuristics.requirements.violation import FRACTION, violation_of
 from kanon_milp.heuristics.state import draw, uniform
 from kanon_milp.system.jit import compiled
 
@@ -123,8 +123,8 @@ def pull(c: Counted, g: int, limit: float) -> float:
     could not spare them are mended or dissolved."""
     s = c.state
     size = s.size[g]
-    found = _offers(c, g)
-    delta = _fill(c, g, found, limit)
+    found, gain = _offers(c, g)
+    delta = _fill(c, g, found, limit - gain)
     if delta == np.inf or (s.logged[0] == 0 and size == 0):
         return np.inf
     if c.violation[g] > 0:
@@ -155,12 +155,13 @@ def pull(c: Counted, g: int, limit: float) -> float:
 
 
 @compiled
-def _offers(c: Counted, g: int) -> int:
-    """Rows that g could have into `room`, with the change of the loss. Returns how many."""
+def _offers(c: Counted, g: int) -> tuple[int, int]:
+    """Rows that g could have into `room`, with the change of the loss, and where its group is as small as can
+    be something at random for that. Returns how many, and what all that larger groups can spare would change."""
     s, room = c.state, c.room
     begin = s.covers.indptr[g]
     covered = s.covers.indptr[g + 1] - begin
-    sampled, found = min(covered, SAMPLE), 0
+    sampled, found, gain = min(covered, SAMPLE), 0, 0
     # each stride from 1 on visits other rows as long as it has no divisor in common with their number
     stride = 1 if covered <= SAMPLE else int(covered * GOLDEN)
     at = draw(s) % max(covered, 1)
@@ -173,13 +174,19 @@ def _offers(c: Counted, g: int) -> int:
         u = c.value[r]
         room.row[found], room.code[found] = r, u
         room.price[found] = s.cost[g] - s.cost[h]
+        room.checked[found] = s.size[h] <= s.least[h]
+        if room.checked[found]:
+            room.price[found] += _breaking(c, h, u)
+        elif s.cost[h] > s.cost[g]:
+            gain += s.cost[g] - s.cost[h]
         found += 1
-    return found
+    return found, gain
 
 
 @compiled
 def _breaking(c: Counted, h: int, u: int) -> float:
-    change = with_one(c, h, u, -1)
+    s = c.state
+    change = with_one(c, h, u, -1) if s.size[h] > s.least[h] else 1.0 + FRACTION
     if change <= 0:
         return 0.0
     return float(min(-math.log(uniform(c.state)) * BREAKING * c.price[1], c.price[0] * change))
@@ -189,34 +196,31 @@ def _breaking(c: Counted, h: int, u: int) -> float:
 def _fill(c: Counted, g: int, found: int, limit: float) -> float:
     """Give g the rows of the sample that cost least, violations included, until it has none."""
     s, room = c.state, c.room
-    delta, most = 0.0, 2 * s.least[g] + 4
-    for _ in range(4 * most):
+    delta = 0.0
+    for _ in range(2 * s.least[g] + 4):
         if s.size[g] > 0 and c.violation[g] == 0:
             break
         room.stamp[0] += 1
         best, chosen = np.inf, -1
         for a in range(found):
+            u = room.code[a]
             if room.row[a] < 0:
                 continue
-            u = room.code[a]
             if room.known[u] != room.stamp[0]:
                 room.known[u] = room.stamp[0]
                 room.change[u] = c.price[0] * with_one(c, g, u, 1)
+            if room.price[a] + room.change[u] >= best:
+                continue
+            if not room.checked[a]:  # only those that look best so far are worth it
+                room.checked[a] = True
+                room.price[a] += _breaking(c, wide(s.group[room.row[a]]), u)
             if room.price[a] + room.change[u] < best:
                 best, chosen = room.price[a] + room.change[u], a
-        if chosen < 0:
+        if chosen < 0 or (s.size[g] >= 2 * s.least[g] and best >= 0):
             return np.inf
-        r = room.row[chosen]
-        h = wide(s.group[r])
-        lost = float(s.cost[g] - s.cost[h])
-        if room.price[chosen] == lost:
-            # what its group loses by it is only looked at here
-            room.price[chosen] += _breaking(c, h, room.code[chosen])
-            if room.price[chosen] > lost:
-                continue
+        delta += put(c, room.row[chosen], g)
         room.row[chosen] = -1
-        delta += put(c, r, g)
-        if delta > limit + c.price[1] * most:
+        if delta > limit:
             return np.inf
     return delta
 
@@ -228,13 +232,20 @@ def _top_up(c: Counted, g: int, found: int) -> float:
     delta = 0.0
     if c.violation[g] > 0:
         return delta
+    room.stamp[0] += 1
     for a in range(found):
         r = room.row[a]
         if r < 0:
             continue
         h, u = wide(s.group[r]), room.code[a]
-        if s.cost[h] > s.cost[g] and with_one(c, g, u, 1) <= 0 and with_one(c, h, u, -1) <= 0:
+        if s.cost[h] <= s.cost[g] or s.size[h] <= s.least[h]:
+            continue
+        if room.known[u] != room.stamp[0]:
+            room.known[u] = room.stamp[0]
+            room.change[u] = with_one(c, g, u, 1)
+        if room.change[u] <= 0 and with_one(c, h, u, -1) <= 0:
             delta += put(c, r, g)
+            room.stamp[0] += 1
     return delta
 
 
@@ -317,9 +328,9 @@ def absorb(c: Counted, g: int) -> bool:
     for h in range(groups):
         if h == g or s.first[h] < 0 or s.parked[h] > 0:
             continue
-        c.counts[g] += c.counts[h]
         mended = c.violation[g] + c.violation[h]
-        mended -= violation_of(c.rules, c.counts[g], s.size[g] + s.size[h], s.least[g])
+        c.counts[g] += c.counts[h]
+        mended -= violation_of(c.rules, c.counts, g, s.size[g] + s.size[h], s.least[g])
         c.counts[g] -= c.counts[h]
         if mended > 0:
             value = max(s.cost[g] - s.cost[h], 0) * s.size[h] / mended

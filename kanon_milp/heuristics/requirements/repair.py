@@ -55,7 +55,7 @@ def repair(
         return None
     table = _Table(instance, assignment, check, root)
     for g in wrong:
-        if g != root and not (limit.over or table.exchange(g)) and not (limit.over or table.merge(g)):
+        if g != root and (limit.over or not (table.exchange(g) or table.merge(g))):
             table.put(g, root)
     return table.with_root()
 

@@ -152,39 +152,46 @@ def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tu
 
 
 @compiled
-def violation_of(rules: Rules, counts: Small, size: int, least: int) -> float:
-    """The violation of a group of so many rows with these counts, of a candidate with this smallest size; 0 for an
-    empty one."""
+def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> float:
+    """The violation of a group of so many rows with the counts in line g, of a candidate with this smallest size; 0
+    for an empty one."""
     if size <= 0 or least < 0:
         return 0.0
     found = float(max(least - size, 0))
-    for j in range(len(rules.limited)):
-        limit = rules.limited[j]
-        held = int(counts[limit[0]])
-        under, over = limit[1] * size - held * limit[2], held * limit[4] - limit[3] * size
+    limited = rules.limited
+    for j in range(len(limited)):
+        held = int(counts[g, limited[j, 0]])
+        over = held * limited[j, 4] - limited[j, 3] * size
         if over > 0:
-            found += over / limit[4]
-        if under > 0:
-            found += under / limit[2]
+            found += over / limited[j, 4]
+        elif limited[j, 1] * size > held * limited[j, 2]:
+            found += (limited[j, 1] * size - held * limited[j, 2]) / limited[j, 2]
     for j in range(len(rules.presence)):
         lacking = rules.presence[j, 2]
         for v in range(rules.presence[j, 0], rules.presence[j, 1]):
-            if counts[v] > 0:
+            if counts[g, v] > 0:
                 lacking -= 1
         found += max(lacking, 0)
     node = 0
     for j in range(len(rules.roots)):
-        root = rules.roots[j]
+        whole, most = rules.roots[j, 1], rules.roots[j, 3] * size
         top, work = 0, 0
-        while node <= root[0]:
-            inside = int(counts[rules.column[node]]) if rules.column[node] >= 0 else 0
+        while node <= rules.roots[j, 0]:
+            inside = int(counts[g, rules.column[node]]) if rules.column[node] >= 0 else 0
             for _ in range(rules.children[node]):
                 top -= 1
                 inside += rules.below[top]
-            work += rules.weight[node] * abs(root[1] * inside - rules.share[node] * size)
+            work += rules.weight[node] * abs(whole * inside - rules.share[node] * size)
             rules.below[top] = inside
             top += 1
             node += 1
-        if work > root[3] * size:
-            found += (work - root[3] * size) / (float(root[1]) * root[2])
+        if work > most:
+            found += (work - most) / (float(whole) * rules.roots[j, 2])
     return found + FRACTION if found > 0 else 0.0
+
+
+@compiled
+def count_in(rules: Rules, counts: Small, g: int, u: int, rows: int) -> None:
+    """So many more rows of joint value u in line g."""
+    for a in range(rules.columns.shape[1]):
+        counts[g, rules.columns[u, a]] += rows
