@@ -36,6 +36,7 @@ from kanon_milp.methods.guide import MODEL_PAIRS, Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
@@ -49,8 +50,9 @@ LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
 ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
-ROUNDS_SHARE = 0.5  # of the time, before a core problem that fits
-EASY_PAIRS = 10_000  # a core problem of this size goes to the solver at once
+EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
+CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
+DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
@@ -191,9 +193,12 @@ class RequiredGuide(Guide):
         pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
         if pairs <= EASY_PAIRS:
             return False
-        if pairs <= MODEL_PAIRS and math.isfinite(whole) and limit.left < (1 - ROUNDS_SHARE) * whole:
+        # a model that cannot be declared in good time is none
+        if pairs > MODEL_PAIRS or pairs * PAIR_SECONDS > DECLARED_SHARE * limit.left:
+            return True
+        if self._stalled and self._exhausted:
             return False
-        return pairs > MODEL_PAIRS or not (self._stalled and self._exhausted)
+        return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * whole
 
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
