@@ -35,7 +35,8 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """phi: float64 (G,), φ_g, the largest of the relaxations, and which: int64 (G,), the number of that one.
+    """phi: float64 (G,), φ_g, the largest of the relaxations, and 0 for candidates without a row of negative reduced
+    cost; which: int64 (G,), the number of that relaxation.
     multipliers: float64 (t,), λ. priced: one for each relaxation; none where no requirement is about a value."""
 
     phi: Floats
@@ -68,7 +69,12 @@ class Guide:
             room = make_workspace(widest, relaxed.tree)
             priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, room))
         found = np.array(phis)
-        return cls(found.max(axis=0), found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
+        # poor multipliers say little of candidates none of whose rows is worth its place: these are not left out
+        reduced = at.candidates.cost[of_pair := instance.candidates.candidate_of_pair()]
+        below = (reduced - multipliers[instance.candidates.members]) < 0
+        some = np.bincount(of_pair, weights=below, minlength=instance.candidates.count) > 0
+        most = np.where(some, found.max(axis=0), 0.0)
+        return cls(most, found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
 
 
 _KNOWN: WeakKeyDictionary[RequiredPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance
