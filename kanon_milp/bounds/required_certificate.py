@@ -42,8 +42,10 @@ def required_instance(problem: Problem) -> Instance | None:
     if not known or not relaxed.attributes:
         return None
     instance = prepare(relaxed)
-    # what is dominated is so for the checker: all that it asks of groups holds of their unions
-    return Dominance().apply(instance.subset(Viability().keep(instance))).instance
+    instance = instance.subset(Viability().keep(instance))
+    # what is dominated is so for the checker in any case: all that it asks of groups holds of their unions
+    dominance = Dominance()
+    return dominance.apply(instance).instance if dominance.accepts(relaxed) else instance
 
 
 def first_multipliers(instance: Instance, dual: DualPoint | None) -> Floats | None:

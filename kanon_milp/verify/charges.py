@@ -42,8 +42,11 @@ class Values:
     def that_fit(self, largest: int) -> Values:
         """Without charges where the costs of groups, up to `largest`, would leave the range of integers with them."""
         highest = max((each.charge for each in self.charges), default=0)
-        widest = max((each.scale * int(each.shares.sum()) for each in self.asked.values()), default=1)
-        return self if (largest + 4 * highest) * widest < ROOM else Values(self.asked, ())
+        # what a row is charged is at most θ·scale/2, and what is charged at the start at most 3/2 of that for each row
+        most = max(
+            (each.scale * (largest + 4 * highest * int(each.shares.sum())) for each in self.asked.values()), default=0
+        )
+        return self if most < ROOM else Values(self.asked, ())
 
     def of_groups(self, levels: Sequence[int], members: Ints, begins: Ints) -> dict[str, Ints]:
         """Per attribute θ of each group of a level vector. members, begins: the rows of the groups, and where each
