@@ -54,6 +54,7 @@ EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
@@ -142,8 +143,8 @@ class RequiredGuide(Guide):
             return
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
         # the proof of what is found takes its time as well
-        planned = min(self._bound_share * self._seconds, limit.left)
-        seconds = max(planned - PROOF_MARGIN * self._proof_seconds - self._late, 0.0)
+        least = PROOF_MARGIN * self._proof_seconds
+        seconds = max(min(self._bound_share * self._seconds, limit.left - self._late) - least, 0.0)
         point = required_bound(
             session.instance,
             self._point.multipliers,
@@ -158,7 +159,7 @@ class RequiredGuide(Guide):
         tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
         self._stalled = tried >= STALLED_AFTER and point.value - float(before) < STALLED * abs(point.value)
         proof = time.perf_counter()
-        self._late = max(self._late, proof - began - seconds)
+        self._late = min(max(proof - began - seconds, 0.0), LATEST)
         if not counted and limit.left < self._proof_seconds:
             return
         try:
