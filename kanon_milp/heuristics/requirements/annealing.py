@@ -111,7 +111,8 @@ def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints
     for number in range(count + 1):
         if (number % LOOKED == 0 or number == count) and c.total[1] == 0 and loss < lowest:
             lowest = loss
-            best[:] = s.group
+            for r in range(rows):
+                best[r] = s.group[r]
         if number == count:
             break
         temperature = heat[0] * (heat[1] / heat[0]) ** (number / count)

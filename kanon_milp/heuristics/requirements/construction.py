@@ -16,7 +16,7 @@ from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.moves import absorb, mend_all, settle
+from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
 from kanon_milp.heuristics.requirements.repair import judges_groups_alone, repair
 from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import cell_cost
@@ -75,7 +75,7 @@ def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int 
     found = None
     guide = Guide.of(instance, point)
     if guide.priced:
-        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed), limit)
+        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed, limit), limit)
     return greedy(instance, limit) if found is None else found
 
 
@@ -118,8 +118,9 @@ def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
     return rest.rows
 
 
-def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignment:
-    """Move single rows until no group has a violation, and where that does not help, all rows of groups.
+def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limit) -> Assignment:
+    """Move single rows until no group has a violation, and where that does not help, all rows of groups; then open
+    candidates one by one where that pays.
 
     rows: int64 (pairs,), a complete assignment.
     """
@@ -135,6 +136,13 @@ def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int) -> Assignme
         while c.violation[g] > 0 and absorb(c, g):
             pass
     settle(c)
+    phi = guide.phi[board.board.candidate]
+    order = np.argsort(phi, kind="stable")
+    order = order[phi[order] <= PROMISING * cell]
+    for begin in range(0, len(order), CHUNK):
+        if limit.over:
+            break
+        descend(c, order[begin : begin + CHUNK])
     state, (row_type, candidate, parked) = c.state, board.board.parked
     pair = pairs_at(
         instance,
@@ -196,8 +204,10 @@ def _integral(
     """Make the group that is taken integral and exchange rows until it has no violation: what it is worth, and
     whether it has none."""
     cells, counts = rest.cells, rest.counts
-    cells[:] = 0
-    counts[:] = 0
+    for u in range(len(cells)):
+        cells[u, 0] = cells[u, 1] = cells[u, 2] = 0
+    for column in range(counts.shape[1]):
+        counts[0, column] = 0
     size, value = 0, 0.0
     for at in range(begin, end):
         i = rest.covers[at]

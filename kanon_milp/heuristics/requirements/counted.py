@@ -123,10 +123,13 @@ def recount(c: Counted) -> None:
     """Rebuild everything from `group`."""
     s = c.state
     relink(s)
-    c.counts[:] = c.parked
+    # cell by cell: to compile the assignment of arrays takes seconds
+    for g in range(len(s.cost)):
+        for column in range(c.counts.shape[1]):
+            c.counts[g, column] = c.parked[g, column]
     for r in range(len(s.group)):
         count_in(c.rules, c.counts, wide(s.group[r]), c.value[r], 1)
-    c.total[:] = 0
+    c.total[0] = c.total[1] = 0.0
     for g in range(len(s.cost)):
         c.violation[g] = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
         c.total[0] += c.violation[g]

@@ -18,10 +18,11 @@ from kanon_milp.heuristics.requirements.counted import (
     of_group,
     of_value,
     put,
+    take_back,
     wide,
     with_one,
 )
-from kanon_milp.heuristics.requirements.violation import FRACTION, violation_of
+from kanon_milp.heuristics.requirements.violation import FRACTION, Ints, violation_of
 from kanon_milp.heuristics.state import draw, uniform
 from kanon_milp.system.jit import compiled
 
@@ -32,6 +33,7 @@ VALUES = 64  # that are tried as those that a group lacks
 DONORS = 6  # groups that one move mends
 STEPS = 12  # rows by which one of them is mended
 BREAKING = 1.0  # cells; what it costs on average to take a row that a group cannot spare
+ROUNDING = 1e-9  # of sums of violations
 GOLDEN = 0.6180339887498949
 
 
@@ -40,7 +42,7 @@ def step(c: Counted, h: int, tried: int) -> float:
     """Move the one row in or out of group h that lowers loss and violations most; inf if none does."""
     s, room = c.state, c.room
     values = len(c.rules.columns)
-    best, row, into, loss = -1e-9, -1, -1, 0.0
+    best, row, into = -ROUNDING, -1, -1
     first = draw(s) % values
     for q in range(min(values, VALUES)):
         u = (first + q) % values
@@ -78,8 +80,7 @@ def step(c: Counted, h: int, tried: int) -> float:
         r = wide(s.after[r])
     if row < 0:
         return np.inf
-    loss = float(put(c, row, into))
-    return loss
+    return float(put(c, row, into))
 
 
 @compiled
@@ -299,10 +300,22 @@ def settle(c: Counted) -> int:
     for r in range(len(s.group)):
         h = wide(s.group[r])
         g, energy = best_target(c, r, h)
-        if g >= 0 and energy < 0 and energy + c.price[0] * with_one(c, h, c.value[r], -1) < -1e-9:
+        if g >= 0 and energy < 0 and energy + c.price[0] * with_one(c, h, c.value[r], -1) < -ROUNDING:
             delta += put(c, r, g)
             s.logged[0] = 0
     return delta
+
+
+@compiled
+def descend(c: Counted, order: Ints) -> None:
+    """Pull these candidates one by one, wherever that lowers the loss and violates nothing."""
+    s = c.state
+    for g in order:
+        before = c.total[0]
+        if pull(c, g, 0.0) < 0 and c.total[0] <= before + ROUNDING:
+            s.logged[0] = 0
+        else:
+            take_back(c)
 
 
 @compiled
@@ -329,9 +342,11 @@ def absorb(c: Counted, g: int) -> bool:
         if h == g or s.first[h] < 0 or s.parked[h] > 0:
             continue
         mended = c.violation[g] + c.violation[h]
-        c.counts[g] += c.counts[h]
+        for column in range(c.counts.shape[1]):
+            c.counts[g, column] += c.counts[h, column]
         mended -= violation_of(c.rules, c.counts, g, s.size[g] + s.size[h], s.least[g])
-        c.counts[g] -= c.counts[h]
+        for column in range(c.counts.shape[1]):
+            c.counts[g, column] -= c.counts[h, column]
         if mended > 0:
             value = max(s.cost[g] - s.cost[h], 0) * s.size[h] / mended
             if value < best and _all_may(c, h, g):
