@@ -18,7 +18,7 @@ from kanon_milp.system.clock import Clock
 
 QI7 = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country"]
 K5 = km.KAnonymity(5)
-CASES = {
+CASES: dict[str, tuple[str, list[km.Requirement]]] = {
     "l = 3": ("occupation", [K5, km.LDiversity(3)]),
     "l = 1.25": ("salary-class", [km.LDiversity("1.25")]),
     "t = 0.2": ("occupation", [K5, km.TCloseness("0.2")]),

@@ -203,6 +203,16 @@ class RequiredEvaluator(Evaluator):
         solve_left(some, rows, relaxed.tree, TRIES, everything, left, memory, found)
         return phi
 
+    def every_phi(self, v: int, multipliers: Floats, thetas: Floats) -> Floats:
+        """φ (G,) under one relaxation, also where it is positive; infinite where a candidate has no group."""
+
+        def part(number: int) -> Floats:
+            everyone = np.ones(self._ends[number + 1] - self._ends[number], np.bool_)
+            return self.solve(v, number, multipliers, thetas, True, everyone)
+
+        found: Floats = np.concatenate(list(self.each_part(part)))
+        return found
+
     def refined(self, point: Floats, limit: BoundLimit, final: bool) -> Floats | None:
         """Each θ_g by itself, for given λ: the best of steps that become shorter."""
         multipliers = np.ascontiguousarray(point[: self.types])

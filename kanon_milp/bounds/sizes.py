@@ -201,25 +201,25 @@ def cheapest_negative(
     of the group; where no h is negative, the size at which it is lowest).
 
     The sizes with h < H(S) for the best S found are next to each other, so it goes from one of them to both sides.
+    Where these are more than `tries`, all is done as for `cheapest_by_size`.
     """
     least, support = candidate.least, candidate.support
     near = min(max(near, least), support)
+    best, best_size, tried = candidate.w * 0, near, 0
+    if tree.convex:
+        phi, _, size = cheapest_of_candidate(near, tries, NEVER, False, candidate, rows, tree, room)
+        return bool(phi < 0), phi if phi < 0 else best, size
     possible, bound, _ = cheapest_of_size(near, False, candidate, rows, tree, room)
-    if tree.convex or not possible or bound >= 0:
-        if not tree.convex:
-            possible, near, bound = _lowest(least, support, near, candidate, rows, tree, room)
-            if not possible or bound >= 0:
-                return False, bound * 0, near
-        else:
-            phi, _, size = cheapest_of_candidate(near, tries, NEVER, False, candidate, rows, tree, room)
-            return bool(phi < 0), min(phi, phi * 0), size
-    best, best_size, tried = bound * 0, near, 0
+    if not possible or bound >= 0:
+        possible, near, bound = _lowest(least, support, near, candidate, rows, tree, room)
+        if not possible or bound >= 0:
+            return False, best, near
     for step in (1, -1):
         size = near if step > 0 else near - 1
         while least <= size <= support:
             if tried == tries:
                 phi, _, size = cheapest_of_candidate(best_size, tries, NEVER, False, candidate, rows, tree, room)
-                return True, min(phi, phi * 0), size
+                return True, phi if phi < 0 else best * 0, size
             tried += 1
             possible, value, _ = cheapest_of_size(size, True, candidate, rows, tree, room)
             if possible and value < best:

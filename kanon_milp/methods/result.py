@@ -106,6 +106,7 @@ class Result:
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
+    required: NDArray[np.float64] | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -140,7 +141,7 @@ class Result:
         """
         from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
 
-        return certify_problem(self.problem, self.dual)
+        return certify_problem(self.problem, self.dual, self.required)
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

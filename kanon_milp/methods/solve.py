@@ -62,9 +62,9 @@ def solve(
     """Solve a problem and verify what comes out.
 
     solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver;
-    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (k-anonymity at minimum
-    loss, without side constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern
-    on and proves nothing; "auto" takes "search" where it can and the table is large, else "milp"; or one that was
+    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss, no side
+    constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern on and proves
+    nothing; "auto" takes "search" where it can and the table is large, else "milp"; or one that was
     registered by `register_method`.
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
     solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has

@@ -33,7 +33,7 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     began, before = time.perf_counter(), number_compiled()
     ours, theirs = ["bound", "cuts"], ["search"]
     if sensitive:
-        ours, theirs = [*ours, "proven"], [*theirs, "required"]
+        ours, theirs = [*ours, "proven"], [*theirs, "required", "valued_search"]
     with Background(missing(theirs)) as background:
         for part in ours:
             compile_part(part)
@@ -53,9 +53,17 @@ def missing(parts: Iterable[str]) -> list[str]:
     from kanon_milp.bounds.sizes import cheapest_by_size
     from kanon_milp.bounds.volume import dot
     from kanon_milp.heuristics.neighbourhood import _exchange
+    from kanon_milp.heuristics.requirements.annealing import make_moves
     from kanon_milp.system.jit import on_disk
 
-    last = {"bound": dot, "search": _exchange, "cuts": _enlarged, "required": solve_left, "proven": cheapest_by_size}
+    last = {
+        "bound": dot,
+        "search": _exchange,
+        "cuts": _enlarged,
+        "required": solve_left,
+        "proven": cheapest_by_size,
+        "valued_search": make_moves,
+    }
     return [part for part in parts if not on_disk(last[part])]
 
 
@@ -151,11 +159,31 @@ def _proven() -> None:
         proven_required(instance, RequiredPoint(start[:types], start[types:], 0.0, 0))
 
 
+def _valued_search() -> None:
+    """Construction and annealing under requirements about sensitive attributes."""
+    from kanon_milp.bounds.relaxations import relaxations_of
+    from kanon_milp.bounds.required import RequiredPoint
+    from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.greedy import suppress_all
+    from kanon_milp.heuristics.requirements.annealing import anneal
+    from kanon_milp.heuristics.requirements.construction import construct
+    from kanon_milp.system.limit import NO_LIMIT
+
+    for instance in _sensitive():
+        price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
+        charged = sum(relaxation.closeness is not None for relaxation in relaxations_of(instance))
+        point = RequiredPoint(price, np.zeros(charged * instance.candidates.count), 0.0, 0)
+        start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
+        if start is not None:
+            anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "bound": _bound,
     "search": _search,
     "cuts": _cuts,
     "required": _required,
     "proven": _proven,
+    "valued_search": _valued_search,
 }
 """What needs compiled functions, in the order in which a session comes to it."""

@@ -16,7 +16,7 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_bounds import Q8, covered, reduced
 
 import kanon_milp as km
-from kanon_milp.bounds import volume
+from kanon_milp.bounds import required_values, volume
 from kanon_milp.bounds.composition import ValuedRows, compose, make_workspace
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, proven_required, required_bound
@@ -43,7 +43,9 @@ def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_screened_and_unscreened_values_are_the_same(kind: str) -> None:
+def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(required_values, "TRIES", 10**6)
+
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
     @settings(relaxed, max_examples=examples(40, 6))
     def same(case: SensitiveCase, seed: int) -> None:
@@ -79,7 +81,8 @@ CENSUS = {
 
 
 @pytest.mark.parametrize("name", CENSUS)
-def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str) -> None:
+def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(required_values, "TRIES", 10**6)
     instance = census_instance(CENSUS[name])
     at, rng = RequiredEvaluator(instance), np.random.default_rng(1)
     point, skipped = at.start(), 0
@@ -103,7 +106,8 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
     for relaxation in relaxations_of(instance):
         tree: Any = relaxation.floats() if grain is None else relaxation.integers(grain)
         assert tree.star
-        multipliers, thetas = rng.integers(0, 96, types.count), rng.integers(0, 48, candidates.count)
+        multipliers: Any = rng.integers(0, 96, types.count)
+        thetas: Any = rng.integers(0, 48, candidates.count)
         cost: Any = candidates.cost * 16
         counts: Any = types.counts
         if grain is None:
@@ -122,6 +126,24 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
                     assert second[1] == (pytest.approx(first[1], abs=1e-9) if grain is None else first[1])
                     assert room.chosen_amounts[: second[2]].sum() == pytest.approx(size * float(tree.grain))
     assert seen > 20
+
+
+@pytest.mark.parametrize("name", CENSUS)
+def test_few_sizes_give_a_bound_below(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = census_instance(CENSUS[name])
+    at = RequiredEvaluator(instance)
+    point, found = at.start(), []
+    for tries in (2, 4, 10**6):
+        monkeypatch.setattr(required_values, "TRIES", tries)
+        where = RequiredEvaluator(instance)
+        walk = point
+        for _ in range(8):
+            found.append(np.minimum(where(walk).phi, 0.0))
+            walk = walk + 0.15
+    few, some, all_ = np.array(found).reshape(3, 8, -1)
+    assert (few <= all_ + 1e-9).all()
+    assert (some <= all_ + 1e-9).all()
+    assert (all_ < 0).any()
 
 
 def test_slices_go_on_where_the_last_one_ended() -> None:
@@ -145,7 +167,8 @@ def test_charges_are_gone_on_from() -> None:
     first = required_bound(instance, iterations=120)
     assert (first.charges > 0).any()
     copy = pickle.loads(pickle.dumps(first))
-    assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value)
+    # which of many sizes of a group are tried depends on the last point
+    assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value, rel=1e-3)
     assert required_bound(instance, iterations=60, point=first).value >= first.value
 
 
