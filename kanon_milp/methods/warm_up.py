@@ -29,12 +29,16 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.bounds.columns import raise_bound, relax_and_cut
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.bounds.required import proven_required, required_bound
+    from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
     from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.neighbourhood import cut_out, put_back
+    from kanon_milp.heuristics.requirements.annealing import anneal
+    from kanon_milp.heuristics.requirements.construction import construct
     from kanon_milp.heuristics.search import Search
     from kanon_milp.heuristics.state import Board
     from kanon_milp.heuristics.worker_pool import InlinePool
     from kanon_milp.system.jit import number_compiled
+    from kanon_milp.system.limit import NO_LIMIT
 
     began, before = time.perf_counter(), number_compiled()
     cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
@@ -62,5 +66,11 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     asked: list[list[Requirement]] = [[PSensitivity(2)], [LDiversity("3/2")], [TCloseness("1/2"), KAnonymity(3)]]
     for requirements in asked:
         required = prepare(Problem(with_values, requirements))
-        proven_required(required, required_bound(required, iterations=20))
+        point = required_bound(required, iterations=20)
+        proven_required(required, point)
+        built = construct(required, point, NO_LIMIT)
+        if built is not None:
+            anneal(required, point, built, Effort(neighbourhoods=1), None, 0, lambda _: None)
+        nothing = np.zeros(required.types.count, np.int64), np.zeros(required.candidates.count, np.int64)
+        RequiredReducedCosts(*nothing, 1, 1).possible(required)
     return number_compiled() - before, time.perf_counter() - began
