@@ -45,7 +45,7 @@ T = TypeVar("T")
 SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
 TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
 LONGER = 1.3  # each turn than the one before
-LAST = 1.6  # turns, or less, that are left are one
+LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
@@ -184,6 +184,7 @@ class RequiredGuide(Guide):
         self._seconds = min(LONGER * self._seconds, LONGEST)
         if self.limit.left < LAST * self._seconds:
             self._seconds = self.limit.left
+            self._bound_share = min(self._bound_share, LAST_SHARE)
         self._rise()
 
     def worth_raising(self) -> bool:

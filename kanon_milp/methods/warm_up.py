@@ -150,13 +150,16 @@ def _required() -> None:
 
 
 def _proven() -> None:
-    """Its proof in integers."""
+    """Its proof in integers, and what it fixes."""
     from kanon_milp.bounds.required import RequiredPoint, proven_required
+    from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
     from kanon_milp.bounds.required_values import RequiredEvaluator
 
     for instance in _sensitive():
         start, types = RequiredEvaluator(instance).start(), instance.types.count
         proven_required(instance, RequiredPoint(start[:types], start[types:], 0.0, 0))
+        nothing = np.zeros(types, np.int64), np.zeros(instance.candidates.count, np.int64)
+        RequiredReducedCosts(*nothing, 1, 1).possible(instance)
 
 
 def _valued_search() -> None:
