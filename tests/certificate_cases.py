@@ -18,6 +18,8 @@ from strategies import Case, drawn_sets
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, DualPoint, certified_instance, certify, lagrangian, type_sets
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.required import required_bound
+from kanon_milp.bounds.required_certificate import certify_required, required_instance
 from kanon_milp.verify.certificate import CertificateReport
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]
@@ -110,3 +112,10 @@ def write_csv(path: Path, header: str, rows: Sequence[Sequence[str | None]]) -> 
 
 def claimed_rows(cuts: Sequence[Cut]) -> list[dict[str, Any]]:
     return [dict(zip(("rows", "weights", "denominator", "multiplier"), cut, strict=True)) for cut in cuts]
+
+
+def required_certificate(problem: km.Problem, iterations: int = 40) -> Certificate:
+    """That of the bound under requirements."""
+    instance = required_instance(problem)
+    assert instance is not None
+    return certify_required(problem, instance, required_bound(instance, iterations=iterations))

@@ -17,7 +17,8 @@ two sides share no code.
 A certificate shows how many distinct rows the table has and how much each kind costs. Whoever has the released table
 alone cannot check it; give it to those who may see the original.
 
-format, version     "kanon-milp dual certificate", 4
+format, version     "kanon-milp dual certificate", 4 (5: of the bound under requirements, which
+                    `kanon_milp.bounds.required_certificate` describes)
 problem             quasi_identifiers, sensitive, requirements (name and parameters; numbers that need not be integers
                     as exact text, such as "t": "1/5"; none of a user's own), suppressed_rows,
                     columns: per quasi-identifier its name, the exact cost of a cell at each level, and the hash of its
@@ -78,7 +79,8 @@ from kanon_milp.problem.table import Table
 from kanon_milp.system.files import write_file
 
 FORMAT = "kanon-milp dual certificate"
-VERSION = 4
+VERSION, BY_VALUE = 4, 5
+Charge = tuple[str, tuple[int, ...], int, int]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -88,7 +90,8 @@ class Certificate:
     """A lower bound with its proof. multipliers: in units of unit / denominator. bound: the loss that is proven.
 
     counting_rows: numbers of distinct rows, and a multiplier in the same units. rank_one_rows: numbers of distinct
-    rows, their weights, a denominator, and a multiplier in the same units.
+    rows, their weights, a denominator, and a multiplier in the same units. charges: a column, a level vector, the
+    number of a distinct row, and θ in the same units; None where the distinct rows are of quasi-identifiers alone.
     """
 
     problem: dict[str, Any]
@@ -100,12 +103,14 @@ class Certificate:
     bound: Fraction
     counting_rows: tuple[tuple[tuple[int, ...], int], ...] = ()
     rank_one_rows: tuple[tuple[tuple[int, ...], tuple[int, ...], int, int], ...] = ()
+    charges: tuple[Charge, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as in the file."""
+        by_value = {} if self.charges is None else {"charges": [_charge_as_dict(each) for each in self.charges]}
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.charges is None else BY_VALUE,
             "problem": self.problem,
             "rows": self.rows,
             "table_sha256": self.table_sha256,
@@ -118,6 +123,7 @@ class Certificate:
                 {"rows": list(rows), "weights": list(weights), "denominator": denominator, "multiplier": each}
                 for rows, weights, denominator, each in self.rank_one_rows
             ],
+            **by_value,
         }
 
     def write(self, path: str | Path) -> None:
@@ -131,9 +137,9 @@ class Certificate:
         """Read a file written by `write`; raises InputError for anything else."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-            if data["format"] != FORMAT or data["version"] != VERSION:
+            if data["format"] != FORMAT or data["version"] not in (VERSION, BY_VALUE):
                 raise InputError(
-                    f"{path}: not a dual certificate of version {VERSION}; those before are for "
+                    f"{path}: not a dual certificate of version {VERSION} or {BY_VALUE}; those before are for "
                     "`kanon-milp verify --certificate` only"
                 )
             counting = tuple((tuple(row["rows"]), row["multiplier"]) for row in data["counting_rows"])
@@ -144,6 +150,13 @@ class Certificate:
             numbers = [data["rows"], data["denominator"], *data["multipliers"]]
             numbers += [x for rows, each in counting for x in (*rows, each)]
             numbers += [x for rows, weights, *both in rank_one for x in (*rows, *weights, *both)]
+            charges = None
+            if data["version"] == BY_VALUE:
+                charges = tuple(
+                    (str(each["sensitive"]), tuple(each["levels"]), each["row"], each["charge"])
+                    for each in data["charges"]
+                )
+                numbers += [x for _, levels, *both in charges for x in (*levels, *both)]
             if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
                 raise TypeError
             return cls(
@@ -156,9 +169,20 @@ class Certificate:
                 Fraction(data["bound"]),
                 counting,
                 rank_one,
+                charges,
             )
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
             raise InputError(f"{path}: cannot be read as a dual certificate ({unreadable(error)})") from None
+
+
+def _charge_as_dict(charge: Charge) -> dict[str, Any]:
+    sensitive, levels, row, each = charge
+    return {"sensitive": sensitive, "levels": list(levels), "row": row, "charge": each}
+
+
+def stated_requirements(problem: Problem) -> list[Requirement]:
+    """The requirements that a certificate states."""
+    return [r for r in problem.requirements if _certified(r, problem.table) is not None]
 
 
 def certified_instance(problem: Problem) -> Instance:
@@ -228,7 +252,7 @@ def describe_problem(problem: Problem, levels: Levels) -> dict[str, Any]:
     described = {
         "quasi_identifiers": list(problem.table.quasi_identifiers),
         "sensitive": list(problem.table.sensitive),
-        "requirements": [r.stated for r in problem.requirements if _certified(r, problem.table) is not None],
+        "requirements": [r.stated for r in stated_requirements(problem)],
         "suppressed_rows": problem.suppressed_rows,
         "columns": [
             {

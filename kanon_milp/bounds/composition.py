@@ -38,7 +38,7 @@ class TreeArrays(NamedTuple, Generic[Scalar]):
     node_grid: (nodes, 2), the same times grain, low rounded down, high up. share, weight: times grain. closeness: t,
     times grain, rounded up. presence: different values. convex: whether H itself is convex. tick: what slopes are
     rounded down to a multiple of. slack: what rounding the shares may add for each row of S and unit of weight.
-    tolerance: of limits, 0 in integers.
+    tolerance: of limits, 0 in integers. star: whether each node but the root is a leaf with the value of its number.
     """
 
     own: Ints
@@ -56,6 +56,7 @@ class TreeArrays(NamedTuple, Generic[Scalar]):
     tick: Scalar
     slack: Scalar
     tolerance: Scalar
+    star: bool
 
 
 class Workspace(NamedTuple, Generic[Scalar]):
@@ -98,6 +99,12 @@ class ValuedCover(NamedTuple, Generic[Scalar]):
     members: Codes
     values: Ints
     begins: Ints
+
+
+@compiled
+def rounded(slope: Scalar, grain: Scalar, tick: Scalar) -> Scalar:
+    """A slope times the grain as a slope, in integers rounded down."""
+    return slope if grain == 1 else slope // (grain * tick) * tick
 
 
 @compiled
@@ -175,7 +182,7 @@ def _charge(
     second = first if first >= c else first + tree.grain
     middle = q * 0
     if first < c:
-        middle = (q * (first + second - 2 * c)) // (tree.grain * tree.tick) * tree.tick
+        middle = rounded(q * (first + second - 2 * c), tree.grain, tree.tick)
     value = q * c - q * min(fixed, first)
     value += middle * max(min(fixed, second) - first, q * 0) + q * max(fixed - second, q * 0)
     into, position = 0, fixed
@@ -308,10 +315,13 @@ def compose(
         if not possible:
             return False, value, 0
         value += more
-        q = (theta * tree.weight[v]) // (tree.grain * tree.tick) * tree.tick
+        q = rounded(theta * tree.weight[v], tree.grain, tree.tick)
         if q > 0:
             c = tree.share[v] * size
-            end, more = _charge(room, begin, end, fixed, q, c, c // tree.grain * tree.grain if integral else c, tree)
+            first_end = c
+            if integral:
+                first_end = int(c) * tree.grain if tree.grain == 1 else c // tree.grain * tree.grain
+            end, more = _charge(room, begin, end, fixed, q, c, first_end, tree)
             value += more - q * tree.slack * size
         room.begins[top], room.ends[top], room.fixed[top] = begin, end, fixed
         top += 1

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import doubled
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -33,9 +34,7 @@ def nested_candidates(covers: Ragged[np.int32], sets: Ragged[np.int32], types: i
                 at += 1
             if at == size:
                 if end == len(found):
-                    longer = np.empty(2 * end, np.int32)
-                    longer[:end] = found
-                    found = longer
+                    found = doubled(found)
                 found[end] = g
                 end += 1
         begins[s + 1] = end

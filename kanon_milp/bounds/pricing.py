@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import Heap, PricedCandidates, PricedRows, add_cheapest
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
+from kanon_milp.system.arrays import doubled, stable_order
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -119,7 +120,8 @@ def _grow(
             at += 1
             if depth >= missing and value < best:
                 best, found = value, depth
-                best_group[:depth] = chosen[:depth]
+                for d in range(depth):
+                    best_group[d] = chosen[d]
                 if first:
                     break
         else:
@@ -161,7 +163,7 @@ def _line_up(
         if each < limit:
             kept[count], keys[count] = i, each
             count += 1
-    order = np.argsort(keys, kind="mergesort")
+    order = stable_order(keys)
     total = w * 0
     prefix[0] = total
     end = 0
@@ -267,9 +269,7 @@ def cheapest_groups(
             phi[c] = best
         if found > 0:
             while end + found > len(types):
-                longer = np.empty(2 * len(types), np.int64)
-                longer[:end] = types[:end]
-                types = longer
+                types = doubled(types)
             for d in range(found):
                 types[end + d] = scratch.items[scratch.best[d]]
             end += found

@@ -42,8 +42,9 @@ class RequirementsBound:
 
         limit, start = task.limit, None if task.dual is None else task.dual.multipliers
         point = required_bound(
-            instance, start, limit.target, limit.seconds, limit.iterations, task.on_progress, limit.interrupt
-        )
+            instance, start, limit.target, limit.seconds, limit.iterations, task.on_progress, limit.interrupt,
+            threads=task.threads,
+        )  # fmt: skip
         try:
             return ProvenBound(proven_required(instance, point), dual=task.dual)
         except InputError:

@@ -11,6 +11,7 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.untouched import untouched
 from kanon_milp.solvers.base import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 
@@ -138,7 +139,7 @@ def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
     for bound in registered_bounds(instance):
         what = f'the bound "{bound.name}": {type(bound).__name__}.compute'
         must = "return a ProvenBound(units) with an integer number of units, such as ProvenBound(0) where it knows none"
-        with own_code(what, must):
+        with own_code(what, must), untouched(instance, what):
             found: object = bound.compute(instance, task)
         if not isinstance(found, ProvenBound):
             raise InputError(f"{what} must {must}, found {type_in_words(found)}")

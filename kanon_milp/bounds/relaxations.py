@@ -57,6 +57,11 @@ class Node:
     share: Fraction = Fraction(0)
     weight: Fraction = Fraction(0)
 
+    @property
+    def of_own(self) -> Interval:
+        """Limits of its own value; of a leaf, the node's as well."""
+        return self.of_value if self.children else _both(self.of_value, self.of_node)
+
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
@@ -86,17 +91,23 @@ class Relaxation:
         """
         return self.closeness is None and all(node.of_value == node.of_node == ALL for node in self.nodes)
 
+    @property
+    def star(self) -> bool:
+        """Whether the tree has one level, all values below the root."""
+        leaves = self.nodes[:-1]
+        return all(not node.children and node.value is not None for node in leaves) and self.nodes[-1].value is None
+
     def floats(self) -> TreeArrays[np.float64]:
         """The view in floating point."""
         share = np.array([float(node.share) for node in self.nodes])
         weight = np.array([float(node.weight) for node in self.nodes])
-        value_grid = np.array([[float(x) for x in node.of_value] for node in self.nodes])
+        value_grid = np.array([[float(x) for x in node.of_own] for node in self.nodes])
         node_grid = np.array([[float(x) for x in node.of_node] for node in self.nodes])
         one = np.float64(1.0)
         t = np.float64(self.closeness or 0)
         return TreeArrays(
             *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex, one,
-            np.float64(TICK), np.float64(0.0), np.float64(TOLERANCE),
+            np.float64(TICK), np.float64(0.0), np.float64(TOLERANCE), self.star,
         )  # fmt: skip
 
     def integers(self, grain: int) -> TreeArrays[np.int64]:
@@ -106,13 +117,13 @@ class Relaxation:
         """
         share = np.array([int(node.share * grain) for node in self.nodes], np.int64)
         weight = np.array([int(node.weight * grain) for node in self.nodes], np.int64)
-        value_grid = np.array([_outwards(node.of_value, grain) for node in self.nodes], np.int64)
+        value_grid = np.array([_outwards(node.of_own, grain) for node in self.nodes], np.int64)
         node_grid = np.array([_outwards(node.of_node, grain) for node in self.nodes], np.int64)
         t = np.int64(_up((self.closeness or Fraction(0)) * grain))
         one = np.int64(1)
         return TreeArrays(
             *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex,
-            np.int64(grain), one, one, np.int64(0),
+            np.int64(grain), one, one, np.int64(0), self.star,
         )  # fmt: skip
 
     def _whole(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -120,7 +131,7 @@ class Relaxation:
         rank = {value: number for number, value in enumerate(self.ranks)}
         own = np.array([-1 if node.value is None else rank[node.value] for node in self.nodes], np.int64)
         children = np.array([node.children for node in self.nodes], np.int64)
-        of_value = np.array([_parts(node.of_value) for node in self.nodes], np.int64)
+        of_value = np.array([_parts(node.of_own) for node in self.nodes], np.int64)
         of_node = np.array([_parts(node.of_node) for node in self.nodes], np.int64)
         return own, children, of_value, of_node
 

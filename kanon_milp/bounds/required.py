@@ -25,188 +25,60 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeVar
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import ordered_covers
-from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
+from kanon_milp.bounds.composition import ValuedRows, make_workspace
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import refuse
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
-from kanon_milp.bounds.volume import Ascent, Evaluation, Evaluator
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
+from kanon_milp.bounds.sizes import CheapestGroups, cheapest_by_size
+from kanon_milp.bounds.volume import Ascent
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.solvers.base import OnProgress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Scalar = TypeVar("Scalar", np.float64, np.int64)
 
-TRIES, EXACT_TRIES = 25, 400  # sizes of a group that are tried for one candidate, in an iteration and for the proof
+EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
+REFINED = 0.15  # of the time for the last search for charges
 FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
-FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down
-STEEP = 4.0  # times more than those of row types do charges move in an iteration: the work is a fraction of the rows
-FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
 
 
 @dataclass(frozen=True, eq=False)
 class RequiredPoint:
-    """Multipliers and what they prove. multipliers: float64 (t,), λ. charges: float64 (charged relaxations · G,),
-    θ, one relaxation after the other. value: L in floating point (`proven_required` is what proves)."""
+    """Multipliers and what they prove.
+
+    multipliers: float64 (t,), λ. charges: float64 (charged relaxations · G,), θ, one relaxation after the other. value:
+    L in floating point (`proven_required` is what proves). evaluations: how many it took, those of the point that it
+    went on from included. open_share: float64 (G,), how often each candidate was open on the way, in the averages.
+    ascent: where the algorithm stands, to go on from there; None for a point from elsewhere, or from another process.
+    """
 
     multipliers: Floats
     charges: Floats
     value: float
     evaluations: int
+    open_share: Floats | None = None
+    ascent: Ascent | None = field(default=None, repr=False)
 
+    @cached_property
+    def phi(self) -> Floats | None:
+        """φ (G,) in floating point, infinite where a candidate has no group; None without `ascent`."""
+        if self.ascent is None:
+            return None
+        return self.ascent.at(np.concatenate([self.multipliers, self.charges / STEEP]), everything=True).phi
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """The row types of one relaxation.
-
-    rank: int64 (t,), place of the sensitive value. indptr, value, begin: per candidate the values of its cover, and
-    where each begins in the cover sorted by value (one more than values).
-    """
-
-    rank: Ints
-    indptr: Ints
-    value: Ints
-    begin: Ints
-
-    @classmethod
-    def of(cls, instance: Instance, relaxation: Relaxation) -> _Cells:
-        """The cells of a relaxation's attribute."""
-        candidates = instance.candidates
-        code, values = instance.sensitive_codes((relaxation.attribute,))
-        place = np.empty(len(values), np.int64)
-        place[relaxation.ranks] = np.arange(len(values))
-        rank = place[code]
-        key, members = np.unique(
-            candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
-        )
-        of = key // len(values)
-        indptr = indptr_of(np.bincount(of, minlength=candidates.count))
-        # ends of the cells, and a 0 before those of each candidate
-        ends = np.cumsum(members) - candidates.indptr[of]
-        begin = np.insert(ends, indptr[:-1], 0)
-        return cls(rank, indptr, key % len(values), begin)
-
-    def covers(self, instance: Instance, multipliers: NDArray[np.float64] | Ints) -> Codes:
-        """The covers, each sorted by value, then by falling multiplier."""
-        order = np.lexsort((-multipliers, self.rank))
-        covers: Codes = ordered_covers(instance.candidates.covers, order)
-        return covers
-
-    def candidates(
-        self, instance: Instance, covers: Codes, cost: NDArray[Scalar], thetas: NDArray[Scalar]
-    ) -> ValuedCandidates[Scalar]:
-        """The candidates of an instance with covers sorted by `covers`, costs and charges."""
-        indptr, support = instance.candidates.indptr, instance.candidates.support
-        cells = (self.indptr, self.value, self.begin)
-        return ValuedCandidates(indptr, covers, *cells, cost, instance.least, support, thetas)
-
-
-class _Relaxed:
-    """One relaxation over an instance, with room to work in, and the sizes at which the last search ended: those of the
-    next point are near them."""
-
-    def __init__(self, instance: Instance, relaxation: Relaxation) -> None:
-        widest = int(instance.candidates.covers.lengths.max(initial=0))
-        self.cells: _Cells = _Cells.of(instance, relaxation)
-        self.tree: TreeArrays[np.float64] = relaxation.floats()
-        self.room: Workspace[np.float64] = make_workspace(widest, self.tree)
-        self.sizes = instance.least.copy()
-
-
-class RequiredEvaluator(Evaluator):
-    """L(λ, θ) over one instance.
-
-    A point is one array: λ of the row types, then θ / STEEP of the charged relaxations.
-    """
-
-    def __init__(self, instance: Instance, start: Floats | None = None) -> None:
-        super().__init__(instance)
-        relaxations = relaxations_of(instance)
-        if not relaxations:
-            raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
-        self.relaxed = [_Relaxed(instance, relaxation) for relaxation in relaxations]
-        self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
-        self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
-        self.first = start
-
-    def start(self) -> Floats:
-        """The multipliers given, or the loss of every row at its cheapest candidate; nothing is charged."""
-        begin = super().start() if self.first is None else np.asarray(self.first, dtype=np.float64)
-        return np.concatenate([begin, np.zeros(len(self.right) - len(begin))])
-
-    def sort(self, point: Floats) -> None:
-        """Nothing: covers are sorted at every point."""
-
-    def thetas(self, point: Floats, v: int) -> Floats:
-        """θ of one relaxation, 0 for one without a charge."""
-        count = self.instance.candidates.count
-        if v not in self.charged:
-            return np.zeros(count)
-        begin = self.types + self.charged.index(v) * count
-        return point[begin : begin + count] * STEEP
-
-    def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
-        """L, φ and a subgradient: rows not yet placed, and work above what is allowed."""
-        multipliers = np.ascontiguousarray(point[: self.types])
-        given = [self._candidates(v, multipliers, self.thetas(point, v)) for v in range(len(self.relaxed))]
-        found = [self.solve(v, candidates, multipliers, everything) for v, candidates in enumerate(given)]
-        phis = np.array([each.phi for each in found])
-        which, phi = phis.argmax(axis=0), phis.max(axis=0)
-        taken, excesses = np.zeros(self.types), np.zeros((len(self.relaxed), len(phi)))
-        for v, relaxed in enumerate(self.relaxed):
-            rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), (which == v) & (phi < 0)
-            take_groups(
-                given[v], rows, relaxed.tree, relaxed.room, wanted, found[v].groups, taken, excesses[v]
-            )  # fmt: skip
-        value = float(phi[phi < 0].sum() + self.counts @ multipliers)
-        return Evaluation(value, phi, np.concatenate([self.counts - taken, STEEP * excesses[self.charged].ravel()]))
-
-    def _candidates(self, v: int, multipliers: Floats, thetas: Floats) -> ValuedCandidates[np.float64]:
-        cells = self.relaxed[v].cells
-        covers = cells.covers(self.instance, multipliers)
-        return cells.candidates(self.instance, covers, self.candidates.cost, thetas)
-
-    def solve(
-        self, v: int, candidates: ValuedCandidates[np.float64], multipliers: Floats, everything: bool
-    ) -> CheapestGroups[np.float64]:
-        """φ and the groups under one relaxation."""
-        relaxed = self.relaxed[v]
-        rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
-        count, never = len(candidates.cost), np.float64(np.inf)
-        found = CheapestGroups(np.empty(count), relaxed.sizes, self.instance.least.copy())
-        cheapest_by_size(candidates, rows, relaxed.tree, relaxed.room, TRIES, never, everything, found)
-        return found
-
-    def search_charges(self, point: Floats) -> Floats:
-        """Each θ_g by itself, for given λ: the best of steps that become shorter."""
-        multipliers = np.ascontiguousarray(point[: self.types])
-        point = point.copy()
-        for v in self.charged:
-            best = self.thetas(point, v)
-            candidates = self._candidates(v, multipliers, best)
-            value = self.solve(v, candidates, multipliers, False).phi
-            for factor in FACTORS:
-                for step in (factor, 1 / factor):
-                    thetas = np.where(best > 0, best * step, FIRST_CHARGE * step)
-                    trial = self.solve(v, candidates._replace(thetas=thetas), multipliers, False).phi
-                    better = trial > value + 1e-6
-                    best[better], value[better] = thetas[better], trial[better]
-            begin = self.types + self.charged.index(v) * len(best)
-            point[begin : begin + len(best)] = best / STEEP
-        return point
+    def __getstate__(self) -> dict[str, object]:
+        """All but the ascent: it has threads."""
+        return {**self.__dict__, "ascent": None}
 
 
 def required_bound(
@@ -217,26 +89,40 @@ def required_bound(
     iterations: int | None = None,
     on_progress: OnProgress | None = None,
     interrupt: threading.Event | None = None,
+    *,
+    point: RequiredPoint | None = None,
+    threads: int = 1,
 ) -> RequiredPoint:
     """Maximize L by the volume algorithm.
 
-    start: multipliers to begin with, such as those of `lagrangian`. The other parameters are as there. Raises
-    InputError where the loss is not the objective, a row type has no candidate, or no requirement is about a sensitive
-    attribute.
+    start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead,
+    of this instance; with its `ascent` as if it had not been interrupted. iterations: at most so many more. threads:
+    the result is the same for any number. The other parameters are those of `lagrangian`. Raises InputError where the
+    loss is not the objective, a row type has no candidate, or no requirement is about a sensitive attribute.
     """
     refuse(instance)
-    ends = math.inf if seconds is None else time.perf_counter() + seconds
-    at = RequiredEvaluator(instance, start)
-    ascent = Ascent(at, BoundLimit(ends, interrupt, target, iterations), on_progress)
-    ascent.maximize(packing_cuts=False)
-    point, value = ascent.best, ascent.value
-    if at.charged:
-        searched = at.search_charges(point)
-        found = at(searched).value
-        if found > value:
-            point, value = searched, found
+    limit = BoundLimit(math.inf if seconds is None else time.perf_counter() + seconds, interrupt, target, iterations)
+    ascent = None if point is None else point.ascent
+    if ascent is not None and ascent.at.instance is instance:
+        done = 0 if iterations is None else ascent.iterations
+        ascent.go_on(replace(limit, iterations=None if iterations is None else done + iterations), on_progress)
+    else:
+        charges = None if point is None else point.charges
+        at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads)
+        ascent = Ascent(at, limit, on_progress)
+    if isinstance(ascent.at, RequiredEvaluator) and ascent.at.charged:
+        limit = ascent.limit
+        ascent.limit = limit.share(1 - REFINED)
+        ascent.maximize(packing_cuts=False)
+        ascent.limit = limit
+        ascent.refine(final=True)
+    else:
+        ascent.maximize(packing_cuts=False)
     types = instance.types.count
-    return RequiredPoint(point[:types].copy(), STEEP * point[types:], value, ascent.iterations)
+    found = ascent.best.copy()
+    return RequiredPoint(
+        found[:types], STEEP * found[types:], ascent.value, ascent.iterations, ascent.share.copy(), ascent
+    )
 
 
 def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int) -> Ints:
@@ -257,7 +143,7 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
     widest = int(candidates.covers.lengths.max(initial=0))
     found, begin = np.full(candidates.count, -NEVER, np.int64), 0
     for relaxation in relaxations:
-        cells, tree = _Cells.of(instance, relaxation), relaxation.integers(1 << bits)
+        cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
         thetas = np.zeros(candidates.count, np.int64)
         if relaxation.closeness is not None:
             thetas = charges[begin : begin + candidates.count]

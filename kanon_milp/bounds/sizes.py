@@ -17,12 +17,14 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, compose
+from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
+from kanon_milp.bounds.star import cheapest_of_size
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
+NEVER = np.float64(np.inf)
 
 
 class ValuedCandidates(NamedTuple, Generic[Scalar]):
@@ -54,7 +56,8 @@ class CheapestGroups(NamedTuple, Generic[Scalar]):
 
 
 @compiled
-def _candidate(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Scalar]:
+def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Scalar]:
+    """One of them."""
     begin, end = candidates.cell_indptr[g], candidates.cell_indptr[g + 1]
     return ValuedCover(
         candidates.cost[g], candidates.thetas[g], candidates.least[g], candidates.support[g],
@@ -84,7 +87,7 @@ def _lowest(
             slot = size % 2
             if sizes[slot] != size:
                 sizes[slot] = size
-                possible[slot], values[slot], _ = compose(size, tree.convex, candidate, rows, tree, room)
+                possible[slot], values[slot], _ = cheapest_of_size(size, tree.convex, candidate, rows, tree, room)
         here, ahead = at % 2, (at + 1) % 2
         if last:
             return possible[here], at, values[here]
@@ -138,7 +141,7 @@ def _walk(
         size, integral = sides[side], known[side]
         if integral and tried == tries:
             return True, best_size, min(best, bounds[side]) if found else bounds[side]
-        possible, value, _ = compose(size, integral, candidate, rows, tree, room)
+        possible, value, _ = cheapest_of_size(size, integral, candidate, rows, tree, room)
         if not integral:
             known[side], bounds[side], over[side] = True, value, not possible
             continue
@@ -147,6 +150,92 @@ def _walk(
             found, best, best_size = True, value, size
         sides[side] += 2 * side - 1
         known[side], over[side] = False, not least <= sides[side] <= most
+
+
+@compiled
+def cheapest_of_candidate(
+    near: int,
+    tries: int,
+    never: Scalar,
+    everything: bool,
+    candidate: ValuedCover[Scalar],
+    rows: ValuedRows[Scalar],
+    tree: TreeArrays[Scalar],
+    room: Workspace[Scalar],
+) -> tuple[Scalar, int, int]:
+    """φ_g of one candidate, the size at which h is lowest, looked for around `near`, and the size of its group.
+
+    The other parameters are those of `cheapest_by_size`.
+    """
+    least, support = candidate.least, candidate.support
+    if support < least:
+        return never, least, least
+    near = min(max(near, least), support)
+    if tree.convex:
+        near = _lowest_plain(candidate, rows, tree.presence, room.seen)
+    possible, lowest, bound = _lowest(
+        near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, room
+    )
+    size = lowest
+    if possible and not tree.convex and (bound < 0 or everything):
+        possible, size, bound = _walk(lowest, bound, tries, candidate, rows, tree, room)
+    if not possible:
+        return never, lowest, size
+    # no group costs less than all negative rows; with a charge that is too large the bound may
+    below = bound * 0
+    for i in candidate.members:
+        below += rows.counts[i] * min(candidate.w - rows.multipliers[i], below * 0)
+    return max(rounded(bound, tree.grain, tree.tick), below), lowest, size
+
+
+@compiled
+def cheapest_negative(
+    near: int,
+    tries: int,
+    candidate: ValuedCover[np.float64],
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
+) -> tuple[bool, np.float64, int]:
+    """The least of 0 and φ_g, looked for from a size of group near the best one: (whether any h is negative, φ_g, size
+    of the group; where no h is negative, the size at which it is lowest).
+
+    The sizes with h < H(S) for the best S found are next to each other, so it goes from one of them to both sides.
+    Where these are more than `tries`, all is done as for `cheapest_by_size`.
+    """
+    least, support = candidate.least, candidate.support
+    near = min(max(near, least), support)
+    best, best_size, tried = candidate.w * 0, near, 0
+    if tree.convex:
+        phi, _, size = cheapest_of_candidate(near, tries, NEVER, False, candidate, rows, tree, room)
+        return bool(phi < 0), phi if phi < 0 else best, size
+    possible, bound, _ = cheapest_of_size(near, False, candidate, rows, tree, room)
+    if not possible or bound >= 0:
+        possible, near, bound = _lowest(least, support, near, candidate, rows, tree, room)
+        if not possible or bound >= 0:
+            return False, best, near
+    for step in (1, -1):
+        size = near if step > 0 else near - 1
+        while least <= size <= support:
+            if tried == tries:
+                phi, _, size = cheapest_of_candidate(best_size, tries, NEVER, False, candidate, rows, tree, room)
+                return True, phi if phi < 0 else best * 0, size
+            tried += 1
+            possible, value, _ = cheapest_of_size(size, True, candidate, rows, tree, room)
+            if possible and value < best:
+                best, best_size = value, size
+            elif size != near:
+                possible, value, _ = cheapest_of_size(size, False, candidate, rows, tree, room)
+                if not possible or value >= best:
+                    break
+            size += step
+    if best < 0 and candidate.theta > 0:
+        # no group costs less than all negative rows; with a charge that is too large the bound may
+        below = best * 0
+        for i in candidate.members:
+            below += rows.counts[i] * min(candidate.w - rows.multipliers[i], below * 0)
+        best = max(best, below)
+    return True, best, best_size
 
 
 @compiled
@@ -174,24 +263,11 @@ def cheapest_by_size(
         below = w * 0
         for i in members[indptr[g] : indptr[g + 1]]:
             below += counts[i] * min(w - multipliers[i], w * 0)
-        if below >= 0 and not everything:
-            continue
-        least, support = candidates.least[g], candidates.support[g]
-        if support < least:
-            phi[g] = never
-            continue
-        candidate = _candidate(candidates, g)
-        near = min(max(sizes[g], least), support)
-        if tree.convex:
-            near = _lowest_plain(candidate, rows, tree.presence, room.seen)
-        possible, sizes[g], bound = _lowest(
-            near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, room
-        )
-        groups[g] = sizes[g]
-        if possible and not tree.convex and (bound < 0 or everything):
-            possible, groups[g], bound = _walk(sizes[g], bound, tries, candidate, rows, tree, room)
-        # no group costs less than all negative rows; with a charge that is too large the bound may
-        phi[g] = max(bound // (tree.grain * tree.tick) * tree.tick, below) if possible else never
+        if below < 0 or everything:
+            candidate = candidate_of(candidates, g)
+            phi[g], sizes[g], groups[g] = cheapest_of_candidate(
+                sizes[g], tries, never, everything, candidate, rows, tree, room
+            )
 
 
 @compiled
@@ -217,9 +293,9 @@ def take_groups(
         excess[g] = 0.0
         if not wanted[g]:
             continue
-        candidate, chosen = _candidate(candidates, g), 0
+        candidate, chosen = candidate_of(candidates, g), 0
         for fractions in range(2):  # with fractions of rows where no size that was tried has integer numbers of them
-            possible, _, chosen = compose(sizes[g], not fractions, candidate, rows, tree, room)
+            possible, _, chosen = cheapest_of_size(sizes[g], not fractions, candidate, rows, tree, room)
             if possible:
                 break
         held[:] = 0.0

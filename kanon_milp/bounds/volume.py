@@ -116,6 +116,10 @@ class Evaluator:
         covers: Ragged[np.int32] = Ragged(self.candidates.indptr, self.candidates.members)
         self.candidates = self.candidates._replace(members=sorted_covers(covers, self.order))
 
+    def refined(self, point: Floats, limit: BoundLimit, final: bool) -> Floats | None:
+        """A point that may be better, found in another way than along subgradients, if there is one."""
+        return None
+
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
         """L and a subgradient: rows not yet placed; groups too many."""
         below, phi, taken = self.closed_forms(point, everything)
@@ -185,6 +189,7 @@ class Ascent:
         while not self.reached and self.value <= self.ceiling:
             if self.iterations % SORT_EVERY == 0:
                 self.at.sort(self.best)
+                self.refine()
             if self.iterations == FAST_ITERATIONS:
                 self.pace, self.weight = ACCURATE, ACCURATE.weight
             if not self.iterate():
@@ -203,6 +208,20 @@ class Ascent:
                 before = self.value
                 if packing_cuts:
                     self.add_cuts()
+
+    def go_on(self, limit: BoundLimit, on_progress: OnProgress | None) -> None:
+        """Get another limit."""
+        self.limit, self.on_progress, self.began = limit, on_progress, time.perf_counter()
+        self.goal = self.goal if limit.target is None else limit.target
+        self.begun = -np.inf
+
+    def refine(self, *, final: bool = False) -> None:
+        """Take what the evaluator makes of the best point, if that is better. final: with more care."""
+        trial = self.at.refined(self.best, self.limit, final)
+        if trial is not None:
+            value = self.at(trial).value
+            if value > self.value:
+                self.best, self.value = trial, value
 
     def show(self) -> None:
         """Tell how far it is."""

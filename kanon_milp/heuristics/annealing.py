@@ -74,7 +74,12 @@ class Draw:
     @classmethod
     def of(cls, board: Board, dual: DualPoint) -> Draw:
         """Weights of the candidates of a board."""
-        phi = np.maximum(dual.phi[board.candidate], 0) / board.cell
+        return cls.by_phi(board, dual.phi)
+
+    @classmethod
+    def by_phi(cls, board: Board, phi: Floats) -> Draw:
+        """The same. phi: float64 (candidates of the instance,)."""
+        phi = np.maximum(phi[board.candidate], 0) / board.cell
         cover = board.state.covers.lengths[: len(phi)]
         chance, alias = _alias(np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1)))
         return cls(chance, alias)

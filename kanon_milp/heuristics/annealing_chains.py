@@ -6,6 +6,7 @@ import concurrent.futures as cf
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 from kanon_milp.heuristics.annealing import Chain, Draw, Schedule, anneal
 from kanon_milp.heuristics.effort import Effort
@@ -28,39 +29,59 @@ def anneal_chains(
 
     If it is asked to stop, or a worker is lost, what the segments before have found is kept.
     """
+
+    def better(chain: Chain) -> None:
+        board.restore(chain.best)
+        settle(board.state)
+        commit(board.state)
+        on_better(board)
+
     chains = [Chain.of(board, seed + number) for number in range(max(1, pool.workers))]
-    clock = _Pace(len(board.state.group), effort)
+    run_chains(chains, partial(anneal, board.state, draws), partial(Schedule.of, board), pool, effort, better)
+
+
+def run_chains(
+    chains: list[Chain],
+    run: Callable[[Chain, float, float, int], Chain],
+    schedule_of: Callable[[float], Schedule],
+    pool: Pool,
+    effort: Effort,
+    on_better: Callable[[Chain], None],
+    first: int = FIRST_SEGMENT,
+) -> None:
+    """Go on with all chains, segment by segment, and say which one has found a cheaper table.
+
+    run: goes on with a chain between two temperatures, for so many moves; picklable. schedule_of: temperatures for so
+    many moves. first: moves of the first segment, while their rate is not known.
+    """
+    clock = _Pace(len(chains[0].group), effort, first)
     shown = chains[0].loss
     while clock.done < 1 and not effort.ended(shown):
-        schedule = Schedule.of(board, clock.expected)
+        schedule = schedule_of(clock.expected)
         heat = schedule.at(clock.done), schedule.at(clock.ahead), clock.moves
-        tasks = [pool.submit(anneal, board.state, draws, chain, *heat) for chain in chains]
+        tasks = [pool.submit(run, chain, *heat) for chain in chains]
         for number, task in enumerate(tasks):
             if not _finished(task, effort, clock.done > 0):
                 return
-            lost = pool.lost(task)
-            chains[number] = anneal(board.state, draws, chains[number], *heat) if lost else task.result()
+            chains[number] = run(chains[number], *heat) if pool.lost(task) else task.result()
         best = min(chains, key=lambda chain: chain.loss)
         if best.loss < shown:
             shown = best.loss
-            board.restore(best.best)
-            settle(board.state)
-            commit(board.state)
-            on_better(board)
+            on_better(best)
         clock.step(chains[0])
 
 
 class _Pace:
     """How far an annealing is, and how many moves the next segment has."""
 
-    def __init__(self, rows: int, effort: Effort) -> None:
+    def __init__(self, rows: int, effort: Effort, first: int) -> None:
         self._most = rows * (COUNTED_MOVES_PER_ROW if effort.counted else MOVES_PER_ROW)
         self._timed = not effort.counted and not math.isinf(effort.ends)
         self._began, self._seconds = time.perf_counter(), effort.left
         self.done = 0.0
         # while the rate is not known, few moves are expected: too hot a beginning spoils a good first table
         self.expected = float(min(self._most, rows)) if self._timed else float(self._most)
-        self.moves = min(FIRST_SEGMENT, self._most) if self._timed else -(-self._most // SEGMENTS)
+        self.moves = min(first, self._most) if self._timed else -(-self._most // SEGMENTS)
 
     @property
     def ahead(self) -> float:

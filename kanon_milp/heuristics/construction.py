@@ -54,17 +54,22 @@ def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: flo
     for g in order:
         if s.size[g] > 0:
             continue
-        found = 0
+        found, least = 0, max(s.least[g], 1)
         for q in range(s.covers.indptr[g], s.covers.indptr[g + 1]):
             r = s.covers.values[q]
             left = s.cost[g] - price[s.type_of[r]]
             if s.group[r] == nowhere and left <= slack:
-                reduced[found] = left
-                rows[found] = r
                 found += 1
-        if found >= s.least[g]:
-            for q in np.argsort(reduced[:found])[: s.least[g]]:
-                place(s, rows[q], g)
+                if found <= least or left < reduced[least - 1]:
+                    # the cheapest stand first; beyond κ the last one falls out
+                    e = min(found, least) - 1
+                    while e > 0 and reduced[e - 1] > left:
+                        reduced[e], rows[e] = reduced[e - 1], rows[e - 1]
+                        e -= 1
+                    reduced[e], rows[e] = left, r
+        if found >= least:
+            for e in range(least):
+                place(s, rows[e], g)
             commit(s)
 
 

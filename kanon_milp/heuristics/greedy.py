@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import UndecidedError
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import Group, KAnonymity
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
@@ -31,7 +29,7 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     if any(isinstance(r, KAnonymity) and not r.merge_closed for r in instance.problem.requirements):
         return None
     candidates, levels = instance.candidates, instance.levels
-    last = _of_all(instance)
+    last = candidate_of_all(instance)
     if last is None:
         return None
     check = _GroupCheck(instance)
@@ -55,7 +53,7 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
 
 def suppress_all(instance: Instance) -> Assignment | None:
     """All rows in one candidate, whatever is required; None where no candidate can take all."""
-    last = _of_all(instance)
+    last = candidate_of_all(instance)
     if last is None:
         return None
     pairs = _pairs(instance, last)
@@ -64,7 +62,7 @@ def suppress_all(instance: Instance) -> Assignment | None:
     return Assignment.from_pairs(instance, rows)
 
 
-def _of_all(instance: Instance) -> int | None:
+def candidate_of_all(instance: Instance) -> int | None:
     """The candidate that can take any row: fully suppressed, or cheaper where all rows have more in common."""
     candidates = instance.candidates
     found = np.flatnonzero(np.diff(candidates.indptr) == instance.types.count)
@@ -95,40 +93,32 @@ def _pairs(instance: Instance, g: int) -> slice:
     return slice(int(instance.candidates.indptr[g]), int(instance.candidates.indptr[g + 1]))
 
 
-class _GroupCheck:
-    """Whether rows of some types, together, satisfy every requirement; equal counts are checked once."""
+class _GroupCheck(GroupCheck):
+    """The check of groups of rows that are still unplaced."""
 
     def __init__(self, instance: Instance) -> None:
-        self._instance = instance
-        attributes = instance.problem.attributes
-        self._code: Ints | None = None
-        self._values: list[tuple[Label, ...]] = []
+        super().__init__(instance)
         self._table = np.zeros(0, dtype=np.int64)
-        if attributes:
-            self._code, self._values = instance.sensitive_codes(attributes)
-            table = np.bincount(self._code, weights=instance.types.counts)
-            self._table = table.astype(np.int64)
+        if self.code is not None:
+            self._table = np.bincount(self.code, weights=instance.types.counts).astype(np.int64)
         self._left = self._table.copy()
-        self._known: dict[tuple[bool, bytes], bool] = {}
 
     def take(self, members: NDArray[np.int32], rows: Ints) -> None:
         """Rows that are placed are no longer left over."""
-        if self._code is not None:
-            self._left -= self._by_value(members, rows)
+        if self.code is not None:
+            self._left -= self.by_value(members, rows)
 
     def accepts(self, g: int, members: NDArray[np.int32], rows: Ints) -> bool:
         """Whether candidate g may have these numbers of rows of its members."""
-        if self._code is None:
-            return bool(rows.sum() >= self._instance.least[g])
-        return self._holds(g, self._by_value(members, rows))
+        return self.holds(g, self.by_value(members, rows))
 
     def most(self, g: int, members: NDArray[np.int32], rows: Ints) -> Ints | None:
         """As many of these rows as candidate g may have: all, or those below a cap on each value; None for none."""
-        if rows.sum() < self._instance.least[g]:
+        if rows.sum() < self.instance.least[g]:
             return None
-        if self._code is None:
-            return rows
-        counts = self._by_value(members, rows)
+        if self.code is None:
+            return rows if self.accepts(g, members, rows) else None
+        counts = self.by_value(members, rows)
         if self._leaves_enough(g, counts):
             return rows
         # the same cap for each value, or a cap in proportion to the table
@@ -162,32 +152,12 @@ class _GroupCheck:
     def _leaves_enough(self, g: int, counts: Ints) -> bool:
         """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well."""
         rest = self._left - counts
-        return self._holds(g, counts) and (not rest.any() or self._holds(None, rest))
-
-    def _by_value(self, members: NDArray[np.int32], rows: Ints) -> Ints:
-        assert self._code is not None
-        return np.bincount(self._code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
-
-    def _holds(self, g: int | None, counts: Ints) -> bool:
-        """Whether a candidate may have these counts, or (None) any group that is not exempt."""
-        if g is not None and counts.sum() < self._instance.least[g]:
-            return False
-        key = (g is not None and bool(self._instance.exempt[g]), counts.tobytes())
-        if key not in self._known:
-            problem = self._instance.problem
-            tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
-            group = Group.of(problem.attributes, tuples, self._instance.whole)
-            asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
-            try:
-                self._known[key] = all(satisfies(requirement, group) for requirement in asked)
-            except UndecidedError:  # there may be other groups, of which it is known
-                self._known[key] = False
-        return self._known[key]
+        return self.holds(g, counts) and (not rest.any() or self.holds(None, rest))
 
     def _take(self, members: NDArray[np.int32], rows: Ints, counts: Ints) -> Ints:
         """The first rows of each value, as many as its count."""
-        assert self._code is not None
-        code = self._code[members]
+        assert self.code is not None
+        code = self.code[members]
         order = np.argsort(code, kind="stable")
         before = np.cumsum(rows[order]) - rows[order]
         first = np.concatenate([[True], code[order][1:] != code[order][:-1]])

@@ -6,6 +6,7 @@ import concurrent.futures as cf
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,19 @@ GROW, GROW_FAST, SHRINK = (
 )  # the next neighbourhood, if this was optimal in a third, a tenth of it, or not
 NODES = 50  # for a neighbourhood, where work is counted instead of time and no other number is given
 _POLL = 0.2  # seconds between two looks at the clock
+A = TypeVar("A")
+
+
+class Timed(Protocol):
+    """An answer of a solver: whether it is optimal, and how many seconds it took."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the solver says that nothing is better."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +77,13 @@ def rebuild_groups(
             if hood is None:
                 break
             groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
-            limited = _limited(adapter, options, effort, seed + begun)
+            limited = limited_options(adapter, options, effort, seed + begun)
             task = _Task(hood, groups, size >= total(s) and not running, limited)
             busy[task.groups] = True
             interrupt = effort.interrupt if pool.workers == 0 else None
             running[pool.submit(solve_neighbourhood, hood, adapter, task.options, interrupt)] = task
             begun += 1
-        future = _next(list(running), effort, total(s)) if running else None
+        future = next_done(list(running), effort, total(s)) if running else None
         if future is None:
             break
         task = running.pop(future)
@@ -82,13 +96,13 @@ def rebuild_groups(
             on_better(board)
         elif answer.optimal and task.largest:
             return True
-        size = min(size * _growth(answer, task.options, counted=effort.counted), total(s) + 1)
+        size = min(size * growth(answer, task.options, counted=effort.counted), total(s) + 1)
     for future in running:
         future.cancel()
     return False
 
 
-def _limited(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
+def limited_options(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
     """Options of one neighbourhood: a slice of the time, or so many nodes, or what else the solver counts."""
     plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=INTEGRAL_GAP, log_file=None)
     if effort.counted:
@@ -100,7 +114,7 @@ def _limited(adapter: SolverAdapter, options: SolverOptions, effort: Effort, see
     return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
 
 
-def _growth(answer: Answer, options: SolverOptions, *, counted: bool) -> float:
+def growth(answer: Timed, options: SolverOptions, *, counted: bool) -> float:
     """By how much the next neighbourhood is larger."""
     if not answer.optimal:
         return SHRINK
@@ -110,7 +124,7 @@ def _growth(answer: Answer, options: SolverOptions, *, counted: bool) -> float:
     return GROW_FAST if share < 0.1 else GROW if share < 1 / 3 else 1.0
 
 
-def _next(running: list[cf.Future[Answer]], effort: Effort, loss: int) -> cf.Future[Answer] | None:
+def next_done(running: list[cf.Future[A]], effort: Effort, loss: int) -> cf.Future[A] | None:
     """The next neighbourhood that is solved, in the order of submission where work is counted; None if it is time to
     stop."""
     waited = running[:1] if effort.counted else running

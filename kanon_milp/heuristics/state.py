@@ -181,8 +181,9 @@ def _surplus(instance: Instance, at: tuple[Ints, Ints, Ints]) -> Ints:
 @compiled
 def relink(s: State) -> None:
     """Rebuild the lists and sizes from `group`."""
-    s.size[:] = s.parked
-    s.first[:] = -1
+    for g in range(len(s.size)):
+        s.size[g] = s.parked[g]
+        s.first[g] = -1
     for r in range(len(s.group) - 1, -1, -1):
         _enter(s, r, s.group[r])
     s.logged[0] = 0

@@ -6,14 +6,11 @@ import math
 import threading
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kanon_milp.bounds import round_dual
-from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.methods.direct import assignment_of, integral_assignment, start_of
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
@@ -25,10 +22,6 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit, Over
 
-if TYPE_CHECKING:
-    from kanon_milp.bounds import DualPoint
-
-MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to this size
 WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
 
 
@@ -52,7 +45,7 @@ class CoreProblem:
     """
 
     session: Session
-    dual: DualPoint
+    guide: Guide
     tracker: Tracker
     limit: Limit
     backed_by: tuple[Backing, ...] = ()
@@ -85,7 +78,7 @@ class CoreProblem:
         """The core problem of tables no more expensive than the incumbent, which is among them: a complete start."""
         if incumbent is None:
             return None
-        return ReducedCosts(round_dual(self.dual), incumbent + 1).apply(self.session.instance)
+        return self.guide.fixing(incumbent + 1).apply(self.session.instance)
 
     def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
         session, tracker, limit = self.session, self.tracker, self.limit
@@ -102,7 +95,11 @@ class CoreProblem:
         grid = Grid(size=precision_size(session.adapter, compiled.linear))
         if limit.left == 0:
             return size, None
-        limited = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
+        options = session.options
+        if rest.problem.attributes or not rest.problem.network:
+            tuned = session.formulation.tune(rest).get(session.adapter.name, {})
+            options = replace(options, extra={**tuned, **options.extra})
+        limited = replace(options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
         start = None
         if tracker.best is not None and step is not None:
             candidate = np.searchsorted(step.origin, tracker.best.candidate)
@@ -114,7 +111,7 @@ class CoreProblem:
             tracker.show(replace(point, bound=_rounded(grid.safe(point.bound))))
             if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
                 seen.append(round(point.incumbent))
-                if self._left(seen[-1]) <= WORTH * rest.candidates.pairs:
+                if self.guide.left(seen[-1] + 1) <= WORTH * rest.candidates.pairs:
                     call.set()
 
         with session.clock.step("solve"):
@@ -124,17 +121,12 @@ class CoreProblem:
         incumbent = None if tracker.best is None else tracker.best.cost
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
-            tracker.better(tighten_groups(session.instance, restore([] if step is None else [step], found)))
+            self.guide.keep(restore([] if step is None else [step], found))
         bound = grid.safe(answer.bound)
         if bound is not None:
             # what costs as much as the incumbent may be missing from the rest
             tracker.higher(int(bound) if incumbent is None else min(int(bound), incumbent), answer.backed_by)
         return size, answer
-
-    def _left(self, incumbent: int) -> int:
-        """Pairs that would be left."""
-        _, pairs = ReducedCosts(round_dual(self.dual), incumbent + 1).possible(self.session.instance)
-        return int(pairs.sum())
 
 
 def _rounded(bound: Fraction | None) -> float | None:

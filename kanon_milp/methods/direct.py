@@ -59,6 +59,8 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     tuned = session.formulation.tune(instance).get(session.adapter.name, {})
     # with an integral objective, incumbent and bound meet once they are less than one unit apart
     session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
+    if instance.candidates.pairs >= LARGE and not session.limit.over:
+        _ = session.first  # while there is time for it: the solver may find none
     known = _known_bound(session, asked)
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))

@@ -1,8 +1,9 @@
 """The hybrid method (`search`): a Lagrangian bound, a heuristic search, and a restricted MILP, the core problem.
 
-For k-anonymity at minimum loss on tables whose complete model is too large, or would take too long. The multipliers of
-the bound guide the search; bound and incumbent together fix candidates and pairs; a small core problem goes to the
-solver.
+For the minimum loss on tables whose complete model is too large, or would take too long. The multipliers of the bound
+guide the search; bound and incumbent together fix candidates and pairs; a small core problem goes to the solver. Which
+bound and which search that is depends on what is required (`methods.guide`): here for sizes of groups alone, in
+`methods.required_guide` for all else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,17 +19,21 @@ import numpy as np
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
 from kanon_milp.bounds.providers import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
-from kanon_milp.methods.core_problem import MODEL_PAIRS, CoreProblem
+from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
+from kanon_milp.methods.warm_up import missing
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
+from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import StopReason
+from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -59,45 +64,33 @@ def solve_hybrid(session: Session) -> Result:
     instance, clock, options = session.instance, session.clock, session.options
     limit = _limit(session)
     tracker = Tracker(instance.levels.unit, clock.began, session.on_progress)
-    with open_pool(options.threads, session.dask) as pool:
+    with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
+        guide = _guide(session, tracker, pool, limit)
+        guide.background = background
         first = session.first
         with clock.step("search"):
-            tracker.better(None if first is None else tighten_groups(instance, first))
+            guide.keep(first)
         with clock.step("bound"):
-            began = time.perf_counter()
-            share = limit if limit.seconds is None else limit.part(min(BOUND_SHARE * limit.left, BOUND_SECONDS))
-            first_limit = BoundLimit(
-                ends=share.ends,
-                interrupt=limit.interrupt,
-                target=None if tracker.best is None else float(tracker.best.cost),
-                iterations=COUNTED_EVALUATIONS if session.iterations else None,
-            )
-            task = BoundTask(first_limit, table=tracker.best, threads=options.threads, on_progress=tracker.show)
-            proven = LAGRANGIAN.compute(instance, task)
-            assert proven.dual is not None
-            dual = proven.dual
-            iteration_seconds = (time.perf_counter() - began) / max(dual.evaluations, 1)
-            tracker.higher(proven.units, proven.justified_by)
-            own = best_registered(instance, replace(task, dual=dual))
-            tracker.higher(own.units, own.justified_by)
-        hybrid = _Hybrid(session, dual, tracker, pool, limit, iteration_seconds)
+            guide.bound()
         with clock.step("search"):
-            hybrid.search()
-        if hybrid.worth_raising():
+            background.wait(guide.search_part, limit)
+            guide.search()
+        while guide.worth_raising():
             with clock.step("bound"):
-                hybrid.raise_bound()
+                background.wait("cuts", limit)
+                guide.raise_bound()
             with clock.step("search"):
-                hybrid.search_again()
-        outcome, reason, message = Outcome(), hybrid.why(), ""
-        core = CoreProblem(session, hybrid.dual, tracker, limit)
+                guide.search_again()
+        outcome, reason, message = Outcome(), guide.why(), ""
+        core = CoreProblem(session, guide, tracker, limit)
         if reason is not StopReason.OPTIMAL and not limit.asked:
             size, stopped, message = core.solve()
-            outcome, reason = replace(outcome, size=size), stopped or hybrid.why()
-        outcome, lost = replace(outcome, dual=hybrid.dual, trajectory=tuple(tracker.trajectory)), pool.losses()
+            outcome, reason = replace(outcome, size=size), stopped or guide.why()
+        known = replace(outcome, dual=guide.dual, required=guide.required, trajectory=tuple(tracker.trajectory))
+        outcome, lost = known, pool.losses()
     message = "; ".join(each for each in (message, lost, TOO_HIGH if tracker.refuted else "") if each)
-    found = None if tracker.best is None else session.release(tracker.best)
+    found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
-        found = found or session.constructed()
         if found is None:
             why = explain_infeasible(session.problem, session.prepared.before.levels.count)
             return session.end(replace(outcome, dual=None).infeasible(core.backed_by, why))
@@ -111,6 +104,24 @@ def solve_hybrid(session: Session) -> Result:
     return session.end(outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(instance)))
 
 
+def _parts(session: Session) -> tuple[str, ...]:
+    """What a second process may compile while the bound is computed."""
+    return ("search", "cuts") if _sizes_only(session) else ("required", "valued_search")
+
+
+def _sizes_only(session: Session) -> bool:
+    return all(is_size_only(requirement) for requirement in session.problem.requirements)
+
+
+def _guide(session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> Guide:
+    """What leads the search: the sizes of groups where nothing else is required, else all requirements."""
+    if _sizes_only(session):
+        return _Hybrid(session, tracker, pool, limit)
+    from kanon_milp.methods.required_guide import RequiredGuide  # compiled code that nothing else needs
+
+    return RequiredGuide(session, tracker, pool, limit)
+
+
 def _limit(session: Session) -> Limit:
     """That of the session; `DEFAULT_SECONDS` where it has neither a time nor an iteration limit."""
     limit = replace(session.limit, interrupt=session.interrupt or threading.Event())
@@ -119,31 +130,41 @@ def _limit(session: Session) -> Limit:
     return replace(limit, ends=session.clock.began + DEFAULT_SECONDS)
 
 
-@dataclass(eq=False)
-class _Hybrid:
-    """The phases after the bound, and why the last one ended. iteration_seconds: what one of the bound has taken."""
+class _Hybrid(Guide):
+    """Only the sizes of groups are required: annealing and neighbourhoods on compiled boards, rank-1 cuts.
 
-    session: Session
+    iteration_seconds: what one iteration of the bound has taken. raised: whether there were rank-1 cuts.
+    """
+
     dual: DualPoint
-    tracker: Tracker
-    pool: Pool
-    limit: Limit
-    iteration_seconds: float
 
-    @property
-    def enough(self) -> int:
-        """The largest loss at which it may stop: the bound, or what lies within the gap that was asked for."""
-        return max(self.tracker.bound, math.floor(self.tracker.bound / (1 - self.session.options.gap)))
+    def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
+        super().__init__(session, tracker, pool, limit)
+        self.iteration_seconds, self.raised = 0.0, False
 
-    def why(self) -> StopReason:
-        """Why it would end now."""
-        if self.tracker.best is not None and self.tracker.best.cost <= self.enough:
-            return StopReason.OPTIMAL if self.tracker.best.cost <= self.tracker.bound else StopReason.GAP_LIMIT
-        if self.limit.asked:
-            return StopReason.INTERRUPTED
-        # without an iteration limit nothing else ends a search for good
-        timed = self.session.iterations is None or self.limit.over
-        return StopReason.TIME_LIMIT if timed else StopReason.ITERATION_LIMIT
+    def keep(self, table: Assignment | None) -> None:
+        """Each group released as cheaply as its rows allow."""
+        self.tracker.better(None if table is None else tighten_groups(self.session.instance, table))
+
+    def bound(self) -> None:
+        """The Lagrangian bound, and what users have registered."""
+        began, limit, tracker = time.perf_counter(), self.limit, self.tracker
+        instance, threads = self.session.instance, self.session.options.threads
+        share = limit if limit.seconds is None else limit.part(min(BOUND_SHARE * limit.left, BOUND_SECONDS))
+        first_limit = BoundLimit(
+            ends=share.ends,
+            interrupt=limit.interrupt,
+            target=None if tracker.best is None else float(tracker.best.cost),
+            iterations=COUNTED_EVALUATIONS if self.session.iterations else None,
+        )
+        task = BoundTask(first_limit, table=tracker.best, threads=threads, on_progress=tracker.show)
+        proven = LAGRANGIAN.compute(instance, task)
+        assert proven.dual is not None
+        self.dual = proven.dual
+        self.iteration_seconds = (time.perf_counter() - began) / max(self.dual.evaluations, 1)
+        tracker.higher(proven.units, proven.justified_by)
+        own = best_registered(instance, replace(task, dual=self.dual))
+        tracker.higher(own.units, own.justified_by)
 
     @property
     def fits(self) -> bool:
@@ -156,12 +177,9 @@ class _Hybrid:
             return False
         return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
 
-    def _effort(self) -> Effort:
-        return Effort(self.limit.ends, self.limit.interrupt, self.session.iterations, self.enough)
-
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
-        effort = self._effort()
+        effort = self.effort
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
         elif self.cuts(CUT_SHARE * effort.left):
@@ -176,10 +194,10 @@ class _Hybrid:
         assert best is not None
         if self.why() is not StopReason.TIME_LIMIT or self.limit.over:
             return
-        effort, possible = self._effort(), None
+        effort, possible = self.effort, None
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
-            _, possible = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
+            _, possible = self.fixing(best.cost + 1).possible(instance)
         seed = self.session.options.seed + AGAIN
         search = Search(instance, self.dual, best, self.pool, effort, seed, self.tracker.better, possible)
         search.run(self.session.adapter, self.session.options)
@@ -187,19 +205,27 @@ class _Hybrid:
     def worth_raising(self) -> bool:
         """Whether rank-1 cuts are worth their time: the core problem that multipliers without them leave is not
         easy."""
-        instance, best = self.session.instance, self.tracker.best
-        if best is None or self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED):
+        best = self.tracker.best
+        if best is None or self.raised or self.settled:
             return False
         # the search may have taken a little more than its part
         if self.limit.over or not (self.fits or self.cuts(2 * self.limit.left)):
             return False
-        _, pairs = ReducedCosts(round_dual(self.dual), best.cost + 1).possible(instance)
-        return int(pairs.sum()) > EASY_PAIRS
+        return self.left(best.cost + 1) > EASY_PAIRS
+
+    def fixing(self, incumbent: int) -> ReducedCosts:
+        """With the multipliers of sizes and cuts."""
+        return ReducedCosts(round_dual(self.dual), incumbent)
+
+    def left(self, incumbent: int) -> int:
+        """Pairs that fixing leaves."""
+        return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
 
     def raise_bound(self) -> None:
         """Rounds of rank-1 cuts: by the volume algorithm, then by a master problem where there are few row types."""
         instance, best = self.session.instance, self.tracker.best
         assert best is not None
+        self.raised = True
         share = self.limit.part(RAISE_SHARE * self.limit.left) if self.fits else self.limit
         small = instance.types.count <= MASTER_TYPES
         limit = BoundLimit(

@@ -121,8 +121,9 @@ class Outcome:
 
     bound: of "infeasible", only what it is backed by. registered: what a bound or a method of the user's own says, kept
     apart, as a table may refute it and leave the rest as it is. size: variables and constraints of the model.
-    trajectory: (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound,
-    over the reduced instance.
+    trajectory: (seconds, incumbent, bound). version: of the solver that ran. dual: multipliers of the Lagrangian bound;
+    required: float64 (t,), those of the bound under requirements, which a certificate goes on from; both over the
+    reduced instance.
     """
 
     stop_reason: str = "error"
@@ -135,6 +136,7 @@ class Outcome:
     trajectory: Trajectory = ()
     version: str | None = None
     dual: DualPoint | None = None
+    required: NDArray[np.float64] | None = None
 
     def stopped(self, reason: str, message: str = "") -> Outcome:
         """The same, ended for this reason without a table."""

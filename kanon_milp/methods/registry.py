@@ -15,6 +15,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.reductions.base import judges_groups_alone
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.problem import Problem
 
@@ -64,10 +65,10 @@ def search_refuses(problem: Problem) -> str:
     """Why the hybrid method is not for this problem; empty if it is."""
     if problem.objective != "loss":
         return f"the objective is {problem.objective}"
-    if side_constraints(problem):
-        return "there are side constraints"
-    if problem.attributes or not (problem.network and problem.merge_closed):
-        return "there are other requirements"
+    if sides := side_constraints(problem):
+        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    if not judges_groups_alone(problem):
+        return "k-anonymity of some of the quasi-identifiers is about several groups together"
     return ""
 
 
@@ -88,7 +89,7 @@ _METHODS: dict[str, Method] = {
         ),
         Method(
             "search",
-            "hybrid: Lagrangian bound, heuristics and restricted MILP, for k-anonymity at minimum loss",
+            "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
             _solve_hybrid,
             search_refuses,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
@@ -207,7 +208,9 @@ def given(
 def choose(prepared: Prepared, given: frozenset[Argument]) -> Method:
     """What "auto" takes for an instance: the hybrid method for large ones that it can do."""
     pairs, types = prepared.instance.candidates.pairs, prepared.instance.types.count
-    large = pairs >= SEARCH_PAIRS and not (pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types)
+    # where no network is left, the solver is slow whatever the number of candidates
+    few = prepared.problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
+    large = pairs >= SEARCH_PAIRS and not few
     open_ = prepared.obstacle is None and prepared.shortage is None
     hybrid = large and open_ and "formulation" not in given and not search_refuses(prepared.problem)
     return _METHODS["search" if hybrid else "milp"]

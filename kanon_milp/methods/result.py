@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
-CERTIFICATE_SECONDS = 60.0  # at most, for multipliers that the session has not computed
 NO_SOLVER = "none"  # the name of the solver where the method uses none
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 
@@ -107,6 +106,7 @@ class Result:
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
+    required: NDArray[np.float64] | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -135,15 +135,13 @@ class Result:
         --certificate`): the multipliers of the Lagrangian bound, rounded and written down.
 
         Where the session has none they are computed first, which takes up to a minute; a second call computes again.
-        The bound can be lower than `bound`, which a solver may have raised, and says nothing about side constraints.
-        Raises InputError where the loss is not what is minimized.
+        Under requirements about sensitive attributes the bound with these inside the subproblems is computed too, up to
+        another minute, and stated where it proves more. The bound can be lower than `bound`, which a solver may have
+        raised, and says nothing about side constraints. Raises InputError where the loss is not what is minimized.
         """
-        from kanon_milp.bounds import certified_instance, certify, lagrangian  # compiled code, only when asked for
+        from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
 
-        dual = self.dual
-        if dual is None:
-            dual = lagrangian(certified_instance(self.problem), seconds=CERTIFICATE_SECONDS)
-        return certify(self.problem, dual)
+        return certify_problem(self.problem, self.dual, self.required)
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

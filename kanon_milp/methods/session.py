@@ -211,6 +211,7 @@ class Session:
             message=outcome.message,
             reductions=self.prepared.reduction_sizes,
             dual=None if outcome.dual is None else outcome.dual.spread(self.prepared.restore_values),
+            required=None if outcome.required is None else self.prepared.restore_values(outcome.required),
             files=self.files,
         )
 

@@ -26,6 +26,7 @@ from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.preparation import Prepared, presolve
+from kanon_milp.presolve.untouched import untouched
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
@@ -61,9 +62,9 @@ def solve(
     """Solve a problem and verify what comes out.
 
     solver: "highs", "cbc", "scip", "cpsat", "pulp:NAME", or an adapter. method: "milp" hands one model to the solver;
-    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (k-anonymity at minimum
-    loss, without side constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern
-    on and proves nothing; "auto" takes "search" where it can and the table is large, else "milp"; or one that was
+    "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss, no side
+    constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern on and proves
+    nothing; "auto" takes "search" where it can and the table is large, else "milp"; or one that was
     registered by `register_method`.
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
     solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has
@@ -115,7 +116,12 @@ def _run(method: registry.Method, session: Session) -> Result:
     """Run a method; what one that is not built in returns is verified once more, whatever it says of itself."""
     if method.name in registry.BUILT_IN:
         return method.run(session)
-    with own_code(f'the method "{method.name}"', "end with session.finish(assignment)"):
+    what = f'the method "{method.name}"'
+    with (
+        own_code(what, "end with session.finish(assignment)"),
+        untouched(session.instance, what),
+        untouched(session.prepared.before, what),
+    ):
         result = method.run(session)
     if not isinstance(result, Result):
         raise InputError(

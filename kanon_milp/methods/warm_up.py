@@ -3,64 +3,190 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import polars as pl
 
-from kanon_milp.methods.solve import solve
-from kanon_milp.presolve.instance import prepare
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.registry import BoundTask
+from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
 from kanon_milp.solvers import SolverOptions, get
+from kanon_milp.system.background import Background
 
 ROWS, COLUMNS, VALUES = 300, 4, 4  # of a table for which the search has to do everything that it can
 
 
 def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
-    """Search on a small table, so that all compiled functions are on disk afterwards.
+    """Run the bound and the search on a small table, so that all compiled functions are on disk afterwards; where there
+    are two cores, half of them in a second process.
 
-    sensitive: also those for requirements about sensitive attributes, which take longer than all others.
+    sensitive: also those for requirements about sensitive attributes.
 
     Returns how many were not there yet, and the seconds it took.
     """
+    from kanon_milp.system.jit import number_compiled  # imports the compiler
+
+    began, before = time.perf_counter(), number_compiled()
+    ours, theirs = ["bound", "cuts"], ["search"]
+    if sensitive:
+        ours, theirs = [*ours, "proven"], [*theirs, "required", "valued_search"]
+    with Background(missing(theirs)) as background:
+        for part in ours:
+            compile_part(part)
+        # in the order in which they come, in case that it is this process that has to compile them
+        for part in theirs:
+            background.wait(part)
+            compile_part(part)
+        elsewhere = background.compiled
+    return number_compiled() - before + elsewhere, time.perf_counter() - began
+
+
+def missing(parts: Iterable[str]) -> list[str]:
+    """Those of the parts that are not on disk though they could be kept there."""
     # these import the compiler
-    from kanon_milp.bounds import BoundLimit, lagrangian, round_dual
-    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
+    from kanon_milp.bounds.columns.separation import _enlarged
+    from kanon_milp.bounds.screens import solve_left
+    from kanon_milp.bounds.sizes import cheapest_by_size
+    from kanon_milp.bounds.volume import dot
+    from kanon_milp.heuristics.neighbourhood import _exchange
+    from kanon_milp.heuristics.requirements.annealing import make_moves
+    from kanon_milp.system.jit import on_disk
+
+    last = {
+        "bound": dot,
+        "search": _exchange,
+        "cuts": _enlarged,
+        "required": solve_left,
+        "proven": cheapest_by_size,
+        "valued_search": make_moves,
+    }
+    return [part for part in parts if not on_disk(last[part])]
+
+
+def compile_part(part: str) -> int:
+    """Have one of `PARTS` compiled; how many functions were not on disk."""
+    from kanon_milp.system.jit import number_compiled
+
+    before = number_compiled()
+    PARTS[part]()
+    return number_compiled() - before
+
+
+def _cells() -> tuple[pl.DataFrame, list[str]]:
+    cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
+    names = [f"q{j}" for j in range(COLUMNS)]
+    return pl.DataFrame(cells, schema=names, orient="row"), names
+
+
+def _instance() -> Instance:
+    frame, names = _cells()
+    return prepare(Problem(Table.from_frame(frame, names), KAnonymity(3)))
+
+
+def _bound() -> None:
+    """The Lagrangian bound, its proof in integers, and what it says of candidates."""
+    from kanon_milp.bounds import lagrangian, round_dual
+    from kanon_milp.bounds.providers import LAGRANGIAN
     from kanon_milp.bounds.reduced_costs import ReducedCosts
-    from kanon_milp.bounds.required import proven_required, required_bound
+
+    instance = _instance()
+    dual = lagrangian(instance, iterations=100)
+    LAGRANGIAN.compute(instance, BoundTask(BoundLimit(iterations=10)))
+    ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
+
+
+def _search() -> None:
+    """Construction, annealing and neighbourhoods; without the bound, whose multipliers they would have."""
+    from kanon_milp.bounds import DualPoint
     from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.grouping import tighten_groups
     from kanon_milp.heuristics.neighbourhood import cut_out, put_back
     from kanon_milp.heuristics.search import Search
     from kanon_milp.heuristics.state import Board
     from kanon_milp.heuristics.worker_pool import InlinePool
-    from kanon_milp.system.jit import number_compiled
 
-    began, before = time.perf_counter(), number_compiled()
-    cells = np.random.default_rng(0).integers(VALUES, size=(ROWS, COLUMNS)).astype(str)
-    names = [f"q{j}" for j in range(COLUMNS)]
-    table = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names)
-    problem = Problem(table, KAnonymity(3))
-    result = solve(problem, method="search", iteration_limit=2)
-    result.certify()
-
-    instance = prepare(problem)
-    first = lagrangian(instance, iterations=100)
-    # the session may have had its proof before there were neighbourhoods, and these may find nothing
-    found = Search(instance, first, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    instance = _instance()
+    price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
+    dual = DualPoint(price, 0.0, None, np.zeros(instance.candidates.count))
+    found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=2)).run(get("highs"), SolverOptions())
+    # the search may have found no neighbourhood, and nothing in it
     board = Board.of(instance, np.ones(instance.candidates.pairs, np.bool_), found)
     hood = cut_out(board, ROWS, np.zeros(len(board.state.cost), np.bool_))
     if hood is not None:
         put_back(board, hood, hood.start)
-    dual = relax_and_cut(instance, first, BoundLimit(rounds=1))
+    if found is not None:
+        tighten_groups(instance, found)
+
+
+def _cuts() -> None:
+    """Rank-1 cuts."""
+    from kanon_milp.bounds import lagrangian, round_dual
+    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
+    from kanon_milp.bounds.reduced_costs import ReducedCosts
+
+    instance = _instance()
+    dual = relax_and_cut(instance, lagrangian(instance, iterations=100), BoundLimit(rounds=1))
     dual = raise_bound(instance, dual, None, BoundLimit(rounds=2))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
-    if not sensitive:
-        return number_compiled() - before, time.perf_counter() - began
-    with_values = Table.from_frame(pl.DataFrame(cells, schema=names, orient="row"), names[:-1], names[-1])
+
+def _sensitive() -> list[Instance]:
+    frame, names = _cells()
+    table = Table.from_frame(frame, names[:-1], names[-1])
     asked: list[list[Requirement]] = [[PSensitivity(2)], [LDiversity("3/2")], [TCloseness("1/2"), KAnonymity(3)]]
-    for requirements in asked:
-        required = prepare(Problem(with_values, requirements))
-        proven_required(required, required_bound(required, iterations=20))
-    return number_compiled() - before, time.perf_counter() - began
+    return [prepare(Problem(table, requirements)) for requirements in asked]
+
+
+def _required() -> None:
+    """The bound under requirements about sensitive attributes."""
+    from kanon_milp.bounds.required import required_bound
+
+    for instance in _sensitive():
+        required_bound(instance, iterations=20)
+
+
+def _proven() -> None:
+    """Its proof in integers, and what it fixes."""
+    from kanon_milp.bounds.required import RequiredPoint, proven_required
+    from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+    from kanon_milp.bounds.required_values import RequiredEvaluator
+
+    for instance in _sensitive():
+        start, types = RequiredEvaluator(instance).start(), instance.types.count
+        proven_required(instance, RequiredPoint(start[:types], start[types:], 0.0, 0))
+        nothing = np.zeros(types, np.int64), np.zeros(instance.candidates.count, np.int64)
+        RequiredReducedCosts(*nothing, 1, 1).possible(instance)
+
+
+def _valued_search() -> None:
+    """Construction and annealing under requirements about sensitive attributes."""
+    from kanon_milp.bounds.relaxations import relaxations_of
+    from kanon_milp.bounds.required import RequiredPoint
+    from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.greedy import suppress_all
+    from kanon_milp.heuristics.requirements.annealing import anneal
+    from kanon_milp.heuristics.requirements.construction import construct
+    from kanon_milp.system.limit import NO_LIMIT
+
+    for instance in _sensitive():
+        price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
+        charged = sum(relaxation.closeness is not None for relaxation in relaxations_of(instance))
+        point = RequiredPoint(price, np.zeros(charged * instance.candidates.count), 0.0, 0)
+        start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
+        if start is not None:
+            anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "bound": _bound,
+    "search": _search,
+    "cuts": _cuts,
+    "required": _required,
+    "proven": _proven,
+    "valued_search": _valued_search,
+}
+"""What needs compiled functions, in the order in which a session comes to it."""

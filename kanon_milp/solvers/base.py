@@ -24,7 +24,8 @@ class LinearModel:
     Always a minimization; infinite bounds are ±numpy.inf. A: CSR, one row of the matrix for each constraint, one column
     for each variable; integer: bool (variables,). Names are in the order of variables and constraints and may hold
     anything. integral: if there is an optimum, there is one where the continuous variables have integer values too, so
-    that a solver for integer programs finds the same value.
+    that a solver for integer programs finds the same value. The arrays cannot be written to: what is claimed of a model
+    is held against the model that was handed over.
     """
 
     name: str
@@ -39,6 +40,12 @@ class LinearModel:
     variable_names: tuple[str, ...]
     constraint_names: tuple[str, ...]
     integral: bool = False
+
+    def __post_init__(self) -> None:
+        """Lock the arrays."""
+        rows = (self.A.data, self.A.indices, self.A.indptr, self.constraint_lower, self.constraint_upper)
+        for array in (self.c, self.lower, self.upper, self.integer, *rows):
+            array.flags.writeable = False
 
     @property
     def variables(self) -> int:

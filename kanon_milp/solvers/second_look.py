@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from kanon_milp.errors import KanonError
 from kanon_milp.solvers import get
 from kanon_milp.solvers.adapter import SolverAdapter
@@ -55,7 +57,8 @@ def solve_checked(
     "infeasible". A claim that was refuted is not in it: it has no bound then, and its stop reason is an error.
     """
     began = time.perf_counter()
-    first = _usable(adapter.solve(model, options, start=start, on_progress=on_progress, interrupt=interrupt), model)
+    stated = _without_variable_bounds(adapter, model)
+    first = _usable(adapter.solve(stated, options, start=start, on_progress=on_progress, interrupt=interrupt), model)
     limit = _limit(first, model, options, time.perf_counter() - began)
     if limit is None or (interrupt is not None and interrupt.is_set()):
         return first
@@ -75,6 +78,20 @@ def solve_checked(
         if len(looks) == 3:
             break
     return first if len(looks) == 1 else _decided(looks)
+
+
+def _without_variable_bounds(adapter: SolverAdapter, model: LinearModel) -> LinearModel:
+    """The model as it is proven with this solver: for HiGHS all variables integer, where that loses nothing.
+
+    Cuts of HiGHS 1.15.1 that substitute a bound x ≤ n·y of a continuous variable can cut off all good points
+    (https://github.com/ERGO-Code/HiGHS/issues/3170 and 3171, both mended after it): all of Adult under ten patterns,
+    k = 5, ended as optimal with 68,830, without presolve with 68,387, where there is a table of 68,360. In integer
+    variables, most of which are binary, it does not substitute them. They take 1.7 times as long (15 masks and
+    samples of Adult and CMC).
+    """
+    if adapter.name in _HIGHS and model.integral and model.integer.any():
+        return replace(model, integer=np.ones_like(model.integer))
+    return model
 
 
 def precision_size(adapter: SolverAdapter, model: LinearModel) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 import numba
@@ -31,7 +31,7 @@ class _Cache(FunctionCache):
 
 
 def _take_any_integer(dispatcher: Any) -> None:
-    """Where compiled functions call it, hand it every integer, narrow or constant, as int64: it is compiled once."""
+    """Where compiled functions call it, take any integer as int64, a constant as a value: it is compiled once."""
     exact = dispatcher.get_call_template
 
     def template(args: Sequence[types.Type], named: Mapping[str, types.Type]) -> Any:
@@ -41,9 +41,11 @@ def _take_any_integer(dispatcher: Any) -> None:
 
 
 def _wide(kind: types.Type) -> types.Type:
-    """int64 for the types of narrower signed integers and of constants, else the same."""
-    plain = types.unliteral(kind)
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
+    """int64 for the types of narrower signed integers, and for constants the type of what is no constant."""
+    plain: Any = types.unliteral(kind)  # type: ignore[no-untyped-call]
+    if isinstance(plain, types.Boolean):
+        return plain
+    return types.int64 if isinstance(plain, types.Integer) and getattr(plain, "signed", False) else kind
 
 
 def compiled(function: Function) -> Function:
@@ -52,11 +54,24 @@ def compiled(function: Function) -> Function:
     It is compiled when it is first called and kept on disk: beside the source, or where that cannot be written to in
     the folder NUMBA_CACHE_DIR or the user's cache. Where there is no such place either, each process compiles it anew.
     """
-    dispatcher: Any = numba.njit(nogil=True)(function)
+    # nobody calls it from C: what such a call needs would be a fifth of what is compiled
+    options: Any = {"nogil": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(**options)(function)
     _take_any_integer(dispatcher)
     with suppress(RuntimeError):  # nowhere to keep it
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
     return cast(Function, dispatcher)
+
+
+def on_disk(function: Any) -> bool:
+    """Whether a compiled function needs no compiling here: some version of it is on disk, or cannot be kept there."""
+    cache = function._cache
+    if not isinstance(cache, _Cache):
+        return True
+    try:
+        return bool(cache._cache_file._load_index())  # type: ignore[no-untyped-call]
+    except (AttributeError, ImportError, EOFError, OSError, pickle.UnpicklingError):
+        return False
 
 
 class _Compilations(event.Listener):
@@ -80,8 +95,18 @@ event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
 
 
 def compiling() -> bool:
-    """Whether a function is being compiled now."""
+    """Whether a function is being compiled now, or waited for."""
     return _compilations.open > 0
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """While another process compiles what is needed here."""
+    _compilations.open += 1
+    try:
+        yield
+    finally:
+        _compilations.open -= 1
 
 
 def number_compiled() -> int:

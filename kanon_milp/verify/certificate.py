@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.verify.cells import Rules
+from kanon_milp.verify.charges import Charge, Values
 from kanon_milp.verify.claim import SEVERAL, WHAT, Claim, HasDict
 from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
-from kanon_milp.verify.dual import ROOM, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.dual import ROOM, Held, LevelVectors, Released, dual_value, every_row_has_a_place
+from kanon_milp.verify.group_costs import Asked
 from kanon_milp.verify.original import Original
 from kanon_milp.verify.plain import BoundProblem, RecodingData, SuppressedRows, TableData
 from kanon_milp.verify.sizes import SizeConditions, size_conditions
@@ -130,6 +133,18 @@ class _Expected:
             return sorted(self.rules.allowed)
         return list(itertools.product(*(range(rule.height + 1) for rule in self.rules.columns)))
 
+    def by_value(self, types: pl.DataFrame, charges: Sequence[Charge]) -> tuple[dict[str, Held], Values | None]:
+        """What rows hold that are told apart by their sensitive values, and the limits on these."""
+        rows, held, asked = types["rows"].to_numpy().astype(np.int64), {}, {}
+        for j, name in enumerate(self.table.sensitive, start=len(self.table.quasi_identifiers)):
+            column = types[f"c{j}"].to_list()
+            number = {each: position for position, each in enumerate(dict.fromkeys(column))}
+            value = np.array([number[each] for each in column], dtype=np.int64)
+            held[name] = Held(np.arange(len(value)), value, rows, list(number))
+            if name in self.asked.limits:
+                asked[name] = Asked.of(self.asked.limits[name], value, list(number), rows)
+        return held, Values(asked, charges)
+
     @property
     def spelled(self) -> list[str]:
         """The requirements in words."""
@@ -187,7 +202,8 @@ class _Expected:
 def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     """Compare with what is expected, and recompute."""
     problems = expected.differences(claim)
-    types = distinct(expected.table.keys[list(expected.table.quasi_identifiers)])
+    quasi = list(expected.table.quasi_identifiers)
+    types = distinct(expected.table.keys[[*quasi, *expected.table.sensitive] if claim.by_value else quasi])
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)
@@ -198,6 +214,12 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     problems += sorted({f"a rank-1 cut has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
     if any(cut.rows[-1] >= types.height for cut in claim.cuts):
         problems.append("a rank-1 cut names a row that the table does not have")
+    if any(each.row >= types.height for each in claim.charges):
+        problems.append("a charge names a row that the table does not have")
+    if any(each.charge < 0 or each.charge >= ROOM for each in claim.charges):
+        problems.append("a charge is negative or too large")
+    if any(each.attribute not in expected.asked.limits for each in claim.charges):
+        problems.append("a charge is about an attribute of which nothing is asked")
     vectors, columns = expected.vectors, expected.rules.columns
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:
@@ -218,9 +240,13 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
         [asked.exempt if vector == top else asked.strict for vector in vectors],
     )
     released = [Released.of(rule, types[f"c{j}"]) for j, rule in enumerate(columns)]
-    held = {supply.attribute: held_values(expected.table, types, supply.attribute) for supply in asked.strict.supplies}
+    if claim.by_value:
+        held, values = expected.by_value(types, claim.charges)
+    else:
+        supplies = {supply.attribute for supply in asked.strict.supplies}
+        held, values = {name: held_values(expected.table, types, name) for name in supplies}, None
     multipliers = np.array(claim.multipliers, dtype=np.int64)
-    total = dual_value(released, rows, held, multipliers, allowed, claim.denominator, claim.counts, claim.cuts)
+    total = dual_value(released, rows, held, multipliers, allowed, claim.denominator, claim.counts, claim.cuts, values)
     # the loss of every table is an integral number of units
     bound = max(math.ceil(Fraction(total, claim.denominator)), 0) * unit
     exists = (

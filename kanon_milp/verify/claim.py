@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kanon_milp.errors import InputError, unreadable
+from kanon_milp.verify.charges import Charge
 from kanon_milp.verify.definitions.base import EXACT
 from kanon_milp.verify.dual import Count
 from kanon_milp.verify.plain import SUPPRESSED_ROWS, SuppressedRows
@@ -20,9 +21,10 @@ from kanon_milp.verify.rank_one import RankOne
 from kanon_milp.verify.stated import Stated, once, read_requirement
 
 FORMAT = "kanon-milp dual certificate"
-VERSIONS = (2, 3, 4)
+VERSIONS = (2, 3, 4, 5)
 RANK_ONE = 3  # the version from which on there are rank-1 cuts
 ONCE = 4  # the version from which on a number stands once, as exact text
+BY_VALUE = 5  # the version of certificates with multipliers of rows told apart by their sensitive values
 ENTRIES = {
     "format",
     "version",
@@ -35,7 +37,9 @@ ENTRIES = {
     "multipliers",
     "counting_rows",
     "rank_one_rows",
+    "charges",
 }
+NEW = {RANK_ONE: "rank_one_rows", BY_VALUE: "charges"}  # version → what it brought
 WHAT = {  # part of the problem → what else to name
     "quasi_identifiers": "the quasi-identifiers",
     "sensitive": "the sensitive attributes",
@@ -68,6 +72,7 @@ class Claim:
     bound: Fraction
     counts: list[Count]
     cuts: list[RankOne]
+    charges: list[Charge]
 
     @classmethod
     def of(cls, certificate: HasDict | Mapping[str, Any] | str | Path) -> Claim:
@@ -82,7 +87,7 @@ class Claim:
                 data = certificate.as_dict()
             if data["format"] != FORMAT or data["version"] not in VERSIONS:
                 raise InputError(f"{where}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
-            if not set(data) <= ENTRIES - (set() if data["version"] >= RANK_ONE else {"rank_one_rows"}):
+            if not set(data) <= ENTRIES - {name for version, name in NEW.items() if data["version"] < version}:
                 raise InputError(f"{where}: a dual certificate of version {data['version']} has no such entries")
             if not (EXACT.fullmatch(data["unit"]) and EXACT.fullmatch(data["bound"])):
                 raise InputError(f"{where}: unit and bound must be exact numbers that are not negative")
@@ -98,6 +103,7 @@ class Claim:
                 bound,
                 [_counting_row(each) for each in data["counting_rows"]],
                 [_rank_one_row(each) for each in data["rank_one_rows"]] if data["version"] >= RANK_ONE else [],
+                [_charge(each) for each in data["charges"]] if data["version"] >= BY_VALUE else [],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise InputError(f"{where}: cannot be read as a dual certificate ({unreadable(error)})") from None
@@ -110,6 +116,11 @@ class Claim:
         ):
             raise InputError(f"{where}: problem, denominator or multipliers are not what they should be")
         return claim
+
+    @property
+    def by_value(self) -> bool:
+        """Whether multipliers are of rows told apart by their sensitive values as well."""
+        return self.version >= BY_VALUE
 
     def names(self, key: str) -> list[str]:
         """Column names that the certificate gives."""
@@ -160,6 +171,14 @@ def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
         _integer(data["denominator"]),
         _integer(data["multiplier"]),
     )
+
+
+def _charge(data: Mapping[str, Any]) -> Charge:
+    """Raises ValueError for anything but a column, a level vector, the number of a row and an integer."""
+    levels, row = data["levels"], _integer(data["row"])
+    if not isinstance(data["sensitive"], str) or not isinstance(levels, list | tuple) or row < 0:
+        raise ValueError
+    return Charge(data["sensitive"], tuple(_integer(level) for level in levels), row, _integer(data["charge"]))
 
 
 def _ascending(rows: object) -> list[int]:

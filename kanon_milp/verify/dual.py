@@ -33,6 +33,10 @@ What is above is then said of these: they have integers of rows that add up to n
 all that it needs. So it is no matter that one group of x_g + x_g' can have a larger ⌊p_R·x / d_R⌋ than the two had
 together: no term of the old groups is ever compared with one of the new ones, only their losses are.
 
+Where the rows are told apart by their sensitive values as well, φ_g is the least over the groups within limits on these
+(`kanon_milp.verify.group_costs`), or what that computes, which is not larger. All that is said above holds of it: every
+group of a table is within the limits, and the union x_g + x_g' of two groups within them is.
+
 The terms of ν are not negative, so where φ_g without them is not, no search is needed. Where it is,
 `kanon_milp.verify.rank_one` searches for φ_g, or for something smaller, which proves less.
 Every level vector is gone through on its own, so a table of any size needs little memory.
@@ -50,7 +54,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.cells import ColumnRule, Value
+from kanon_milp.verify.charges import Values
 from kanon_milp.verify.definitions.base import Supply
+from kanon_milp.verify.group_costs import least_costs
 from kanon_milp.verify.rank_one import Penalties, RankOne
 from kanon_milp.verify.sizes import Least
 
@@ -136,6 +142,7 @@ def dual_value(
     denominator: int,
     counts: Sequence[Count] = (),
     cuts: Sequence[RankOne] = (),
+    values: Values | None = None,
 ) -> int:
     """L(λ, μ, ν), times the denominator, or something smaller where the search for a φ_g is given up.
 
@@ -153,11 +160,13 @@ def dual_value(
     for count in counts:
         total -= count.multiplier * (int(rows[count.rows].sum()) // _least_size(count, columns, vectors))
     total -= sum(cut.multiplier * cut.limit(rows) for cut in cuts)
+    largest = (max(vectors.costs, default=0) * denominator + int(np.abs(multipliers).max(initial=0))) * int(rows.sum())
     # the rows with the largest multipliers come first in every group
     order = np.argsort(-multipliers, kind="stable")
     rows, multipliers = rows[order], multipliers[order]
     place = np.argsort(order)
     counts = [replace(count, rows=place[count.rows]) for count in counts]
+    values = None if values is None or not values.asked else values.in_order(order).that_fit(largest)
     penalties = Penalties([replace(cut, rows=place[cut.rows]) for cut in cuts], rows)
     moved = {name: replace(each, row=place[each.row]) for name, each in held.items()}
     table = _Rows([column.in_order(order) for column in columns], rows, moved, vectors)
@@ -171,7 +180,12 @@ def dual_value(
         open_groups[open_groups] = ~table.dominated(v, groups.only(open_groups))
         chosen = groups.only(open_groups)
         fixed = surcharge[open_groups]
-        total += sum(penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, least))
+        found = penalties.add(phi[open_groups], fixed, chosen.members, chosen.begins, reduced, least)
+        if values is not None:
+            charges = values.of_groups(vectors.levels[v].tolist(), chosen.members, chosen.begins)
+            within = least_costs(values.asked, rows, reduced, (chosen.members, chosen.begins), least, charges) + fixed
+            found = np.minimum(np.maximum(found, within), 0).tolist()
+        total += sum(found)
     return int(total)
 
 

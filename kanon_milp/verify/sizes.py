@@ -8,7 +8,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.definitions import BY_NAME
-from kanon_milp.verify.definitions.base import AtLeast, Supply
+from kanon_milp.verify.definitions.base import AtLeast, Limits, Supply
 from kanon_milp.verify.original import Original
 from kanon_milp.verify.stated import K_ANONYMITY
 
@@ -24,11 +24,13 @@ class Least:
 @dataclass(frozen=True)
 class SizeConditions:
     """What groups of fully suppressed rows need, and all others. possible: False only where no table has what is
-    asked for, since the table as one group has more of a value than its share, and every union of groups would not."""
+    asked for, since the table as one group has more of a value than its share, and every union of groups would not.
+    limits: by attribute, on the values of every group, also of one that is exempt from k."""
 
     exempt: Least
     strict: Least
     possible: bool
+    limits: Mapping[str, Limits]
 
 
 def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, suppressed_rows: str) -> SizeConditions:
@@ -45,7 +47,10 @@ def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, 
     besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
     exempt = besides_k if suppressed_rows == "exempt" else strict
     first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
-    return SizeConditions(first, second, all(rule.possible for rule, _ in rules))
+    limits: dict[str, Limits] = {}
+    for each in (limit for rule, _ in rules for limit in rule.limits):
+        limits[each.attribute] = limits[each.attribute].both(each) if each.attribute in limits else each
+    return SizeConditions(first, second, all(rule.possible for rule, _ in rules), limits)
 
 
 def _least_of(requirement: Mapping[str, Any], table: Original) -> AtLeast:

@@ -25,15 +25,8 @@ import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.bounds.dual import NEVER
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import (
-    STEEP,
-    RequiredEvaluator,
-    RequiredPoint,
-    exact_phi,
-    exact_required,
-    proven_required,
-    required_bound,
-)
+from kanon_milp.bounds.required import RequiredPoint, exact_phi, exact_required, proven_required, required_bound
+from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(

@@ -184,7 +184,7 @@ def test_a_warm_up_leaves_nothing_to_compile() -> None:
 
 @pytest.mark.slow
 def test_a_warm_up_of_an_empty_cache_serves_other_processes(tmp_path: Path) -> None:
-    script = "from kanon_milp.warmup import warm_up; functions, seconds = warm_up(); print(functions, seconds > 0)"
+    script = "from kanon_milp.methods.warm_up import warm_up; found, seconds = warm_up(); print(found, seconds > 0)"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)

@@ -128,14 +128,14 @@ def test_large_tables_are_searched_and_small_ones_are_not(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("privacy", "more", "said"),
     [
-        ([km.KAnonymity(2), km.PSensitivity(2)], {}, "other requirements"),
+        ([km.KAnonymity(2), km.KAnonymity(2, ["a"]), km.KAnonymity(3, ["b"])], {}, "several groups together"),
         ([km.KAnonymity(2)], {"min_groups": 2}, "side constraints"),
         ([km.KAnonymity(2)], {"objective": "max_groups"}, "max_groups"),
     ],
 )
 def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[str, object], said: str) -> None:
-    frame = pl.DataFrame({"a": ["x", "y", "x", "y"], "s": ["1", "2", "2", "1"]})
-    problem = km.Problem(km.Table.from_frame(frame, ["a"], "s"), privacy, **more)  # type: ignore[arg-type]
+    frame = pl.DataFrame({"a": ["x", "y", "x", "y"], "b": ["u", "u", "u", "v"], "s": ["1", "2", "2", "1"]})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"], "s"), privacy, **more)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=said):
         km.solve(problem, method="search")
     assert km.solve(problem).is_optimal

@@ -28,6 +28,7 @@ from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import doubled
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -134,9 +135,7 @@ def _coefficients(groups: Ragged[np.int64], copies: Ints, cuts: CutsByType) -> t
                 r = cut_of[f]
                 if filled[r] >= denominators[r]:
                     if end == len(cut):
-                        cut = np.concatenate((cut, np.empty_like(cut)))
-                        column = np.concatenate((column, np.empty_like(column)))
-                        times = np.concatenate((times, np.empty_like(times)))
+                        cut, column, times = doubled(cut), doubled(column), doubled(times)
                     cut[end], column[end], times[end] = r, c, filled[r] // denominators[r]
                     end += 1
                 filled[r] = 0

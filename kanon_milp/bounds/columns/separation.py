@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.system.arrays import doubled, doubled_rows
 from kanon_milp.system.jit import compiled
 
 Ints = NDArray[np.int64]
@@ -138,7 +139,7 @@ def _links(point: FractionalGroups) -> tuple[Ints, Ints, Floats]:
                     together[j] += share[c]
         end = starts[i] + close
         while end > len(others):
-            others, strength = np.concatenate((others, others)), np.concatenate((strength, strength))
+            others, strength = doubled(others), doubled(strength)
         for x in range(close):
             others[starts[i] + x], strength[starts[i] + x] = near[x], together[near[x]]
             together[near[x]] = 0
@@ -205,7 +206,7 @@ def _smallest(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
 def _kept(found: Ints, violation: Floats, end: int, i: int, j: int, r: int, over: float) -> tuple[Ints, Floats, int]:
     """Append one set; the arrays grow."""
     if end == len(violation):
-        found, violation = np.concatenate((found, found)), np.concatenate((violation, violation))
+        found, violation = doubled_rows(found), doubled(violation)
     found[end, 0], found[end, 1], found[end, 2], violation[end] = i, j, r, over
     return found, violation, end + 1
 
@@ -277,7 +278,8 @@ def _best_addition(
             value = gain[i, p] + alone[i, p] - (right + p * counts[i]) // d
             if value > top:
                 top, which, by = value, i, p
-        gain[i, :] = 0
+        for p in range(d):
+            gain[i, p] = 0
     return top, which, by
 
 
@@ -319,11 +321,11 @@ def _enlarged(point: FractionalGroups, seeds: Ints, d: int) -> tuple[Ints, Ints,
             if grows:
                 if value > least:
                     if end == len(violation):
-                        found = np.concatenate((found, np.empty_like(found)))
-                        weights = np.concatenate((weights, np.empty_like(weights)))
-                        violation = np.concatenate((violation, np.empty_like(violation)))
-                    found[end], weights[end], violation[end] = -1, 0, value
-                    found[end, :size], weights[end, :size] = chosen[:size], weight[:size]
+                        found, weights = doubled_rows(found), doubled_rows(weights)
+                        violation = doubled(violation)
+                    violation[end] = value
+                    for x in range(widest):
+                        found[end, x], weights[end, x] = (chosen[x], weight[x]) if x < size else (-1, 0)
                     end += 1
                 if size == widest:
                     break

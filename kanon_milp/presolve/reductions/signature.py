@@ -83,7 +83,7 @@ class EqualSignature(Reduction[Merged]):
         )
         counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, row_type, types.counts)
-        fewer = replace(instance, types=_merged_types(types, first, counts), candidates=merged)
+        fewer = replace(instance, types=merged_types(types, first, counts), candidates=merged)
         return Merged(self.name, instance, fewer, row_type)
 
 
@@ -105,8 +105,9 @@ def _equal(instance: Instance) -> tuple[Ints, Ints]:
     return row_type, np.array(first, dtype=np.int64)
 
 
-def _merged_types(types: RowTypes, first: Ints, counts: Ints) -> RowTypes:
-    """Row types with these counts, without values; with the sensitive values where they tell row types apart."""
+def merged_types(types: RowTypes, first: Ints, counts: Ints) -> RowTypes:
+    """Row types with these counts and without values, each with the sensitive values of the one at `first` where these
+    tell row types apart."""
     plain = np.empty((len(first), 0), dtype=np.int32)
     merged = replace(
         types,

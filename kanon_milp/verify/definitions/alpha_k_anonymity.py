@@ -48,7 +48,7 @@ def _alpha(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     if "values" in requirement:
         return AtLeast(k)
     shares = within(dict.fromkeys(counts, stated_number(requirement["alpha"])), requirement["sensitive"], counts)
-    return AtLeast(max(k, shares.size), shares.supplies, shares.possible)
+    return AtLeast(max(k, shares.size), shares.supplies, shares.possible, shares.limits)
 
 
 DEFINITION = Definition(

@@ -168,14 +168,42 @@ class Supply:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What the numbers X_σ of rows by value of one attribute are in every group of S rows.
+
+    lower_σ·S ≤ X_σ ≤ upper_σ·S (0 and 1 where none is given), at least so many different values, and where `closeness`
+    is given, ½ Σ |X_σ - p_σ·S| ≤ closeness·S with the shares p_σ of the table. The union of two such groups is one.
+    """
+
+    attribute: str
+    upper: Mapping[Value, Fraction] = field(default_factory=dict)
+    lower: Mapping[Value, Fraction] = field(default_factory=dict)
+    different: int = 1
+    closeness: Fraction | None = None
+
+    def both(self, other: Limits) -> Limits:
+        """What a group within both of them is like."""
+        close = [each for each in (self.closeness, other.closeness) if each is not None]
+        return Limits(
+            self.attribute,
+            {v: min(a.get(v, Fraction(1)) for a in (self.upper, other.upper)) for v in {**self.upper, **other.upper}},
+            {v: max(a.get(v, Fraction(0)) for a in (self.lower, other.lower)) for v in {**self.lower, **other.lower}},
+            max(self.different, other.different),
+            min(close, default=None),
+        )
+
+
+@dataclass(frozen=True)
 class AtLeast:
-    """The smallest size of a group, and what the rows it is taken from must supply for a group of κ rows.
+    """The smallest size of a group, what the rows it is taken from must supply for a group of κ rows, and limits on its
+    values.
 
     possible: whether the table as one group has what every union of groups has."""
 
     size: int
     supplies: Callable[[int], list[Supply]] = lambda _: []
     possible: bool = True
+    limits: tuple[Limits, ...] = ()
 
 
 def different(number: int, attributes: Sequence[str], table: Original) -> AtLeast:
@@ -184,6 +212,7 @@ def different(number: int, attributes: Sequence[str], table: Original) -> AtLeas
     return AtLeast(
         number,
         lambda _: [Supply.of(name, dict.fromkeys(found, Fraction(1)), number) for name, found in counts.items()],
+        limits=tuple(Limits(name, different=number) for name in attributes),
     )
 
 
@@ -197,6 +226,7 @@ def within(shares: Mapping[Value, Fraction], attribute: str, counts: Rows) -> At
         size,
         lambda k: [Supply.of(attribute, {v: share * k for v, share in shares.items()}, k)],
         all(rows <= shares[value] * n for value, rows in counts.items()),
+        (Limits(attribute, shares),),
     )
 
 

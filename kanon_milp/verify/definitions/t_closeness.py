@@ -9,6 +9,7 @@ from typing import Any
 from kanon_milp.verify.definitions.base import (
     AtLeast,
     Definition,
+    Limits,
     Rule,
     Supply,
     ValueRule,
@@ -46,6 +47,7 @@ def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     """
     attribute, t = requirement["sensitive"], stated_number(requirement["t"])
     counts, n = rows_by_value(attribute, table), table.n
+    shares = {value: Fraction(rows, n) for value, rows in counts.items()}
     if requirement["distance"] != "equal":
         return AtLeast(1)
 
@@ -57,6 +59,7 @@ def _close(requirement: Mapping[str, Any], table: Original) -> AtLeast:
     return AtLeast(
         first(close, n),
         lambda k: [Supply.of(attribute, {v: Fraction(k * rows, n) for v, rows in counts.items()}, (1 - t) * k)],
+        limits=(Limits(attribute, {v: p + t for v, p in shares.items()}, {v: p - t for v, p in shares.items()}, 1, t),),
     )
 
 

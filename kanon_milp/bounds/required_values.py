@@ -1,0 +1,242 @@
+"""L(λ, θ) and its subgradients over one instance, for the ascent of `kanon_milp.bounds.required`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.closed_form import ordered_covers
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, make_workspace
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
+from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
+from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, take_groups
+from kanon_milp.bounds.volume import Evaluation, Evaluator
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import indptr_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+TRIES = 25  # sizes of a group that are tried for one candidate
+FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
+ROUGH = (2.0, 1.2)  # and on the way
+STEEP = 4.0  # times more than those of row types do charges move in an iteration: the work is a fraction of the rows
+FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The row types of one relaxation.
+
+    rank: int64 (t,), place of the sensitive value. indptr, value, begin: per candidate the values of its cover, and
+    where each begins in the cover sorted by value (one more than values).
+    """
+
+    rank: Ints
+    indptr: Ints
+    value: Ints
+    begin: Ints
+
+    @classmethod
+    def of(cls, instance: Instance, relaxation: Relaxation) -> Cells:
+        """The cells of a relaxation's attribute."""
+        candidates = instance.candidates
+        code, values = instance.sensitive_codes((relaxation.attribute,))
+        place = np.empty(len(values), np.int64)
+        place[relaxation.ranks] = np.arange(len(values))
+        rank = place[code]
+        key, members = np.unique(
+            candidates.candidate_of_pair().astype(np.int64) * len(values) + rank[candidates.members], return_counts=True
+        )
+        of = key // len(values)
+        indptr = indptr_of(np.bincount(of, minlength=candidates.count))
+        # ends of the cells, and a 0 before those of each candidate
+        ends = np.cumsum(members) - candidates.indptr[of]
+        begin = np.insert(ends, indptr[:-1], 0)
+        return cls(rank, indptr, key % len(values), begin)
+
+    def covers(self, instance: Instance, multipliers: NDArray[np.float64] | Ints) -> Codes:
+        """The covers, each sorted by value, then by falling multiplier."""
+        order = np.lexsort((-multipliers, self.rank))
+        covers: Codes = ordered_covers(instance.candidates.covers, order)
+        return covers
+
+    def candidates(
+        self,
+        instance: Instance,
+        covers: Codes,
+        cost: NDArray[Scalar],
+        thetas: NDArray[Scalar],
+        begin: int = 0,
+        end: int | None = None,
+    ) -> ValuedCandidates[Scalar]:
+        """The candidates of an instance, or begin:end of them, with covers sorted as by `covers`, costs and charges."""
+        end = len(cost) if end is None else end
+        each, fences = slice(begin, end), slice(begin, end + 1)
+        return ValuedCandidates(
+            instance.candidates.indptr[fences], covers, self.indptr[fences], self.value, self.begin[begin:],
+            cost[each], instance.least[each], instance.candidates.support[each], thetas[each],
+        )  # fmt: skip
+
+
+class _Relaxed:
+    """One relaxation over an instance: covers sorted by value, and of each candidate what the last points have shown:
+    prices, and the size at which the search ended, since that of the next point is near."""
+
+    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int) -> None:
+        widest, nodes = int(instance.candidates.covers.lengths.max(initial=0)), len(relaxation.nodes)
+        self.cells = Cells.of(instance, relaxation)
+        self.tree: TreeArrays[np.float64] = relaxation.floats()
+        self.covers = self.cells.covers(instance, first)
+        self.sizes, self.groups = instance.least.copy(), instance.least.copy()
+        self.prices = no_prices(instance.candidates.count, nodes)
+        self.rooms = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
+
+    def memory(self, begin: int, end: int, part: int) -> Memory:
+        """What is remembered of some candidates that stand next to each other."""
+        prices = Prices(self.prices.of_limits[begin:end], self.prices.of_shares[begin:end])
+        return Memory(prices, *self.rooms[part])
+
+
+class RequiredEvaluator(Evaluator):
+    """L(λ, θ) over one instance.
+
+    A point is one array: λ of the row types, then θ / STEEP of the charged relaxations.
+    """
+
+    def __init__(
+        self, instance: Instance, start: Floats | None = None, charges: Floats | None = None, threads: int = 1
+    ) -> None:
+        super().__init__(instance, threads)
+        relaxations = relaxations_of(instance)
+        if not relaxations:
+            raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
+        self.first, self.first_charges = start, charges
+        first = super().start() if start is None else np.asarray(start, np.float64)
+        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts) for relaxation in relaxations]
+        self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
+        self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
+
+    def start(self) -> Floats:
+        """The multipliers given, or the loss of every row at its cheapest candidate; nothing is charged."""
+        point = np.zeros(len(self.right))
+        point[: self.types] = super().start() if self.first is None else self.first
+        if self.first_charges is not None:
+            point[self.types :] = self.first_charges / STEEP
+        return point
+
+    def sort(self, point: Floats) -> None:
+        """Nothing: a cover is sorted when its candidate is solved."""
+
+    def thetas(self, point: Floats, v: int) -> Floats:
+        """θ of one relaxation, 0 for one without a charge."""
+        count = self.instance.candidates.count
+        if v not in self.charged:
+            return np.zeros(count)
+        begin = self.types + self.charged.index(v) * count
+        return point[begin : begin + count] * STEEP
+
+    def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
+        """L, φ and a subgradient: rows not yet placed, and work above what is allowed."""
+        multipliers = np.ascontiguousarray(point[: self.types])
+        thetas = [self.thetas(point, v) for v in range(len(self.relaxed))]
+        count = self.instance.candidates.count
+        phi, excesses = np.zeros(count), np.zeros((len(self.relaxed), count))
+
+        def part(number: int) -> None:
+            begin, end = self._ends[number : number + 2]
+            self._taken[number] = 0.0
+            phi[begin:end] = self._part(number, multipliers, thetas, everything, excesses[:, begin:end])
+
+        for _ in self.each_part(part):
+            pass
+        value = float(phi[phi < 0].sum() + self.counts @ multipliers)
+        left = self.counts - self._taken.sum(axis=0)
+        return Evaluation(value, phi, np.concatenate([left, STEEP * excesses[self.charged].ravel()]))
+
+    def _part(
+        self, number: int, multipliers: Floats, thetas: list[Floats], everything: bool, excesses: Floats
+    ) -> Floats:
+        """φ of a part of the candidates; adds to what is taken, and says how far groups are from what θ asks for."""
+        begin, end = self._ends[number : number + 2]
+        left, solved = np.ones(end - begin, np.bool_), []
+        for v in range(len(self.relaxed)):
+            # a candidate that is closed under one relaxation is so under all
+            phi = self.solve(v, number, multipliers, thetas[v], everything, left)
+            solved.append(phi)
+            left = left if everything else phi < 0
+        phis: Floats = np.array(solved)
+        which = phis.argmax(axis=0)
+        most: Floats = phis.max(axis=0)
+        for v, relaxed in enumerate(self.relaxed):
+            rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), (which == v) & (most < 0)
+            take_groups(
+                self._some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
+                relaxed.groups[begin:end], self._taken[number], excesses[v],
+            )  # fmt: skip
+        return most
+
+    def _some(self, v: int, begin: int, end: int, thetas: Floats) -> ValuedCandidates[np.float64]:
+        """Candidates that stand next to each other."""
+        relaxed = self.relaxed[v]
+        return relaxed.cells.candidates(self.instance, relaxed.covers, self.candidates.cost, thetas, begin, end)
+
+    def solve(self, v: int, number: int, multipliers: Floats, thetas: Floats, everything: bool, left: Flags) -> Floats:
+        """φ under one relaxation of those candidates of a part that are `left`, unless they are surely not negative."""
+        begin, end = self._ends[number : number + 2]
+        relaxed = self.relaxed[v]
+        rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self._some(v, begin, end, thetas)
+        memory = relaxed.memory(begin, end, number)
+        if not everything:
+            left = left.copy()
+            screen(some, rows, relaxed.tree, memory.prices, memory.levels, left)
+        phi = np.empty(end - begin)
+        found = CheapestGroups(phi, relaxed.sizes[begin:end], relaxed.groups[begin:end])
+        solve_left(some, rows, relaxed.tree, TRIES, everything, left, memory, found)
+        return phi
+
+    def every_phi(self, v: int, multipliers: Floats, thetas: Floats) -> Floats:
+        """φ (G,) under one relaxation, also where it is positive; infinite where a candidate has no group."""
+
+        def part(number: int) -> Floats:
+            everyone = np.ones(self._ends[number + 1] - self._ends[number], np.bool_)
+            return self.solve(v, number, multipliers, thetas, True, everyone)
+
+        found: Floats = np.concatenate(list(self.each_part(part)))
+        return found
+
+    def refined(self, point: Floats, limit: BoundLimit, final: bool) -> Floats | None:
+        """Each θ_g by itself, for given λ: the best of steps that become shorter."""
+        multipliers = np.ascontiguousarray(point[: self.types])
+        refined = point.copy()
+        for v in self.charged:
+            best = self.thetas(point, v)
+            value = self._phi(v, multipliers, best, np.ones(len(best), np.bool_))
+            for step in (each for factor in (FACTORS if final else ROUGH) for each in (factor, 1 / factor)):
+                if limit.over:
+                    break
+                thetas = np.where(best > 0, best * step, FIRST_CHARGE * step)
+                trial = self._phi(v, multipliers, thetas, value < 0)
+                better = trial > value + 1e-6
+                best[better], value[better] = thetas[better], trial[better]
+            begin = self.types + self.charged.index(v) * len(best)
+            refined[begin : begin + len(best)] = best / STEEP
+        return refined if (refined != point).any() else None
+
+    def _phi(self, v: int, multipliers: Floats, thetas: Floats, left: Flags) -> Floats:
+        """φ under one relaxation, at most 0, of some candidates; 0 for the others."""
+
+        def part(number: int) -> Floats:
+            some = left[self._ends[number] : self._ends[number + 1]]
+            return self.solve(v, number, multipliers, thetas, False, some)
+
+        found: Floats = np.concatenate(list(self.each_part(part)))
+        return found

@@ -1,0 +1,77 @@
+"""The exact check of groups: what the requirements themselves say of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import UndecidedError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.hierarchies import Label
+from kanon_milp.problem.privacy import Group, KAnonymity
+from kanon_milp.problem.privacy.base import is_size_only, satisfies
+
+Ints = NDArray[np.int64]
+
+
+class GroupCheck:
+    """Whether rows of some types, together, satisfy every requirement; equal counts are checked once.
+
+    code: joint sensitive value of each row type, int64 (t,), one for all where requirements ask for more than sizes but
+    about no attribute; None where sizes are all.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        attributes = instance.problem.attributes
+        self.code: Ints | None = None
+        self._values: list[tuple[Label, ...]] = []
+        if attributes or not all(is_size_only(requirement) for requirement in instance.problem.requirements):
+            self.code, self._values = instance.sensitive_codes(attributes)
+        self._known: dict[tuple[bool, bytes], bool] = {}
+
+    def by_value(self, members: NDArray[np.integer[Any]], rows: Ints) -> Ints:
+        """Numbers of rows by joint value, int64; their sum alone where sizes are all."""
+        if self.code is None:
+            return np.array([rows.sum()], dtype=np.int64)
+        return np.bincount(self.code[members], weights=rows, minlength=len(self._values)).astype(np.int64)
+
+    def holds(self, g: int | None, counts: Ints) -> bool:
+        """Whether a candidate may have these counts, or (None) any group that is not exempt."""
+        if g is not None and counts.sum() < self.instance.least[g]:
+            return False
+        key = (g is not None and bool(self.instance.exempt[g]), counts.tobytes())
+        if key not in self._known:
+            problem = self.instance.problem
+            asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
+            try:
+                self._known[key] = all(satisfies(requirement, self._group(counts)) for requirement in asked)
+            except UndecidedError:  # there may be other groups, of which it is known
+                self._known[key] = False
+        return self._known[key]
+
+    def refused(self, assignment: Assignment, among: Ints | None = None) -> Ints:
+        """Candidates whose groups do not satisfy all requirements, int64. among: only these candidates are looked at.
+
+        For requirements that judge groups alone (`reductions.base.judges_groups_alone`).
+        """
+        looked = np.ones(len(assignment.rows), np.bool_) if among is None else np.isin(assignment.candidate, among)
+        order = np.flatnonzero(looked)
+        order = order[np.argsort(assignment.candidate[order], kind="stable")]
+        used, begin = np.unique(assignment.candidate[order], return_index=True)
+        groups = zip(used.tolist(), np.split(order, begin[1:]), strict=True) if len(used) else ()
+        bad = [
+            g
+            for g, entries in groups
+            if not self.holds(g, self.by_value(assignment.row_type[entries], assignment.rows[entries]))
+        ]
+        return np.array(bad, dtype=np.int64)
+
+    def _group(self, counts: Ints) -> Group:
+        if self.code is None:
+            return Group(int(counts.sum()), whole=self.instance.whole)
+        tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
+        return Group.of(self.instance.problem.attributes, tuples, self.instance.whole)

@@ -1,0 +1,139 @@
+"""Annealing under requirements: on the set of open candidates, with violations as a part of the energy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
+from kanon_milp.heuristics.annealing_chains import run_chains
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.moves import commit
+from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
+from kanon_milp.heuristics.requirements.guide import Guide
+from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, shift, swap
+from kanon_milp.heuristics.requirements.repair import judges_groups_alone, repair
+from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
+from kanon_milp.heuristics.worker_pool import InlinePool, Pool
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.jit import compiled
+
+Floats = NDArray[np.float64]
+
+OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
+HOT, COLD = 0.5, 0.1  # temperatures, in cells
+PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
+PULLS, DISSOLVED, SHIFTS = 0.4, 0.05, 0.25  # shares of the moves; the others are swaps
+MENDED = 16  # while a group has a violation, each so many moves one is mended
+LOOKED = 1000  # moves between two looks at whether there is a better table
+FIRST_SEGMENT = 2000  # moves, while their rate is not known
+
+
+def anneal(
+    instance: Instance,
+    point: RequiredPoint,
+    start: Assignment,
+    effort: Effort,
+    pool: Pool | None,
+    seed: int,
+    on_better: Callable[[Assignment], None],
+) -> Assignment:
+    """As many annealings from a table as there are workers, each with a seed of its own; the best table found, never
+    worse than the start.
+
+    start: satisfies every requirement, and so does whatever is reported and returned. Where a requirement is not
+    merge-closed, is about several groups together, or tells nothing but the size, the start is returned.
+    """
+    problem = instance.problem
+    guide = Guide.of(instance, point)
+    if not guide.priced or not judges_groups_alone(problem) or not all(r.merge_closed for r in problem.requirements):
+        return start
+    candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
+    cell = cell_cost(instance)
+    allowed = guide.phi[of_pair] <= OPEN_LIMIT * cell
+    allowed &= candidates.cost[of_pair] - guide.multipliers[candidates.members] <= PAIR_LIMIT * cell
+    board = CountedBoard.of(instance, allowed, start, seed)
+    if board.counted.rules.silent:
+        return start
+    best, check = start, GroupCheck(instance)
+
+    def better(chain: Chain) -> None:
+        nonlocal best
+        board.restore(chain.best)
+        found = board.board.assignment()
+        assert found is not None  # annealing leaves no row without a group
+        tightened = repair(instance, tighten_groups(instance, found), effort, check)
+        if tightened is not None and tightened.cost < best.cost:
+            best = tightened
+            on_better(best)
+
+    workers = InlinePool() if pool is None else pool
+    chains = [Chain.of(board.board, seed + number) for number in range(max(1, workers.workers))]
+    schedule = Schedule(HOT * cell, COLD * cell)
+    run_chains(
+        chains, partial(segment, board.counted, Draw.by_phi(board.board, guide.phi)), lambda _: schedule, workers,
+        effort, better, FIRST_SEGMENT,
+    )  # fmt: skip
+    return best
+
+
+def segment(counted: Counted, draws: Draw, chain: Chain, hot: float, cold: float, moves: int) -> Chain:
+    """Go on with a chain for so many moves, while the temperature falls from `hot` to `cold`.
+
+    Nothing that is handed in is changed, so it may run in any process.
+    """
+    c = own_copy(counted, chain.group, chain.random)
+    began = time.perf_counter()
+    best = chain.best.copy()
+    loss = make_moves(c, moves, np.array([hot, cold]), draws.chance, draws.alias, best, chain.loss)
+    rate = moves / max(time.perf_counter() - began, 1e-6)
+    return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
+
+
+@compiled
+def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints, best: Small, lowest: int) -> int:
+    """Make so many moves while the temperature falls from heat[0] to heat[1]; one whose energy, loss and priced
+    violations, rises by more than -T·log(u) is taken back.
+
+    The cheapest table without violations goes into `best`; returns its loss, or `lowest` if none is cheaper than that.
+    """
+    s, rows, loss = c.state, len(c.state.group), total(c.state)
+    c.price[0] = PRICE * c.price[1]
+    for number in range(count + 1):
+        if (number % LOOKED == 0 or number == count) and c.total[1] == 0 and loss < lowest:
+            lowest = loss
+            for r in range(rows):
+                best[r] = s.group[r]
+        if number == count:
+            break
+        temperature = heat[0] * (heat[1] / heat[0]) ** (number / count)
+        limit, before = -temperature * math.log(uniform(s)), c.total[0]
+        kind = uniform(s)
+        if c.total[1] > 0 and number % MENDED == 0:
+            change = mend_some(c)
+        elif kind < PULLS:
+            g = draw(s) % len(alias)
+            if uniform(s) > chance[g]:
+                g = alias[g]
+            change = pull(c, g, limit)
+        elif kind < PULLS + DISSOLVED:
+            change = dissolve(c, wide(s.group[draw(s) % rows]), limit)
+        elif kind < PULLS + DISSOLVED + SHIFTS:
+            change = shift(c, draw(s) % rows)
+        else:
+            change = swap(c, draw(s) % rows)
+        if s.logged[0] > 0 and change + c.price[0] * (c.total[0] - before) <= limit:
+            loss += int(change)
+            commit(s)
+        else:
+            take_back(c)
+    return lowest

@@ -1,0 +1,303 @@
+"""A first table under requirements, guided by the multipliers of the bound."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.closed_form import ordered_covers
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.required_values import TRIES
+from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.grouping import pairs_at
+from kanon_milp.heuristics.requirements.counted import CountedBoard
+from kanon_milp.heuristics.requirements.guide import Guide
+from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
+from kanon_milp.heuristics.requirements.repair import judges_groups_alone, repair
+from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in, rules_of, violation_of
+from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.jit import compiled
+from kanon_milp.system.limit import Limit
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+SLACKS = (0.0, 0.5, 1.0, 2.0)  # cells by which a group may cost more than its multipliers
+PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
+LOOKED_AT = 3.0  # cells; the same for the rows that mending moves
+MENDING = 60.0  # cells for a unit of violation
+EXCHANGES = 40  # rows that are exchanged in a group that meets one relaxation and not all
+PAIRED = 32  # values up to which one row is exchanged for another
+TRIED = 50  # rows of each value that are tried for a group that is mended
+NEVER = np.float64(np.inf)  # φ of a candidate without a group
+CHUNK = 1000  # candidates between two looks at the clock
+
+
+class Rest(NamedTuple):
+    """Rows without a group yet, and room to work in.
+
+    left: float64 (t,), rows without a group. rows: int64 (pairs,), those that have one. value: int64 (t,), joint value.
+    members: the covers; covers: the same, each sorted by value, then by falling multiplier. taken: float64 (t,) and
+    amount: int64 (t,), 0 but for the group that is made. counts: int32 (1, columns). cells: int64 (J, 3), of the cover
+    where a value begins and ends, and behind the last row that is taken. price: of a unit of violation.
+    """
+
+    left: Floats
+    rows: Ints
+    value: Ints
+    members: Codes
+    covers: Codes
+    taken: Floats
+    amount: Ints
+    counts: Small
+    cells: Ints
+    price: float
+
+
+def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int = 0) -> Assignment | None:
+    """A complete assignment whose groups satisfy every requirement; None if none is found.
+
+    For rising slack, go through the candidates by rising φ; the cheapest group over the rows that have none yet, at a
+    cost that is lower by the slack, is placed if it is worth its rows' multipliers. What is left over goes to the most
+    general candidates, and rows are moved until these satisfy the requirements as well. Where nothing is known of the
+    requirements but `holds`, Algorithm 1 of the pattern-guided paper (`heuristics.greedy`). At the limit, all rows that
+    have no group yet are left over.
+    """
+    if not judges_groups_alone(instance.problem):
+        return None
+    found = None
+    guide = Guide.of(instance, point)
+    if guide.priced:
+        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed, limit), limit)
+    return greedy(instance, limit) if found is None else found
+
+
+def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
+    """Rows of every pair, int64 (pairs,), those that are left over at the most general candidate that they have."""
+    candidates, cell = instance.candidates, cell_cost(instance)
+    rules, value = rules_of(instance)
+    order = np.lexsort((-guide.multipliers, value))
+    width = int(rules.columns.max(initial=-1)) + 1
+    types, pairs = instance.types.count, candidates.pairs
+    rest = Rest(
+        left=instance.types.counts.astype(np.float64),
+        rows=np.zeros(pairs, np.int64),
+        value=value,
+        members=candidates.members,
+        covers=ordered_covers(candidates.covers, order),
+        taken=np.zeros(types),
+        amount=np.zeros(types, np.int64),
+        counts=np.zeros((1, width), np.int32),
+        cells=np.zeros((len(rules.columns), 3), np.int64),
+        price=MENDING * cell,
+    )
+    promising = np.flatnonzero(guide.phi <= PROMISING * cell)
+    promising = promising[np.argsort(guide.phi[promising], kind="stable")]
+    for slack in SLACKS:
+        for v, priced in enumerate(guide.priced):
+            bound_here = promising[guide.which[promising] == v]
+            rows = priced.rows(rest.left, guide.multipliers)
+            for begin in range(0, len(bound_here), CHUNK):
+                if limit.over:
+                    break
+                chunk = bound_here[begin : begin + CHUNK]
+                _place_groups(chunk, slack * cell, priced.candidates, rows, priced.tree, priced.room, rest, rules)
+    left = np.round(rest.left).astype(np.int64)
+    # the pair of each row type whose candidate covers most
+    of_pair = candidates.candidate_of_pair()
+    by_support = np.lexsort((candidates.support[of_pair], candidates.members))
+    last = np.searchsorted(candidates.members[by_support], np.arange(len(left)), side="right") - 1
+    rest.rows[by_support[last]] += left
+    return rest.rows
+
+
+def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limit) -> Assignment:
+    """Move single rows until no group has a violation, and where that does not help, all rows of groups; then open
+    candidates one by one where that pays.
+
+    rows: int64 (pairs,), a complete assignment.
+    """
+    start = Assignment.from_pairs(instance, rows)
+    cell = cell_cost(instance)
+    allowed = guide.phi[instance.candidates.candidate_of_pair()] <= LOOKED_AT * cell
+    board = CountedBoard.of(instance, allowed, start, seed)
+    c = board.counted
+    c.price[0] = MENDING * cell
+    settle(c)
+    mend_all(c, TRIED)
+    for g in np.flatnonzero(c.violation).tolist():
+        while c.violation[g] > 0 and absorb(c, g):
+            pass
+    settle(c)
+    phi = guide.phi[board.board.candidate]
+    order = np.argsort(phi, kind="stable")
+    order = order[phi[order] <= PROMISING * cell]
+    for begin in range(0, len(order), CHUNK):
+        if limit.over:
+            break
+        descend(c, order[begin : begin + CHUNK])
+    state, (row_type, candidate, parked) = c.state, board.board.parked
+    pair = pairs_at(
+        instance,
+        np.concatenate([state.type_of, row_type]).astype(np.int64),
+        np.concatenate([board.board.candidate[state.group], candidate]),
+    )
+    ones = np.ones(len(state.group), np.int64)
+    found = np.bincount(pair, weights=np.concatenate([ones, parked]), minlength=len(rows)).astype(np.int64)
+    return Assignment.from_pairs(instance, found)
+
+
+@compiled
+def _place_groups(
+    order: Ints,
+    slack: float,
+    priced: ValuedCandidates[np.float64],
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
+    rest: Rest,
+    rules: Rules,
+) -> None:
+    """Place the cheapest group of each candidate, in this order, if it is worth its rows' multipliers."""
+    cost, support, excess = np.zeros(1), np.zeros(1, np.int64), np.zeros(1)
+    found = CheapestGroups(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    wanted = np.ones(1, np.bool_)
+    for g in order:
+        begin, end = priced.indptr[g], priced.indptr[g + 1]
+        least = priced.least[g]
+        left = 0.0
+        for i in priced.members[begin:end]:
+            left += rest.left[i]
+        if left < least:
+            continue
+        cost[0], support[0] = priced.cost[g] - slack / least, int(left)
+        found.sizes[0] = found.groups[0] = least
+        one = ValuedCandidates(
+            priced.indptr[g : g + 2], priced.members, priced.cell_indptr[g : g + 2], priced.cell_value,
+            priced.cell_begin[g:], cost, priced.least[g : g + 1], support, priced.thetas[g : g + 1],
+        )  # fmt: skip
+        cheapest_by_size(one, rows, tree, room, TRIES, NEVER, False, found)
+        if found.phi[0] >= 0:
+            continue
+        take_groups(one, rows, tree, room, wanted, found.groups, rest.taken, excess)
+        value, good = _integral(begin, end, least, cost[0], rows.multipliers, rest, rules)
+        for i in priced.members[begin:end]:
+            if rest.amount[i] > 0:
+                if good and value < 0:
+                    rest.left[i] -= rest.amount[i]
+                else:
+                    rest.amount[i] = 0
+        _keep(begin, end, rest)
+
+
+@compiled
+def _integral(
+    begin: int, end: int, least: int, w: float, multipliers: Floats, rest: Rest, rules: Rules
+) -> tuple[float, bool]:
+    """Make the group that is taken integral and exchange rows until it has no violation: what it is worth, and
+    whether it has none."""
+    cells, counts = rest.cells, rest.counts
+    for u in range(len(cells)):
+        cells[u, 0] = cells[u, 1] = cells[u, 2] = 0
+    for column in range(counts.shape[1]):
+        counts[0, column] = 0
+    size, value = 0, 0.0
+    for at in range(begin, end):
+        i = rest.covers[at]
+        u = rest.value[i]
+        if cells[u, 1] == 0:
+            cells[u, 0] = cells[u, 2] = at
+        cells[u, 1] = at + 1
+        rows = int(rest.taken[i] + 1e-6)
+        rest.taken[i] = 0.0
+        if rows > 0:
+            rest.amount[i] = rows
+            cells[u, 2] = at + 1
+            size += rows
+            value += rows * (w - multipliers[i])
+            count_in(rules, counts, 0, u, rows)
+    values = len(cells)
+    violation = violation_of(rules, counts, 0, size, least)
+    for _ in range(EXCHANGES):
+        if violation == 0 and size > 0:
+            return value, True
+        best, enters, leaves = -1e-9, -1, -1
+        for a in range(-1, values):
+            entering = _next(a, rest)
+            if a >= 0 and entering < 0:
+                continue
+            for b in range(-1, values if a < 0 or values <= PAIRED else 0):
+                leaving = _last(b, rest)
+                if a == b or (b >= 0 and leaving < 0):
+                    continue
+                change = 0.0
+                if a >= 0:
+                    change += w - multipliers[rest.covers[entering]]
+                    count_in(rules, counts, 0, a, 1)
+                if b >= 0:
+                    change -= w - multipliers[rest.covers[leaving]]
+                    count_in(rules, counts, 0, b, -1)
+                now = violation_of(rules, counts, 0, size + (a >= 0) - (b >= 0), least)
+                if a >= 0:
+                    count_in(rules, counts, 0, a, -1)
+                if b >= 0:
+                    count_in(rules, counts, 0, b, 1)
+                if now < violation and change + rest.price * (now - violation) < best:
+                    best, enters, leaves = change + rest.price * (now - violation), a, b
+        if enters < 0 and leaves < 0:
+            break
+        entering, leaving = _next(enters, rest), _last(leaves, rest)
+        if enters >= 0:
+            i = rest.covers[entering]
+            rest.amount[i] += 1
+            cells[enters, 2] = max(cells[enters, 2], entering + 1)
+            value += w - multipliers[i]
+            count_in(rules, counts, 0, enters, 1)
+            size += 1
+        if leaves >= 0:
+            i = rest.covers[leaving]
+            rest.amount[i] -= 1
+            value -= w - multipliers[i]
+            count_in(rules, counts, 0, leaves, -1)
+            size -= 1
+        violation = violation_of(rules, counts, 0, size, least)
+    return value, violation == 0 and size > 0
+
+
+@compiled
+def _next(u: int, rest: Rest) -> int:
+    """Where the cheapest row of value u is that the group could have in addition; -1 if there is none."""
+    if u < 0:
+        return -1
+    for at in range(rest.cells[u, 0], rest.cells[u, 1]):
+        i = rest.covers[at]
+        if rest.left[i] - rest.amount[i] >= 1:
+            return at
+    return -1
+
+
+@compiled
+def _last(u: int, rest: Rest) -> int:
+    """Where the row of value u is that the group could most easily do without; -1 if it has none."""
+    if u < 0:
+        return -1
+    for at in range(rest.cells[u, 2] - 1, rest.cells[u, 0] - 1, -1):
+        if rest.amount[rest.covers[at]] > 0:
+            return at
+    return -1
+
+
+@compiled
+def _keep(begin: int, end: int, rest: Rest) -> None:
+    """Note the rows of the group that is made, and forget it."""
+    for at in range(begin, end):
+        i = rest.members[at]
+        rest.rows[at] += rest.amount[i]
+        rest.amount[i] = 0

@@ -1,0 +1,163 @@
+"""Exact repair: what relaxations do not see, by what the requirements themselves say of groups."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.greedy import candidate_of_all
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.limit import NO_LIMIT, Limit
+
+Ints = NDArray[np.int64]
+
+CHECKED = 300  # changes of one group by a row or two that are tried, before it is merged with another one
+
+
+def judges_groups_alone(problem: Problem) -> bool:
+    """Whether no requirement is about several groups together, as the k of a set of quasi-identifiers is."""
+    return not any(isinstance(r, KAnonymity) and not r.merge_closed for r in problem.requirements)
+
+
+def failing(assignment: Assignment, check: GroupCheck) -> list[int]:
+    """The candidates whose groups do not satisfy every requirement."""
+    order = np.argsort(assignment.candidate, kind="stable")
+    used, begin = np.unique(assignment.candidate[order], return_index=True)
+    types, rows = np.split(assignment.row_type[order], begin[1:]), np.split(assignment.rows[order], begin[1:])
+    return [
+        g
+        for g, members, held in zip(used.tolist(), types, rows, strict=True)
+        if not check.holds(g, check.by_value(members, held))
+    ]
+
+
+def repair(
+    instance: Instance, assignment: Assignment, limit: Limit = NO_LIMIT, check: GroupCheck | None = None
+) -> Assignment | None:
+    """The assignment, changed until all groups satisfy every requirement; None if that cannot be.
+
+    A group that does not exchanges a row or two with the candidate that can take all; else it is put into the cheapest
+    group that then satisfies them, and at last, or when the time is over, into the candidate that can take all. While
+    that one does not satisfy them, the group whose rows lose least by it is dissolved into it.
+    """
+    check = check or GroupCheck(instance)
+    wrong = failing(assignment, check)
+    if not wrong:
+        return assignment
+    root = candidate_of_all(instance)
+    if root is None:
+        return None
+    table = _Table(instance, assignment, check, root)
+    for g in wrong:
+        if g != root and (limit.over or not (table.exchange(g) or table.merge(g))):
+            table.put(g, root)
+    return table.with_root()
+
+
+class _Table:
+    """Rows of every pair, and numbers of rows by value of each open group."""
+
+    def __init__(self, instance: Instance, assignment: Assignment, check: GroupCheck, root: int) -> None:
+        self._instance, self._check, self._root = instance, check, root
+        self._rows = assignment.rows_of_pairs(instance)
+        size = np.bincount(assignment.candidate, weights=assignment.rows, minlength=instance.candidates.count)
+        self._size = size.astype(np.int64)
+        self._groups = {g: self._counts(g) for g in np.flatnonzero(self._size).tolist()}
+        self._groups.setdefault(root, self._counts(root))
+
+    def _pairs(self, g: int) -> slice:
+        indptr = self._instance.candidates.indptr
+        return slice(int(indptr[g]), int(indptr[g + 1]))
+
+    def _counts(self, g: int) -> Ints:
+        pairs = self._pairs(g)
+        return self._check.by_value(self._instance.candidates.members[pairs], self._rows[pairs])
+
+    def exchange(self, g: int) -> bool:
+        """Move one or two rows between a group and the root so that the group satisfies the requirements."""
+        root_values, values = self._groups[self._root], self._groups[g]
+        entering = [(u, 1) for u in np.flatnonzero(root_values).tolist() if self._row(u, self._root, g) is not None]
+        leaving = [(u, -1) for u in np.flatnonzero(values).tolist()]
+        single = [(change,) for change in entering + leaving]
+        double = itertools.combinations_with_replacement(entering + leaving, 2)
+        for changes in itertools.islice(itertools.chain(single, double), CHECKED):
+            counts = values.copy()
+            for u, by in changes:
+                counts[u] += by
+            if counts.min() >= 0 and counts.sum() > 0 and self._check.holds(g, counts):
+                moved = [self._move(u, self._root, g) if by > 0 else self._move(u, g, self._root) for u, by in changes]
+                if all(moved):
+                    return True
+                values = self._groups[g]
+        return False
+
+    def _row(self, u: int, g: int, h: int) -> tuple[int, int] | None:
+        """The pairs at which a row of value u is in group g, and would be in h; None if there is none."""
+        mine, other = self._pairs(g), self._pairs(h)
+        members, code = self._instance.candidates.members, self._check.code
+        types = members[mine]
+        fits = (self._rows[mine] > 0) & np.isin(types, members[other])
+        if code is not None:
+            fits &= code[types] == u
+        found = np.flatnonzero(fits)
+        if not len(found):
+            return None
+        return mine.start + int(found[0]), other.start + int(np.searchsorted(members[other], types[found[0]]))
+
+    def _move(self, u: int, g: int, h: int) -> bool:
+        """Move a row of value u from group g to h, if there is one."""
+        pairs = self._row(u, g, h)
+        if pairs is None:
+            return False
+        self._rows[pairs[0]] -= 1
+        self._rows[pairs[1]] += 1
+        for group, by in ((g, -1), (h, 1)):
+            self._groups[group] = self._groups[group].copy()
+            self._groups[group][u] += by
+            self._size[group] += by
+        return True
+
+    def merge(self, g: int) -> bool:
+        """Put a group into the cheapest open one that may have its rows and then satisfies the requirements."""
+        candidates = self._instance.candidates
+        types = candidates.members[self._pairs(g)][self._rows[self._pairs(g)] > 0]
+        cost = candidates.cost
+        others = [h for h in self._groups if h not in (g, self._root) and self._size[h]]
+        for h in sorted(others, key=lambda h: (int(cost[h]), h)):
+            loss = (cost[h] - cost[g]) * self._size[g]
+            if loss > (cost[self._root] - cost[g]) * self._size[g]:
+                break
+            cover = candidates.members[self._pairs(h)]
+            if np.isin(types, cover).all() and self._check.holds(h, self._groups[g] + self._groups[h]):
+                self.put(g, h)
+                return True
+        return False
+
+    def put(self, g: int, h: int) -> None:
+        """Put all rows of group g into h, which covers them."""
+        mine, other = self._pairs(g), self._pairs(h)
+        members = self._instance.candidates.members
+        at = other.start + np.searchsorted(members[other], members[mine])
+        held = self._rows[mine] > 0
+        self._rows[at[held]] += self._rows[mine][held]
+        self._rows[mine] = 0
+        self._groups[h] = self._groups[h] + self._groups.pop(g)
+        self._size[h], self._size[g] = self._size[h] + self._size[g], 0
+
+    def with_root(self) -> Assignment | None:
+        """Dissolve the groups whose rows lose least into the root until it satisfies the requirements."""
+        root, cost = self._root, self._instance.candidates.cost
+        loss = self._size * (cost[root] - cost)
+        used = [g for g in self._groups if g != root]
+        used.sort(key=lambda g: (int(loss[g]), g))
+        while self._size[root] and not self._check.holds(root, self._groups[root]):
+            if not used:
+                return None
+            self.put(used.pop(0), root)
+        return Assignment.from_pairs(self._instance, self._rows)

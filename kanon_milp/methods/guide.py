@@ -1,0 +1,104 @@
+"""What leads the hybrid method: multipliers of a bound, the search that they guide, the fixing that they allow."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.background import Background
+from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to this size
+
+
+class Guide(ABC):
+    """The phases before the core problem, for one kind of requirements; all of them report to the tracker.
+
+    limit: of the session. background: a second process that compiles what comes next. search_part: the part of it that
+    the search needs (`methods.warm_up.PARTS`). dual: multipliers whose certificate may be written, None before there
+    are any. required: those of the bound under requirements, float64 (t,), where there is one.
+    """
+
+    search_part: ClassVar[str] = "search"
+
+    def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
+        self.session, self.tracker, self.pool, self.limit = session, tracker, pool, limit
+        self.background: Background | None = None
+        self.dual: DualPoint | None = None
+        self.required: NDArray[np.float64] | None = None
+
+    def wait(self, part: str) -> None:
+        """Until the second process has compiled this part, or will not."""
+        if self.background is not None:
+            self.background.wait(part, self.limit)
+
+    @abstractmethod
+    def keep(self, table: Assignment | None) -> None:
+        """Take a complete table over the session's instance if it is valid and the cheapest so far."""
+
+    @abstractmethod
+    def bound(self) -> None:
+        """Multipliers, and what they prove."""
+
+    @abstractmethod
+    def search(self) -> None:
+        """Look for tables with the multipliers at hand, and leave time for what comes after it."""
+
+    @abstractmethod
+    def worth_raising(self) -> bool:
+        """Whether to raise the bound, and search again afterwards."""
+
+    @abstractmethod
+    def raise_bound(self) -> None:
+        """Better multipliers, or cuts."""
+
+    @abstractmethod
+    def search_again(self) -> None:
+        """As `search`, with better multipliers."""
+
+    @abstractmethod
+    def fixing(self, incumbent: int) -> Reduction[Dropped]:
+        """Drops what no table below this loss uses, in units."""
+
+    @abstractmethod
+    def left(self, incumbent: int) -> int:
+        """How many pairs that leaves."""
+
+    @property
+    def enough(self) -> int:
+        """The largest loss at which it may stop: the bound, or what lies within the gap that was asked for."""
+        return max(self.tracker.bound, math.floor(self.tracker.bound / (1 - self.session.options.gap)))
+
+    @property
+    def effort(self) -> Effort:
+        """All that is left."""
+        return Effort(self.limit.ends, self.limit.interrupt, self.session.iterations, self.enough)
+
+    def why(self) -> StopReason:
+        """Why it would end now."""
+        if self.tracker.best is not None and self.tracker.best.cost <= self.enough:
+            return StopReason.OPTIMAL if self.tracker.best.cost <= self.tracker.bound else StopReason.GAP_LIMIT
+        if self.limit.asked:
+            return StopReason.INTERRUPTED
+        # without an iteration limit nothing else ends a search for good
+        timed = self.session.iterations is None or self.limit.over
+        return StopReason.TIME_LIMIT if timed else StopReason.ITERATION_LIMIT
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing has to be done any more, or somebody wants it to stop."""
+        return self.why() in (StopReason.OPTIMAL, StopReason.GAP_LIMIT, StopReason.INTERRUPTED)

@@ -1,0 +1,307 @@
+"""What leads the hybrid method under requirements other than sizes: the required bound, and what its multipliers guide.
+
+Bound and search take turns, since better multipliers give better constructions and better tables give better targets;
+each turn's time is divided by what the last ones have gained. A requirement that tells bounds nothing, such as one of a
+user's own, has the multipliers of sizes, and is searched by its `holds` and `declare` alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
+from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
+from kanon_milp.bounds.providers import LAGRANGIAN
+from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
+from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.requirements.annealing import anneal
+from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
+from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
+from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.resources import PAIR_SECONDS
+from kanon_milp.system.limit import Limit
+
+Ints = NDArray[np.int64]
+T = TypeVar("T")
+
+SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
+TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
+LONGER = 1.3  # each turn than the one before
+LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
+LEAST_SHARE = 0.2  # of a turn, for each of bound and search
+CONSTRUCTION_SHARE = 0.3  # of a search, at most
+PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
+ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
+EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
+CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
+DECLARED_SHARE = 0.1  # of what is left, for declaring it
+PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
+STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
+RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
+COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
+COUNTED_TURNS = 1  # after the first
+# relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
+# good pairs behind high ones
+WIDTHS = ((0.05, 1.5, 3.0), (0.25, 3.0, 6.0), (math.inf, 12.0, 12.0))
+
+
+class RequiredGuide(Guide):
+    """Requirements about sensitive attributes, or of a user's own; each is about every group alone."""
+
+    search_part = "valued_search"
+
+    def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
+        super().__init__(session, tracker, pool, limit)
+        instance = session.instance
+        self._check = GroupCheck(instance)
+        self._sizes = Sizes()
+        self._point = RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
+        self._multipliers = np.zeros(instance.types.count, np.int64)
+        self._charges: Ints | None = None
+        self._phi = np.zeros(instance.candidates.count, np.int64)
+        self._value = Fraction(-(10**18))  # what these multipliers prove, in units
+        self._constructed_at: Fraction | None = None  # the same, when a table was constructed last
+        self._fixing: RequiredReducedCosts | None = None
+        self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
+        self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
+        # whether the bound does not rise any more, and the search has found nothing since
+        self._stalled, self._exhausted = not session.problem.attributes, False
+        self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
+        self._annealed, self._rebuilt = 0.0, 0.0  # the same
+        values = len(instance.sensitive_codes(session.problem.attributes)[1])
+        self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
+
+    def keep(self, table: Assignment | None) -> None:
+        """If each of its groups satisfies all requirements; where these allow it, each group as cheap as its rows."""
+        best = self.tracker.best
+        if table is None:
+            return
+        if self.session.problem.merge_closed:
+            table = tighten_groups(self.session.instance, table)
+        if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
+            self.tracker.better(table)
+
+    def bound(self) -> None:
+        """Multipliers of sizes, then those of the required bound; and what users have registered."""
+        session, tracker, limit = self.session, self.tracker, self.limit
+        instance, counted = session.instance, session.iterations is not None
+        share = limit if limit.seconds is None else limit.part(min(SIZES_SHARE * limit.left, SIZES_SECONDS))
+        task = BoundTask(
+            BoundLimit(share.ends, limit.interrupt, self._target, 10 * COUNTED_ITERATIONS if counted else None),
+            table=tracker.best,
+            threads=session.options.threads,
+            on_progress=tracker.show,
+        )
+        proven = LAGRANGIAN.compute(instance, task)
+        assert proven.dual is not None
+        self.dual = proven.dual
+        tracker.higher(proven.units, proven.justified_by)
+        own = best_registered(instance, replace(task, dual=self.dual))
+        tracker.higher(own.units, own.justified_by)
+        exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
+        found = exact_subproblems(instance, exact)
+        self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
+        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), LONGEST)
+        self._rise()
+
+    @property
+    def _target(self) -> float | None:
+        return None if self.tracker.best is None else float(self.tracker.best.cost)
+
+    def _take(self, point: RequiredPoint, multipliers: Ints, charges: Ints | None, phi: Ints) -> None:
+        """Go on with these multipliers if they prove more than those before."""
+        counts = self.session.instance.types.counts
+        total = sum(n * each for n, each in zip(counts.tolist(), multipliers.tolist(), strict=True))
+        total += sum(phi[phi < 0].tolist())
+        if total > self._value * DENOMINATOR:
+            self._point, self._multipliers, self._charges, self._phi = point, multipliers, charges, phi
+            self._fixing, self.required = None, point.multipliers
+            self._value = Fraction(total, DENOMINATOR)
+            self.tracker.higher(math.ceil(self._value), ("own bound",))
+
+    def _rise(self) -> None:
+        """A turn of the required bound, and its proof."""
+        session, limit = self.session, self.limit
+        if self._stalled or self.settled or limit.over:
+            return
+        self.wait("required")
+        began, before, counted = time.perf_counter(), self._value, session.iterations is not None
+        # the proof of what is found takes its time as well
+        least = PROOF_MARGIN * self._proof_seconds
+        seconds = max(min(self._bound_share * self._seconds, limit.left - self._late) - least, 0.0)
+        point = required_bound(
+            session.instance,
+            self._point.multipliers,
+            self._target,
+            limit.seconds if counted else seconds,
+            COUNTED_ITERATIONS if counted else None,
+            self.tracker.show,
+            limit.interrupt,
+            point=None if self._point.ascent is None else self._point,
+            threads=session.options.threads,
+        )
+        tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
+        self._stalled = tried >= STALLED_AFTER and point.value - float(before) < STALLED * abs(point.value)
+        proof = time.perf_counter()
+        self._late = min(max(proof - began - seconds, 0.0), LATEST)
+        if not counted and limit.left < self._proof_seconds:
+            return
+        try:
+            multipliers, charges = round_multipliers(point.multipliers), round_multipliers(point.charges)
+            phi = exact_phi(session.instance, multipliers, charges, DENOMINATOR)
+        except InputError:  # exact numbers would need more than 64 bits
+            self._stalled = True
+            return
+        self._proof_seconds = time.perf_counter() - proof
+        self._take(point, multipliers, charges, phi)
+        self._rises = float(self._value - before) / max(time.perf_counter() - began, 1e-3)
+
+    def raise_bound(self) -> None:
+        """The next turn, divided by what the last one has gained."""
+        self._turns += 1
+        gained = self._rises + self._falls
+        share = self._rises / gained if gained > 0 else 0.5
+        self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
+        self._seconds = min(LONGER * self._seconds, LONGEST)
+        if self.limit.left < LAST * self._seconds:
+            self._seconds = self.limit.left
+            self._bound_share = min(self._bound_share, LAST_SHARE)
+        self._rise()
+
+    def worth_raising(self) -> bool:
+        """As long as there is time, but for the core problem where that fits."""
+        limit, best = self.limit, self.tracker.best
+        if self.settled or limit.over:
+            return False
+        if self.session.iterations is not None:
+            return self._turns < COUNTED_TURNS
+        whole = limit.ends - self.session.clock.began
+        pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
+        if pairs <= EASY_PAIRS:
+            return False
+        # a model that cannot be declared in good time is none
+        if pairs > MODEL_PAIRS or pairs * PAIR_SECONDS > DECLARED_SHARE * limit.left:
+            return True
+        if self._stalled and self._exhausted:
+            return False
+        return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * whole
+
+    def search(self) -> None:
+        """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
+        if self.settled or self.limit.over:
+            return
+        session, began = self.session, time.perf_counter()
+        before = None if self.tracker.best is None else self.tracker.best.cost
+        seconds = (1 - self._bound_share) * self._seconds
+        effort = self.effort if session.iterations is not None else self.effort.part(seconds)
+        seed = session.options.seed + 1000 * self._turns
+        self._improve(effort, seed)
+        best = self.tracker.best
+        if best is None:
+            self._exhausted = self._stalled
+            return
+        fallen = math.inf if before is None else before - best.cost
+        self._falls = fallen / max(time.perf_counter() - began, 1e-3)
+        self._exhausted = fallen == 0 and self._stalled
+
+    def _improve(self, effort: Effort, seed: int) -> None:
+        """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
+        instance, start = self.session.instance, self.tracker.best
+        last = self._constructed_at
+        if last is None or start is None or self._value > last + RISEN * abs(last):
+            self._constructed_at = self._value
+            new = construct(instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
+            self.keep(new)
+            # annealing may make the best table of one that is not, since scarce values are where they are needed
+            if new is not None and (start is None or new.cost <= PROMISING * start.cost):
+                start = start if len(self._check.refused(new)) else new
+        if start is None or effort.ended(start.cost):
+            return
+        share = self._annealing_share
+        annealed, self._annealed = self._gain(
+            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
+        )
+        self.keep(annealed)
+        if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
+            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
+
+    @property
+    def _annealing_share(self) -> float:
+        """What part of a search annealing takes: by what it has gained beside neighbourhoods."""
+        gained = self._annealed + self._rebuilt
+        share = self._annealed / gained if gained > 0 else self._first_share
+        return min(max(share, LEAST_SHARE / 2), 1 - LEAST_SHARE / 2)
+
+    def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
+        """What a search returns, and by how much it has improved the best table in a second."""
+        began, before = time.perf_counter(), self.tracker.best
+        found, after = search(), self.tracker.best
+        fallen = 0 if before is None or after is None else before.cost - after.cost
+        return found, fallen / max(time.perf_counter() - began, 1e-3)
+
+    def _accept(self, table: Assignment) -> None:
+        """As `keep`, but quick."""
+        best = self.tracker.best
+        if (best is None or table.cost < best.cost) and not len(self._check.refused(table)):
+            self.tracker.better(table)
+
+    def _part(self, effort: Effort, share: float) -> Effort:
+        """A share of the time that is left, where time is what counts."""
+        return effort if effort.counted else effort.part(share * effort.left)
+
+    def search_again(self) -> None:
+        """The next turn."""
+        self.search()
+
+    def _rebuild(self, effort: Effort, seed: int) -> None:
+        """Neighbourhoods of the best table."""
+        session, best = self.session, self.tracker.best
+        assert best is not None
+        landscape = self._near()
+        table, _ = rebuild(
+            landscape, best, session.adapter, session.options, self.pool, effort, seed, self.tracker.better, self._sizes
+        )
+        self.keep(table)
+
+    def _near(self) -> Landscape:
+        """The pairs that neighbourhoods look at."""
+        instance, best = self.session.instance, self.tracker.best
+        candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
+        gap = 1.0 if best is None else 1 - float(self._value) / max(best.cost, 1)
+        open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
+        unit = cell_cost(instance) * DENOMINATOR
+        allowed = self._phi[of_pair] <= open_limit * unit
+        reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
+        allowed &= reduced <= pair_limit * unit
+        if best is not None:
+            allowed &= self.fixing(best.cost + 1).possible(instance)[1]
+        return Landscape(instance, allowed, self._check)
+
+    def fixing(self, incumbent: int) -> RequiredReducedCosts:
+        """With the multipliers of the required bound."""
+        if self._fixing is None or self._fixing.incumbent != incumbent:
+            self._fixing = RequiredReducedCosts(self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges)
+        return self._fixing
+
+    def left(self, incumbent: int) -> int:
+        """Pairs that fixing leaves."""
+        return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())

@@ -1,0 +1,99 @@
+"""Fixing with the bound of all requirements keeps what is better than the incumbent, and takes what cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from reduction_cases import CHAIN, best, relaxed
+from sensitive_cases import SensitiveCase, sensitive_cases
+from test_required_bound import drawn
+
+import kanon_milp as km
+from kanon_milp.bounds.dual import NEVER, round_multipliers
+from kanon_milp.bounds.required import exact_phi, required_bound
+from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.reductions import REDUCTIONS, Viability, reduce, restore
+
+Ints = NDArray[np.int64]
+
+
+def good_multipliers(instance: Instance, denominator: int) -> tuple[Ints, Ints]:
+    """Those of the bound: with drawn ones next to nothing is ever fixed."""
+    point = required_bound(instance, iterations=60)
+    return (
+        round_multipliers(point.multipliers, denominator),
+        round_multipliers(np.maximum(point.charges, 0), denominator),
+    )
+
+
+@given(sensitive_cases(max_rows=7), st.data())
+@settings(relaxed, max_examples=examples(120, 40))
+def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase, data: st.DataObject) -> None:
+    problem = case.problem()
+    assume(problem.objective == "loss" and problem.attributes)
+    start = prepare(problem)
+    steps = reduce(start, data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN])))
+    instance = steps[-1].instance
+    found = best(instance)
+    assume(found is not None)
+    assert found is not None
+    units = int(found[0] / instance.levels.unit)
+    above = data.draw(st.sampled_from([1, 2, 0, -1]))
+    denominator = data.draw(st.sampled_from([1, 64]))
+    good = data.draw(st.booleans())
+    of = good_multipliers(instance, denominator) if good else drawn(data, instance, denominator)
+    phi = exact_phi(instance, of[0], of[1], denominator)
+    each = of[1] if data.draw(st.booleans()) else None
+    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each)
+    step = fixing.apply(instance)
+    left = best(step.instance)
+    if above > 0:
+        assert left is not None
+        assert left[0] == found[0]
+        release = expand(start, restore([*steps, step], left[1]))
+        assert km.verify(problem, problem.table.released(release.columns)).cost == found[0]
+    else:
+        assert left is None or left[0] >= found[0]
+    # a pair that is gone is in no solution below the incumbent
+    kept = set(zip(step.origin[step.instance.candidates.candidate_of_pair()], step.instance.candidates.members))  # noqa: B905
+    pairs = list(zip(instance.candidates.candidate_of_pair(), instance.candidates.members))  # noqa: B905
+    gone = [at for at, pair in enumerate(pairs) if pair not in kept]
+    if gone:
+        with_it = best(instance, data.draw(st.sampled_from(gone)))
+        assert with_it is None or with_it[0] >= (units + above) * instance.levels.unit
+
+
+def test_a_value_that_is_capped_and_a_row_that_costs_more_are_fixed() -> None:
+    # two candidates that keep a letter, one that suppresses it; no value may have more than half of a group
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("b", "y")]
+    frame = pl.DataFrame(rows, schema=["q", "s"], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.LDiversity(1)])
+    instance = prepare(problem)
+    keeps = int(instance.candidates.cost.argmin())
+    # every row is placed at no loss: what suppresses is fixed, whatever it holds
+    multipliers = np.zeros(instance.types.count, np.int64)
+    phi = exact_phi(instance, multipliers, np.zeros(0, np.int64), 1)
+    opened, pairs = RequiredReducedCosts(multipliers, phi, 1, 1).possible(instance)
+    assert opened[keeps]
+    assert not opened[instance.candidates.cost > 0].any()
+    assert (pairs == opened[instance.candidates.candidate_of_pair()]).all()
+    # with room for one cell a row may be suppressed alone, since its groups may have one row
+    opened, pairs = RequiredReducedCosts(multipliers, phi, 1, 2).possible(instance)
+    assert opened.all()
+    assert pairs.all()
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    frame = pl.DataFrame({"q": ["a", "b"], "s": ["x", "y"]})
+    instance = prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.LDiversity(2)]))
+    huge = np.full(instance.types.count, NEVER // 2)
+    with pytest.raises(InputError, match="denominator"):
+        RequiredReducedCosts(huge, np.zeros(instance.candidates.count, np.int64), 1, 1).possible(instance)

@@ -1,0 +1,191 @@
+"""What makes the bound under requirements fast changes nothing: screens, the composition of stars, slices, threads."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from census import census
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
+from test_bounds import Q8, covered, reduced
+
+import kanon_milp as km
+from kanon_milp.bounds import required_values, volume
+from kanon_milp.bounds.composition import ValuedRows, compose, make_workspace
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required import RequiredPoint, proven_required, required_bound
+from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
+from kanon_milp.bounds.sizes import candidate_of
+from kanon_milp.bounds.star import compose_star
+from kanon_milp.presolve.instance import Instance, prepare
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list[np.ndarray[Any, Any]]:
+    """A walk with large and small steps, in quarters, so that there are ties."""
+    found = [at.start()]
+    for step in range(number):
+        change = rng.integers(-4, 5, len(found[-1])) / (1 if step % 3 == 0 else 8)
+        point = found[-1] + change
+        point[at.types :] = np.maximum(point[at.types :], 0) * rng.integers(0, 2, len(point) - at.types)
+        found.append(point)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(required_values, "TRIES", 10**6)
+
+    @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
+    @settings(relaxed, max_examples=examples(40, 6))
+    def same(case: SensitiveCase, seed: int) -> None:
+        instance = prepare(case.problem())
+        assume(covered(instance))
+        at = RequiredEvaluator(instance)
+        for point in points(np.random.default_rng(seed), at, 5):
+            found = at(point)
+            # one that remembers nothing, and solves everything
+            whole = RequiredEvaluator(instance)(point, everything=True)
+            assert np.minimum(found.phi, 0.0) == pytest.approx(np.minimum(whole.phi, 0.0), abs=1e-6)
+            assert found.value == pytest.approx(whole.value, abs=1e-6)
+            charges = STEEP * point[at.types :]
+            rounded = RequiredPoint(point[: at.types], charges, found.value, 1)
+            best = optimum(case.case.rows, case.k, **case.judged())
+            assert best is None or proven_required(instance, rounded) * instance.levels.unit <= best
+
+    same()
+
+
+def census_instance(requirements: list[km.privacy.Requirement], rows: int = 300) -> Instance:
+    quasi = [name for name in Q8 if name != "occupation"][:4]
+    return reduced(km.Problem(km.Table.from_frame(census(rows), quasi, "occupation"), requirements))
+
+
+CENSUS = {
+    "shares": [km.KAnonymity(3), km.LDiversity(2)],
+    "presence": [km.KAnonymity(3), km.PSensitivity(3)],
+    "shares and presence": [km.LDiversity("1.5"), km.PSensitivity(3)],
+    "work": [km.KAnonymity(3), km.TCloseness("0.35")],
+    "work and presence": [km.PSensitivity(2), km.TCloseness("0.4"), km.LDiversity("1.5")],
+}
+
+
+@pytest.mark.parametrize("name", CENSUS)
+def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(required_values, "TRIES", 10**6)
+    instance = census_instance(CENSUS[name])
+    at, rng = RequiredEvaluator(instance), np.random.default_rng(1)
+    point, skipped = at.start(), 0
+    for _ in range(25):
+        found = at(point)
+        whole = RequiredEvaluator(instance)(point, everything=True)
+        assert np.minimum(found.phi, 0.0) == pytest.approx(np.minimum(whole.phi, 0.0), abs=1e-6)
+        skipped += int((found.phi == 0).sum())
+        point = point + 0.02 * found.subgradient + 0.01 * rng.standard_normal(len(point))
+        point[at.types :] = np.maximum(point[at.types :], 0)
+    assert skipped > 0
+
+
+@pytest.mark.parametrize("name", CENSUS)
+@pytest.mark.parametrize("integral", [True, False])
+@pytest.mark.parametrize("grain", [None, 1 << 12])
+def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | None) -> None:
+    instance, rng = census_instance(CENSUS[name]), np.random.default_rng(2)
+    types, candidates = instance.types, instance.candidates
+    seen = 0
+    for relaxation in relaxations_of(instance):
+        tree: Any = relaxation.floats() if grain is None else relaxation.integers(grain)
+        assert tree.star
+        multipliers: Any = rng.integers(0, 96, types.count)
+        thetas: Any = rng.integers(0, 48, candidates.count)
+        cost: Any = candidates.cost * 16
+        counts: Any = types.counts
+        if grain is None:
+            multipliers, thetas, cost, counts = multipliers / 16, thetas / 16, cost / 16, counts.astype(np.float64)
+        cells = Cells.of(instance, relaxation)
+        given_ = cells.candidates(instance, cells.covers(instance, multipliers), cost, thetas)
+        rows, room = ValuedRows(counts, multipliers, cells.rank), make_workspace(types.count, tree)
+        for g in rng.choice(candidates.count, 60).tolist():
+            candidate = candidate_of(given_, g)
+            for size in range(1, min(candidate.support, 14) + 1):
+                first = compose(size, integral, candidate, rows, tree, room)
+                second = compose_star(size, integral, candidate, rows, tree, room)
+                assert first[0] == second[0]
+                if first[0]:
+                    seen += 1
+                    assert second[1] == (pytest.approx(first[1], abs=1e-9) if grain is None else first[1])
+                    assert room.chosen_amounts[: second[2]].sum() == pytest.approx(size * float(tree.grain))
+    assert seen > 20
+
+
+@pytest.mark.parametrize("name", CENSUS)
+def test_few_sizes_give_a_bound_below(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = census_instance(CENSUS[name])
+    at = RequiredEvaluator(instance)
+    point, found = at.start(), []
+    for tries in (2, 4, 10**6):
+        monkeypatch.setattr(required_values, "TRIES", tries)
+        where = RequiredEvaluator(instance)
+        walk = point
+        for _ in range(8):
+            found.append(np.minimum(where(walk).phi, 0.0))
+            walk = walk + 0.15
+    few, some, all_ = np.array(found).reshape(3, 8, -1)
+    assert (few <= all_ + 1e-9).all()
+    assert (some <= all_ + 1e-9).all()
+    assert (all_ < 0).any()
+
+
+def test_slices_go_on_where_the_last_one_ended() -> None:
+    instance = census_instance(CENSUS["shares"])
+    at_once = required_bound(instance, iterations=90)
+    first = required_bound(instance, iterations=60)
+    then = required_bound(instance, iterations=30, point=first)
+    assert then.evaluations == at_once.evaluations
+    assert (then.multipliers == at_once.multipliers).all()
+    assert then.value == at_once.value
+    assert then.value >= first.value
+    # from another process only multipliers and charges come
+    copy = pickle.loads(pickle.dumps(first))
+    assert copy.ascent is None
+    assert copy.phi is None
+    assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value)
+
+
+def test_charges_are_gone_on_from() -> None:
+    instance = census_instance(CENSUS["work"], 150)
+    first = required_bound(instance, iterations=120)
+    assert (first.charges > 0).any()
+    copy = pickle.loads(pickle.dumps(first))
+    # which of many sizes of a group are tried depends on the last point
+    assert required_bound(instance, iterations=1, point=copy).value == pytest.approx(first.value, rel=1e-3)
+    assert required_bound(instance, iterations=60, point=first).value >= first.value
+
+
+def test_guides_for_a_construction_come_with_the_point() -> None:
+    instance = census_instance(CENSUS["shares"])
+    point = required_bound(instance, iterations=60)
+    assert point.phi is not None
+    assert point.open_share is not None
+    assert ((point.open_share >= 0) & (point.open_share <= 1)).all()
+    value = float(point.phi[point.phi < 0].sum() + instance.types.counts @ point.multipliers)
+    assert value == pytest.approx(point.value)
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume, "DIVIDED", 1)
+    instance = census_instance(CENSUS["shares and presence"])
+    one = required_bound(instance, iterations=40)
+    two = required_bound(instance, iterations=40, threads=2)
+    assert (one.multipliers == two.multipliers).all()
+    assert one.value == two.value

@@ -1,0 +1,83 @@
+"""Construction and annealing under requirements: every table satisfies all of them, none is below the optimum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
+
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required import RequiredPoint, required_bound
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import candidate_of_all
+from kanon_milp.heuristics.requirements.annealing import anneal
+from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.system.limit import Limit
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def rows_of_groups(case: SensitiveCase, instance: Instance, assignment: Assignment) -> dict[int, list[int]]:
+    """Input rows by candidate."""
+    kind = instance.types.type_of_rows(case.table().keys)
+    rows = {i: np.flatnonzero(kind == i).tolist() for i in range(instance.types.count)}
+    groups: dict[int, list[int]] = {}
+    for i, g, count in zip(assignment.row_type, assignment.candidate, assignment.rows, strict=True):
+        groups.setdefault(int(g), []).extend(rows[int(i)].pop() for _ in range(count))
+    assert not any(rows.values())
+    return groups
+
+
+def is_valid(case: SensitiveCase, instance: Instance, assignment: Assignment) -> bool:
+    """Whether each group has what the judges of the tests ask for."""
+    return all(
+        len(group) >= (1 if instance.exempt[g] else case.k) and case.requirement(tuple(group))
+        for g, group in rows_of_groups(case, instance, assignment).items()
+    )
+
+
+def point_of(instance: Instance) -> RequiredPoint:
+    if not relaxations_of(instance):
+        return RequiredPoint(np.zeros(instance.types.count), np.zeros(0), 0.0, 0)
+    return required_bound(instance, iterations=10)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, None])
+def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
+    @given(sensitive_cases(None if kind is None else [kind], max_rows=8, sides=False), st.integers(0, 3))
+    @settings(relaxed, max_examples=examples(300 if kind is None else 60, 20 if kind is None else 5))
+    def search(case: SensitiveCase, seed: int) -> None:
+        instance = prepare(case.problem())
+        best: Any = optimum(case.case.rows, case.k, **case.judged())
+        point = point_of(instance)
+        start = construct(instance, point, Limit(), seed)
+        if best is None:
+            assert start is None
+            return
+        if start is None:  # only where there is no way to put all rows into one group, or that is no solution
+            of_all = candidate_of_all(instance) is not None
+            assert not (of_all and all(r.merge_closed for r in instance.problem.requirements))
+            return
+        assert is_valid(case, instance, start)
+        assert start.cost * instance.levels.unit >= best
+        reported: list[Assignment] = []
+        effort = Effort(neighbourhoods=1, enough=int(best / instance.levels.unit))
+        found = anneal(instance, point, start, effort, None, seed, reported.append)
+        costs = [start.cost, *(each.cost for each in reported)]
+        assert costs == sorted(set(costs), reverse=True)
+        assert found.cost == costs[-1]
+        assert all(is_valid(case, instance, each) for each in reported)
+        assert found.cost * instance.levels.unit >= best
+
+    search()

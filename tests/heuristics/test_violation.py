@@ -1,0 +1,196 @@
+"""The compiled violation of a group against the requirements' own judgement."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from own_requirement import AtMost, NoMoreThanHalf
+from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
+from test_requirements_search import point_of
+
+import kanon_milp as km
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.requirements.annealing import anneal
+from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy, put, take_back
+from kanon_milp.heuristics.requirements.repair import failing, repair
+from kanon_milp.heuristics.requirements.violation import count_in, rules_of, says_all, violation_of
+from kanon_milp.heuristics.worker_pool import ProcessPool
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.problem.records import Group
+from kanon_milp.system.limit import Limit
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, None])
+def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> None:
+    """And a group that does has none: relaxations are necessary."""
+
+    @given(sensitive_cases(None if kind is None else [kind], sides=False), st.data())
+    @settings(relaxed, max_examples=examples(200, 12))
+    def judged(case: SensitiveCase, data: st.DataObject) -> None:
+        instance = prepare(case.problem())
+        rules, value = rules_of(instance)
+        check = GroupCheck(instance)
+        g = data.draw(st.integers(0, instance.candidates.count - 1))
+        members = instance.candidates.members[slice(*instance.candidates.indptr[g : g + 2])]
+        rows = np.array([data.draw(st.integers(0, n)) for n in instance.types.counts[members]], np.int64)
+        if not rows.sum():
+            return
+        counts = np.zeros((1, int(rules.columns.max(initial=-1)) + 1), np.int32)
+        for i, amount in zip(members, rows, strict=True):
+            count_in(rules, counts, 0, int(value[i]), int(amount))
+        violation = violation_of(rules, counts, 0, int(rows.sum()), int(instance.least[g]))
+        holds = check.holds(g, check.by_value(members, rows))
+        if holds:
+            assert violation == 0
+        if says_all(instance):
+            assert holds == (violation == 0)
+
+    judged()
+
+
+def test_requirements_of_one_attribute_are_said_in_full() -> None:
+    table = people(40)
+    said = [
+        km.LDiversity(2),
+        km.TCloseness("0.3"),
+        km.PSensitivity(2),
+        km.BetaLikeness(1),
+        km.AlphaKAnonymity("0.5", 2),
+    ]
+    for requirement in said:
+        assert says_all(prepare(km.Problem(table, [km.KAnonymity(2), requirement])))
+    assert not says_all(prepare(km.Problem(table, [km.DeltaDisclosure(1, absent="ignored")])))
+
+
+def people(rows: int) -> km.Table:
+    """A few columns of few values and a sensitive one of four."""
+    random = np.random.default_rng(rows)
+    columns = {f"q{j}": random.integers(3 + j, size=rows).astype(str) for j in range(3)}
+    return km.Table.from_frame(
+        pl.DataFrame({**columns, "s": random.integers(4, size=rows).astype(str)}), [*columns], "s"
+    )
+
+
+def instance_of(rows: int, *privacy: km.Requirement) -> Instance:
+    return prepare(km.Problem(people(rows), list(privacy)))
+
+
+def groups_fail(instance: Instance, found: Assignment) -> list[int]:
+    return failing(found, GroupCheck(instance))
+
+
+def test_processes_find_what_one_process_finds_or_better() -> None:
+    instance = instance_of(120, km.KAnonymity(3), km.LDiversity(2))
+    point = point_of(instance)
+    start = construct(instance, point, Limit())
+    assert start is not None
+    reported: list[Assignment] = []
+    with ProcessPool(2) as pool:
+        found = anneal(instance, point, start, Effort(neighbourhoods=1), pool, 1, reported.append)
+    alone = anneal(instance, point, start, Effort(neighbourhoods=1), None, 1, lambda _: None)
+    assert found.cost <= alone.cost < start.cost
+    assert reported[-1].cost == found.cost
+    assert not groups_fail(instance, found)
+
+
+def test_the_same_seed_finds_the_same_table() -> None:
+    instance = instance_of(60, km.KAnonymity(2), km.TCloseness("0.4"))
+    point = point_of(instance)
+    starts = [construct(instance, point, Limit(), seed=3) for _ in range(2)]
+    assert starts[0] is not None
+    assert starts[1] is not None
+    found = [
+        anneal(instance, point, start, Effort(neighbourhoods=1), None, 3, lambda _: None) for start in starts if start
+    ]
+    assert (found[0].rows_of_pairs(instance) == found[1].rows_of_pairs(instance)).all()
+
+
+def test_a_limit_that_is_over_still_gives_a_table() -> None:
+    instance = instance_of(80, km.KAnonymity(3), km.LDiversity(2))
+    start = construct(instance, point_of(instance), Limit(ends=0.0))
+    assert start is not None
+    assert not groups_fail(instance, start)
+
+
+def test_a_requirement_of_a_users_own_is_constructed_and_annealed() -> None:
+    instance = instance_of(80, km.KAnonymity(2), NoMoreThanHalf("s"))
+    point = point_of(instance)
+    start = construct(instance, point, Limit())
+    assert start is not None
+    found = anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    assert not groups_fail(instance, found)
+    assert found.cost <= start.cost
+
+
+class Silent(NoMoreThanHalf):
+    """The same, of which nothing is known but `holds`."""
+
+    def holds(self, group: Group) -> bool:
+        return NoMoreThanHalf.holds(self, group)
+
+
+def test_of_a_requirement_that_tells_nothing_there_is_a_table_all_the_same() -> None:
+    for privacy in ([Silent("s")], [km.KAnonymity(3), Silent("s")], [km.KAnonymity(2), AtMost(30)]):
+        instance = instance_of(80, *privacy)
+        point = point_of(instance)
+        start = construct(instance, point, Limit())
+        assert start is not None
+        assert not groups_fail(instance, start)
+        assert anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None) is start
+    both = instance_of(80, km.KAnonymity(2), Silent("s"), km.TCloseness("0.5"))
+    start = construct(both, point_of(both), Limit())
+    assert start is not None
+    found = anneal(both, point_of(both), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    assert not groups_fail(both, found)
+    assert found.cost <= start.cost
+
+
+def test_repair_ends_with_groups_that_satisfy_all() -> None:
+    """From a table that only has groups of equal rows."""
+    instance = instance_of(60, km.KAnonymity(3), km.LDiversity(2))
+    candidates = instance.candidates
+    of_pair = candidates.candidate_of_pair()
+    cheapest = np.lexsort((candidates.cost[of_pair], candidates.members))
+    first = np.searchsorted(candidates.members[cheapest], np.arange(instance.types.count))
+    rows = np.zeros(candidates.pairs, np.int64)
+    rows[cheapest[first]] = instance.types.counts
+    start = Assignment.from_pairs(instance, rows)
+    assert groups_fail(instance, start)
+    for limit in (Limit(), Limit(ends=0.0)):
+        found = repair(instance, start, limit)
+        assert found is not None
+        assert not groups_fail(instance, found)
+
+
+def test_counts_and_violations_are_kept_up() -> None:
+    """After moves and after taking them back they are what they are when counted anew."""
+    instance = instance_of(60, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.4"))
+    start = construct(instance, point_of(instance), Limit())
+    assert start is not None
+    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    before, random = c.state.group.copy(), np.random.default_rng(0)
+    for _ in range(50):
+        r = int(random.integers(len(before)))
+        i = c.state.type_of[r]
+        options = c.state.options.values[c.state.options.indptr[i] : c.state.options.indptr[i + 1]]
+        put(c, r, int(random.choice(options)))
+    anew = own_copy(c, c.state.group, c.state.random)
+    assert (anew.counts == c.counts).all()
+    assert anew.violation == pytest.approx(c.violation)
+    assert anew.total == pytest.approx(c.total)
+    assert c.total[1] == (c.violation > 0).sum() > 0
+    take_back(c)
+    assert (c.state.group == before).all()
+    assert c.total == pytest.approx([0.0, 0.0])

@@ -1,0 +1,178 @@
+"""The hybrid method under every requirement: it agrees with brute force, stops when told, and always has a table."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from case_judge import judge
+from census import census
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from own_requirement import AtMost, NoMoreThanHalf
+from sensitive_cases import FAMILIES, SensitiveCase, sensitive_cases
+
+import kanon_milp as km
+from kanon_milp.methods import core_problem, required_guide
+from kanon_milp.methods.registry import search_refuses
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+Q4 = ["age", "education", "marital-status", "race"]
+
+
+def agrees(case: SensitiveCase, *, proven: bool = True) -> None:
+    """No bound above the optimum, no table below it, and "optimal" only where they meet."""
+    problem = case.problem()
+    assume(not search_refuses(problem))
+    expected = judge(case)
+    result = km.solve(problem, method="search", iteration_limit=2)
+    if expected is None:
+        assert result.table is None
+        assert result.proof == "infeasible" if proven else result.proof != "optimal"
+        return
+    assert result.verified
+    assert result.exact_objective is not None
+    assert result.exact_bound is not None
+    assert result.exact_bound <= expected <= result.exact_objective
+    assert result.is_optimal == (result.exact_bound == expected == result.exact_objective)
+    assert result.is_optimal or not proven
+
+
+@pytest.mark.parametrize("kind", [kind for family in FAMILIES for kind in family])
+def test_it_agrees_with_brute_force(kind: str) -> None:
+    @given(sensitive_cases([kind], max_rows=7, sides=False))
+    @settings(relaxed, max_examples=examples(40, 4))
+    def proven(case: SensitiveCase) -> None:
+        agrees(case)
+
+    proven()
+
+
+@given(sensitive_cases(max_rows=7, sides=False))
+@settings(relaxed, max_examples=examples(100, 12))
+def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
+    agrees(case)
+
+
+@given(sensitive_cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(100, 12))
+def test_without_a_core_problem_nothing_is_claimed_that_is_not_so(case: SensitiveCase) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_problem, "MODEL_PAIRS", 0)
+        agrees(case, proven=False)
+
+
+def census_with(rows: int, *requirements: km.Requirement, sensitive: str = "occupation") -> km.Problem:
+    other = "workclass" if sensitive == "sex" else "sex"
+    return km.Problem(km.Table.from_frame(census(rows), [*Q4, other], sensitive), requirements)
+
+
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
+    problem = census_with(60, km.KAnonymity(3), km.LDiversity("5/2"))
+    runs = [
+        km.solve(problem, method="search", iteration_limit=2, node_limit=5, threads=threads, seed=3) for _ in range(2)
+    ]
+    assert runs[0].verified
+    assert runs[0].groups is not None
+    assert (runs[0].groups == runs[1].groups).all()
+    assert runs[0].bound == runs[1].bound
+    assert runs[0].stop_reason == runs[1].stop_reason
+
+
+@pytest.mark.parametrize(
+    "requirement", [km.LDiversity("5/4"), km.TCloseness("3/10"), km.PSensitivity(3)], ids=lambda each: each.name
+)
+def test_a_time_limit_ends_it_with_a_verified_table(requirement: km.Requirement) -> None:
+    problem = census_with(2_000, km.KAnonymity(5), requirement)
+    seen: list[float | None] = []
+    result = km.solve(problem, method="search", time_limit=3, on_progress=lambda point: seen.append(point.incumbent))
+    assert result.verified
+    assert result.stop_reason == "time_limit"
+    assert result.bound is not None
+    assert 0 < result.bound < result.objective  # type: ignore[operator]
+    assert result.seconds["total"] - result.seconds["read"] < 30  # kernels may have to be compiled
+    assert seen
+    assert result.trajectory[-1][1] == result.objective
+    assert result.trajectory[-1][2] == result.bound
+
+
+def test_an_event_ends_it_with_a_verified_table() -> None:
+    stop = threading.Event()
+    timer = threading.Timer(1.0, stop.set)
+    timer.start()
+    began = time.perf_counter()
+    result = km.solve(census_with(3_000, km.KAnonymity(5), km.LDiversity(2)), method="search", interrupt=stop)
+    assert time.perf_counter() - began < 40
+    assert result.stop_reason == "interrupted"
+    assert result.verified
+
+
+def test_the_search_is_better_than_where_it_begins_and_agrees_with_one_model() -> None:
+    problem = census_with(100, km.KAnonymity(2), km.LDiversity("3/2"), sensitive="sex")
+    one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=120)
+    assert one.require_optimal().objective == other.require_optimal().objective
+    assert other.solver.method == "search"
+    assert km.solve(problem, method="greedy").objective > other.objective  # type: ignore[operator]
+
+
+def test_large_tables_under_requirements_are_searched_and_small_ones_are_not() -> None:
+    assert km.solve(census_with(60, km.LDiversity(2))).solver.method == "milp"
+    large = km.solve(census_with(1_500, km.KAnonymity(3), km.LDiversity(2)), time_limit=1)
+    assert large.solver.method == "search"
+    assert large.verified
+
+
+@dataclass(frozen=True)
+class FewBigGroups(km.Requirement):
+    """At least so many rows, and an even number of them: not merge-closed for what the package knows, no facts."""
+
+    least: int
+    name: ClassVar[str] = "few_big_groups"
+
+    def bind(self, table: km.Table) -> tuple[FewBigGroups, ...]:
+        return (self,)
+
+    def smallest_group(self, whole: Any) -> int:
+        return self.least
+
+    def holds(self, group: Any) -> bool:
+        return bool(group.size >= self.least and group.size % 2 == 0)
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        import pyomo.environ as pyo
+
+        block.half = pyo.Var(model.CANDIDATES, domain=pyo.NonNegativeIntegers, doc="half of the rows")
+
+        @block.Constraint(model.CANDIDATES, doc="the number of rows is even")  # type: ignore[untyped-decorator]
+        def even(block: Any, g: int) -> object:
+            return model.rows[g] == 2 * block.half[g]
+
+        @block.Constraint(model.CANDIDATES, doc="an open group has so many rows")  # type: ignore[untyped-decorator]
+        def large(block: Any, g: int) -> object:
+            return model.rows[g] >= self.least * model.open[g]
+
+    def describe(self) -> dict[str, object]:
+        return {"least": self.least}
+
+
+@pytest.mark.parametrize("own", [FewBigGroups(4), AtMost(50), NoMoreThanHalf("disease")], ids=lambda e: e.name)
+def test_a_requirement_of_ones_own_is_searched_by_what_it_says_of_itself(own: km.Requirement) -> None:
+    problem = census_with(60, km.KAnonymity(2), own, sensitive="disease")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core_problem, "MODEL_PAIRS", 0)  # so that all that is found the search has found
+        patch.setattr(required_guide, "COUNTED_TURNS", 0)
+        result = km.solve(problem, method="search", iteration_limit=3)
+    first = km.solve(problem, method="greedy")
+    assert result.verified
+    assert result.bound <= result.objective < first.objective  # type: ignore[operator]
+    assert result.groups is not None
+    groups = np.unique(result.groups, return_counts=True)[1]
+    assert not isinstance(own, FewBigGroups) or (groups % 2 == 0).all()
