@@ -7,7 +7,7 @@ stay and are constants.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,7 +192,9 @@ def declare(hood: Neighbourhood) -> tuple[PyomoArrays, Ints, dict[int, float]]:
             model.open[g].fix(1)
     compiled = to_arrays(model)
     assign = compiled.columns_of(list(model.assign.values()))
-    compiled.linear.integer[assign[assign >= 0]] = True
+    integer = compiled.linear.integer.copy()
+    integer[assign[assign >= 0]] = True
+    compiled = replace(compiled, linear=replace(compiled.linear, integer=integer))
     size = np.bincount(candidate, weights=hood.start, minlength=part.candidates.count)
     columns = np.concatenate([assign, compiled.columns_of(list(model.open.values()))])
     values = np.concatenate([hood.start, size > 0])
