@@ -201,7 +201,7 @@ def certified_instance(problem: Problem) -> Instance:
     levels = recode(relaxed, types)
     split = with_candidates(relaxed, types_of(relaxed, types), levels)
     # the same candidates in the same order, over other row types
-    instance = replace(with_candidates(relaxed, types, levels), whole=split.whole)
+    instance = replace(with_candidates(relaxed, types, levels), table_group=split.table_group)
     return Dominance().apply(instance.subset(Viability().keep(split))).instance
 
 

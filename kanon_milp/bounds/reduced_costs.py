@@ -15,7 +15,7 @@ from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, ex
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, separable_by_group, supports, without_values
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
@@ -61,7 +61,7 @@ class ReducedCosts(Reduction[Dropped]):
 
     def accepts(self, problem: Problem) -> bool:
         """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and judges_groups_alone(problem)
+        return problem.objective == "loss" and separable_by_group(problem)
 
     def _apply(self, instance: Instance) -> Dropped:
         candidates = instance.candidates

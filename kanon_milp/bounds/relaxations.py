@@ -106,12 +106,12 @@ class Relaxation:
         one = np.float64(1.0)
         t = np.float64(self.closeness or 0)
         return TreeArrays(
-            *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex, one,
+            *self._table_group(), value_grid, node_grid, share, weight, t, self.presence, self.convex, one,
             np.float64(TICK), np.float64(0.0), np.float64(TOLERANCE), self.star,
         )  # fmt: skip
 
     def integers(self, grain: int) -> TreeArrays[np.int64]:
-        """The view in whole multiples of 1/grain, rounded so that no minimum becomes larger.
+        """The view in integer multiples of 1/grain, rounded so that no minimum becomes larger.
 
         |X - share·S| falls by at most S/grain where the share is rounded (`slack`), a lesser weight charges less.
         """
@@ -122,11 +122,11 @@ class Relaxation:
         t = np.int64(_up((self.closeness or Fraction(0)) * grain))
         one = np.int64(1)
         return TreeArrays(
-            *self._whole(), value_grid, node_grid, share, weight, t, self.presence, self.convex,
+            *self._table_group(), value_grid, node_grid, share, weight, t, self.presence, self.convex,
             np.int64(grain), one, one, np.int64(0), self.star,
         )  # fmt: skip
 
-    def _whole(self) -> tuple[Ints, Ints, Ints, Ints]:
+    def _table_group(self) -> tuple[Ints, Ints, Ints, Ints]:
         """own, children, of_value, of_node."""
         rank = {value: number for number, value in enumerate(self.ranks)}
         own = np.array([-1 if node.value is None else rank[node.value] for node in self.nodes], np.int64)
@@ -168,12 +168,12 @@ def relaxations_of(instance: Instance) -> list[Relaxation]:
 
 def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], instance: Instance) -> list[Relaxation]:
     """One view of limits and different values, and one for each ground distance."""
-    counts = instance.whole.sensitive[attribute]
-    shares = [Fraction(counts[value], instance.whole.size) for value in values]
+    counts = instance.table_group.sensitive[attribute]
+    shares = [Fraction(counts[value], instance.table_group.size) for value in values]
     limits, presence, exact, trees = [ALL] * len(values), 1, True, []
     for each in meant:
         # its facts about this attribute; a requirement that has none asks for more than they say
-        facts = [fact for fact in facts_of(each, instance.whole) if fact.attribute == attribute]
+        facts = [fact for fact in facts_of(each, instance.table_group) if fact.attribute == attribute]
         exact = exact and bool(facts) and all(fact.complete for fact in facts)
         for fact in facts:
             lower, upper = fact.lower, fact.upper

@@ -15,7 +15,7 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, judges_groups_alone, supports, without_values
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, separable_by_group, supports, without_values
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.jit import compiled
@@ -71,7 +71,7 @@ class RequiredReducedCosts(Reduction[Dropped]):
 
     def accepts(self, problem: Problem) -> bool:
         """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and judges_groups_alone(problem)
+        return problem.objective == "loss" and separable_by_group(problem)
 
     def _apply(self, instance: Instance) -> Dropped:
         candidates = instance.candidates
@@ -176,7 +176,7 @@ def with_a_row(instance: Instance, pairs: Ints) -> tuple[Part, Ints, Flags]:
         levels=instance.levels,
         candidates=copies,
         exempt=instance.exempt[of],
-        whole=instance.whole,
+        table_group=instance.table_group,
         of=instance,
         origin=origin,
         chosen=of,

@@ -25,7 +25,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.presolve.reductions.base import judges_groups_alone
+from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import satisfies
 
@@ -108,7 +108,7 @@ def enumerate_groups(instance: Instance) -> Groups:
 def shapes_of(instance: Instance) -> list[GroupShape]:
     """The shape of each candidate's groups."""
     problem, counts = instance.problem, instance.types.counts.tolist()
-    if not judges_groups_alone(problem):
+    if not separable_by_group(problem):
         raise InputError(
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
             "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
@@ -176,7 +176,7 @@ class GroupVectors:
         found = self._known.get((exempt, counts))
         if found is None:
             tuples = {self._values[value]: rows for value, rows in counts}
-            group = Group.of(self._instance.problem.attributes, tuples, self._instance.whole)
+            group = Group.of(self._instance.problem.attributes, tuples, self._instance.table_group)
             found = all(satisfies(requirement, group) for requirement in self._requirements[exempt])
             self._known[exempt, counts] = found
         return found

@@ -56,7 +56,7 @@ class GroupCheck:
     def refused(self, assignment: Assignment, among: Ints | None = None) -> Ints:
         """Candidates whose groups do not satisfy all requirements, int64. among: only these candidates are looked at.
 
-        For requirements that judge groups alone (`reductions.base.judges_groups_alone`).
+        For requirements that judge groups alone (`reductions.base.separable_by_group`).
         """
         looked = np.ones(len(assignment.rows), np.bool_) if among is None else np.isin(assignment.candidate, among)
         order = np.flatnonzero(looked)
@@ -72,6 +72,6 @@ class GroupCheck:
 
     def _group(self, counts: Ints) -> Group:
         if self.code is None:
-            return Group(int(counts.sum()), whole=self.instance.whole)
+            return Group(int(counts.sum()), table_group=self.instance.table_group)
         tuples = {self._values[value]: int(counts[value]) for value in np.flatnonzero(counts).tolist()}
-        return Group.of(self.instance.problem.attributes, tuples, self.instance.whole)
+        return Group.of(self.instance.problem.attributes, tuples, self.instance.table_group)

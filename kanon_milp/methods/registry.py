@@ -15,7 +15,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
-from kanon_milp.presolve.reductions.base import judges_groups_alone
+from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.problem import Problem
 
@@ -67,7 +67,7 @@ def search_refuses(problem: Problem) -> str:
         return f"the objective is {problem.objective}"
     if sides := side_constraints(problem):
         return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
-    if not judges_groups_alone(problem):
+    if not separable_by_group(problem):
         return "k-anonymity of some of the quasi-identifiers is about several groups together"
     return ""
 

@@ -28,13 +28,13 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     if problem.min_groups is not None and problem.min_groups > problem.table.n:
         return f"min_groups = {problem.min_groups} is larger than the number of rows ({problem.table.n})"
     counts = table_as_group(types)
-    whole: Group = replace(counts, whole=counts)
+    table_group: Group = replace(counts, table_group=counts)
     for requirement in problem.requirements:
-        if not requirement.merge_closed or not _refuted(requirement, whole):
+        if not requirement.merge_closed or not _refuted(requirement, table_group):
             continue
         if problem.suppressed_rows == "exempt" and isinstance(requirement, KAnonymity):
             continue  # all rows fully suppressed need no partners
-        short = requirement.shortfall(whole)
+        short = requirement.shortfall(table_group)
         if short is None:
             because = ""
         elif short.attribute is None:
@@ -47,9 +47,9 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     return None
 
 
-def _refuted(requirement: Requirement, whole: Group) -> bool:
+def _refuted(requirement: Requirement, table_group: Group) -> bool:
     try:
-        return not satisfies(requirement, whole)
+        return not satisfies(requirement, table_group)
     except UndecidedError:  # then nothing is claimed
         return False
 

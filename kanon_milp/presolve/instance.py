@@ -26,7 +26,7 @@ class Instance:
 
     types: row types; where requirements are about sensitive attributes, one for each (quasi-identifier, sensitive)
     tuple. exempt: bool (G,), candidates of fully suppressed rows that need no partners (all False in the strict
-    reading). whole: all rows as one group, the reference distribution of the sensitive attributes that are meant.
+    reading). table_group: all rows as one group, the reference distribution of the sensitive attributes that are meant.
     """
 
     problem: Problem
@@ -34,7 +34,7 @@ class Instance:
     levels: Levels
     candidates: Candidates
     exempt: NDArray[np.bool_]
-    whole: Group
+    table_group: Group
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -53,7 +53,9 @@ class Instance:
         """The smallest size κ that a group of each candidate can have, int64 (G,), and n + 1 for every larger one; what
         is exempt is so from k alone."""
         beyond = self.types.n + 1
-        sizes = [(min(least_rows(r, self.whole), beyond), isinstance(r, KAnonymity)) for r in self.problem.requirements]
+        sizes = [
+            (min(least_rows(r, self.table_group), beyond), isinstance(r, KAnonymity)) for r in self.problem.requirements
+        ]
         always = max((size for size, is_k in sizes if not is_k), default=1)
         strict = max(size for size, _ in sizes)
         return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)
@@ -79,7 +81,7 @@ class Instance:
     def subset(self, keep: NDArray[np.bool_]) -> Instance:
         """The instance with only the candidates where `keep` is true."""
         return Instance(
-            self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep], self.whole
+            self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep], self.table_group
         )
 
 

@@ -28,9 +28,9 @@ class Part(Instance):
 
     The first `free` row types are the rows that may move. Each of the others stands for all rows of one joint sensitive
     value that stay in a group: that candidate alone covers them, and is open. Sensitive values have the numbers that
-    they have in `of`, and the reference distribution is that of the complete table (`whole`). origin: int64 (t,), a row
-    type of `of` with the same sensitive values, for the first ones the same row type. chosen: int64 (G,), ascending,
-    the candidates of `of`.
+    they have in `of`, and the reference distribution is that of the complete table (`table_group`). origin: int64
+    (t,), a row type of `of` with the same sensitive values, for the first ones the same row type. chosen: int64 (G,),
+    ascending, the candidates of `of`.
     """
 
     of: Instance
@@ -96,10 +96,10 @@ class Moving:
         members = np.concatenate([place, moving + np.arange(len(key))])
         order = np.lexsort((members, of_pair))
         of_pair, members = of_pair[order].astype(np.int32), members[order].astype(np.int32)
-        whole = instance.candidates
+        table_group = instance.candidates
         candidates = Candidates(
-            vector=whole.vector[chosen],
-            cost=whole.cost[chosen],
+            vector=table_group.vector[chosen],
+            cost=table_group.cost[chosen],
             support=supports(counts, of_pair, members, len(chosen)),
             indptr=indptr_of(np.bincount(of_pair, minlength=len(chosen))),
             members=members,
@@ -110,7 +110,7 @@ class Moving:
             levels=instance.levels,
             candidates=candidates,
             exempt=instance.exempt[chosen],
-            whole=instance.whole,
+            table_group=instance.table_group,
             of=instance,
             origin=origin,
             chosen=chosen,

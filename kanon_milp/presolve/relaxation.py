@@ -23,7 +23,7 @@ def network_relaxation(instance: Instance) -> Problem | None:
     problem = instance.problem
     if problem.network or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return None
-    size = max(least_rows(requirement, instance.whole) for requirement in problem.requirements)
+    size = max(least_rows(requirement, instance.table_group) for requirement in problem.requirements)
     kept: list[Requirement] = [KAnonymity(size)]
     for requirement in problem.requirements:
         cells = {other.attributes for other in kept if other.attributes} | {requirement.attributes}

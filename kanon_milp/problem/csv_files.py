@@ -73,7 +73,7 @@ def csv_text(frame: pl.DataFrame, delimiter: str) -> str:
 
 
 def read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
-    """Read a whole file, every cell as text; a cell is missing where it is empty and not quoted."""
+    """Read an entire file, every cell as text; a cell is missing where it is empty and not quoted."""
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
         if fmt.encoding.lower() in UTF8:

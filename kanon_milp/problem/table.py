@@ -228,7 +228,7 @@ def read_table(
 
 
 def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
-    """Read a whole file, values of a CSV file as text."""
+    """Read an entire file, values of a CSV file as text."""
     begin_threads()
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))

@@ -1,1 +1,1 @@
-"""What has nothing to do with anonymization: files written as a whole, time limits, signals, processes, compilation."""
+"""What has nothing to do with anonymization: files written completely, time limits, signals, processes, compilation."""

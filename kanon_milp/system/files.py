@@ -1,4 +1,4 @@
-"""The one way in which this package writes files: whole or not at all, and the files of a run together."""
+"""The one way in which this package writes files: complete or not at all, and the files of a run together."""
 
 from __future__ import annotations
 

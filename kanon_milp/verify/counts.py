@@ -124,14 +124,14 @@ class Counts:
         return dict(zip(self.value[part].tolist(), self.count[part].tolist(), strict=True))
 
     @cached_property
-    def whole(self) -> Group:
+    def table_group(self) -> Group:
         """The reference as one group."""
         return Group.of(self.coding.names, dict(zip(self.labels, self.total.tolist(), strict=True)))
 
     def as_group(self, g: int) -> Group:
         """One group as what requirements of the user's are asked about."""
         inside = {self.labels[code]: rows for code, rows in self.of_group(g).items()}
-        return Group.of(self.coding.names, inside, self.whole)
+        return Group.of(self.coding.names, inside, self.table_group)
 
     def every(self, entries: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per group whether it is true of each of its entries."""

@@ -58,7 +58,9 @@ def _attribute(name: str, counts: Counts, closeness: dict[str, Ratios]) -> list[
         *_both(f"{name}.alpha", counts.shares),
         *(series for distance, found in closeness.items() for series in _both(f"{name}.t_{distance}", found)),
         *_both(f"{name}.beta", Ratios(gains.above - gains.below, gains.below)),
-        pl.Series(f"{name}.delta", [delta if whole else None for delta, whole in zip(deltas, complete, strict=True)]),
+        pl.Series(
+            f"{name}.delta", [delta if present else None for delta, present in zip(deltas, complete, strict=True)]
+        ),
         pl.Series(f"{name}.delta_present", deltas),
         pl.Series(f"{name}.delta_present_exact", changes.texts()),
     ]

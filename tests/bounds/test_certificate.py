@@ -77,7 +77,7 @@ def test_no_group_needs_less_than_what_is_demanded(kind: str) -> None:
                 assert len(group) >= demand.size
                 assert all(supplied(supply, [case.secrets[i] for i in group]) for supply in demand.supplies)
         if kind in WRITTEN:  # of others less is written down than the package knows
-            whole = prepare(problem).whole
+            whole = prepare(problem).table_group
             assert demand.size == max(requirement.smallest_group(whole) for requirement in problem.requirements)
 
     needs()

@@ -190,7 +190,7 @@ def test_no_object_of_the_package_shows_a_cell(tmp_path: Path, monkeypatch: pyte
     ):
         problem = km.Problem(table, privacy, recoding)
         result = km.solve(problem, method="remembering")
-        whole = sessions[-1].instance.whole
+        whole = sessions[-1].instance.table_group
         told = [(each.relaxations(whole), each.shortfall(whole)) for each in problem.requirements]
         everything_within([problem, result, km.export_model(problem, tmp_path / "m.lp"), told], seen)
         everything_within([km.verify(problem, result.table), result.certify()], seen)

@@ -289,7 +289,7 @@ class EveryDisease(Requirement):
     def holds(self, group: Group) -> Any:
         assert sum(group.sensitive["disease"].values()) == group.size
         assert group.names == ("disease",)
-        assert present(group.whole).sensitive == {"disease": {"Viral": 3, "Heart": 3, "Cancer": 4}}
+        assert present(group.table_group).sensitive == {"disease": {"Viral": 3, "Heart": 3, "Cancer": 4}}
         return set(group.sensitive["disease"]) >= set(self.among)
 
     def describe(self) -> Any:

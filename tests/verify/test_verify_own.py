@@ -84,7 +84,7 @@ class AtMost(Requirement):
 
     def holds(self, group: Group) -> bool:
         assert group.names == ()
-        assert present(group.whole).size == 6
+        assert present(group.table_group).size == 6
         return group.size <= self.rows
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, _instance: Any) -> None:

@@ -94,7 +94,7 @@ class Counting(Requirement):
         return {}
 
     def holds(self, group: Any) -> Any:
-        self.asked.append((group.sensitive, group.whole.sensitive))
+        self.asked.append((group.sensitive, group.table_group.sensitive))
         return True
 
 

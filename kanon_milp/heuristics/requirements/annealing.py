@@ -20,7 +20,7 @@ from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, shift, swap
-from kanon_milp.heuristics.requirements.repair import judges_groups_alone, repair
+from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
 from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
@@ -55,7 +55,7 @@ def anneal(
     """
     problem = instance.problem
     guide = Guide.of(instance, point)
-    if not guide.priced or not judges_groups_alone(problem) or not all(r.merge_closed for r in problem.requirements):
+    if not guide.priced or not separable_by_group(problem) or not all(r.merge_closed for r in problem.requirements):
         return start
     candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
     cell = cell_cost(instance)

@@ -1,8 +1,8 @@
 """Large neighbourhoods under requirements: the rows of some groups, and the groups that they may form or join anew.
 
 The sub-model is the strong formulation of this package over a part of the instance (`part.Part`), so every requirement
-states itself, one of a user's own as well. Small groups are freed whole; of a large one some rows are, and the others
-stay and are constants.
+states itself, one of a user's own as well. Small groups are freed completely; of a large one some rows are, and the
+others stay and are constants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-SMALL = 12  # row types of a group that is always freed whole
+SMALL = 12  # row types of a group that is always freed completely
 SAMPLE = 20  # row types of one candidate's cover that are freed at a time
 OUTSIDE = 4  # open groups outside, the cheapest, that a row may join
 TRIES = 30  # draws for each row type that is to be freed

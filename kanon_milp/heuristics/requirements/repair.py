@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 CHECKED = 300  # changes of one group by a row or two that are tried, before it is merged with another one
 
 
-def judges_groups_alone(problem: Problem) -> bool:
+def separable_by_group(problem: Problem) -> bool:
     """Whether no requirement is about several groups together, as the k of a set of quasi-identifiers is."""
     return not any(isinstance(r, KAnonymity) and not r.merge_closed for r in problem.requirements)
 

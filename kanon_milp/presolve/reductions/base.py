@@ -125,7 +125,7 @@ def supports(counts: Ints, of_pair: NDArray[np.int32], members: NDArray[np.int32
     return found
 
 
-def judges_groups_alone(problem: Problem) -> bool:
+def separable_by_group(problem: Problem) -> bool:
     """Whether each requirement asks for something of each group alone, whatever the other groups are.
 
     Not so k-anonymity of some quasi-identifiers: it adds up groups that are released alike there, and has to read

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Reduction, Step, judges_groups_alone, supports
+from kanon_milp.presolve.reductions.base import Reduction, Step, separable_by_group, supports
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 
@@ -57,7 +57,7 @@ class Kernel(Reduction[Kernelized]):
         """k-anonymity alone, the loss as objective, and no bounds on the number of groups."""
         return (
             all(isinstance(requirement, KAnonymity) for requirement in problem.requirements)
-            and judges_groups_alone(problem)
+            and separable_by_group(problem)
             and problem.objective == "loss"
             and problem.min_groups is None
             and problem.max_groups is None

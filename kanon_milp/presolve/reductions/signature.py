@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Reduction, Step, T, judges_groups_alone, without_values
+from kanon_milp.presolve.reductions.base import Reduction, Step, T, separable_by_group, without_values
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
 
@@ -66,7 +66,7 @@ class EqualSignature(Reduction[Merged]):
 
     def accepts(self, problem: Problem) -> bool:
         """Whatever is asked of each group alone."""
-        return judges_groups_alone(problem)
+        return separable_by_group(problem)
 
     def _apply(self, instance: Instance) -> Merged:
         types, candidates = instance.types, instance.candidates

@@ -96,9 +96,9 @@ class AlphaKAnonymity(Requirement):
         """Shares of a union lie between those of its parts, and its size is their sum."""
         return True
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """k, or what integer numbers of rows need to stay within the shares."""
-        counts = whole.sensitive[self.attributes[0]]
+        counts = table_group.sensitive[self.attributes[0]]
         return max(int(self.k), smallest_within(self._caps(counts), counts))
 
     def holds(self, group: Group) -> bool:
@@ -110,18 +110,20 @@ class AlphaKAnonymity(Requirement):
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """Enough rows, and a fractional group within the shares exists."""
         (attribute,) = self.attributes
-        within = viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        within = viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
         return within & (instance.candidates.support >= self.k)
 
-    def shortfall(self, whole: Group) -> Shortfall | None:
+    def shortfall(self, table_group: Group) -> Shortfall | None:
         """The value that has more than α·n rows, or too small a table."""
-        if short := few_rows(int(self.k), whole):
+        if short := few_rows(int(self.k), table_group):
             return short
         (attribute,) = self.attributes
-        for value, share in self._caps(whole.sensitive[attribute]).items():
-            rows = whole.sensitive[attribute][value]
-            if rows > share * whole.size:
-                return Shortfall(f"{rows} of {whole.size} rows, more than α·n = {share * whole.size}", attribute, value)
+        for value, share in self._caps(table_group.sensitive[attribute]).items():
+            rows = table_group.sensitive[attribute][value]
+            if rows > share * table_group.size:
+                return Shortfall(
+                    f"{rows} of {table_group.size} rows, more than α·n = {share * table_group.size}", attribute, value
+                )
         return None
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
@@ -133,12 +135,12 @@ class AlphaKAnonymity(Requirement):
         def size(_block: pyo.Block, g: int) -> object:
             return rows.size(g) >= self.k * model.open[g]
 
-        declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
 
-    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """Upper shares."""
         (attribute,) = self.attributes
-        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+        return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
 
     def certified(self, _table: Table) -> tuple[Requirement, ...]:
         """All of it; the size alone where some values are meant, since `describe` does not name them."""

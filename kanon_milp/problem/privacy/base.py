@@ -84,7 +84,7 @@ class Requirement(ABC):
     def merge_closed(self) -> bool:
         """Whether the union of two groups that have it has it.
 
-        Then one group per candidate loses nothing, dominance keeps the optimum, and where not even the whole table has
+        Then one group per candidate loses nothing, dominance keeps the optimum, and where not even the entire table has
         it, there is no solution. All of these are taken for proven where this says True, so it is only for requirements
         that are known to be so; False is always valid, and may only take longer.
         """
@@ -125,7 +125,7 @@ class Requirement(ABC):
         return True
 
     @abstractmethod
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """A lower bound on the size of every group that satisfies it, in a table with these counts."""
 
     @abstractmethod
@@ -136,10 +136,10 @@ class Requirement(ABC):
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
         return np.ones(instance.candidates.count, dtype=bool)
 
-    def relaxations(self, _whole: Group) -> Sequence[ValueLimits]:
+    def relaxations(self, _table_group: Group) -> Sequence[ValueLimits]:
         """What bounds and heuristics may take for granted of every group that has it; nothing is always valid.
 
-        whole: the whole table as a group.
+        table_group: the entire table as a group.
         """
         return ()
 
@@ -156,8 +156,8 @@ class Requirement(ABC):
         """
         return None
 
-    def shortfall(self, _whole: Group) -> Shortfall | None:
-        """What to say where the whole table does not satisfy it; None where there is nothing to point at."""
+    def shortfall(self, _table_group: Group) -> Shortfall | None:
+        """What to say where the entire table does not satisfy it; None where there is nothing to point at."""
         return None
 
     @abstractmethod
@@ -298,10 +298,10 @@ def satisfies(requirement: Requirement, group: Group) -> bool:
     return bool(found)
 
 
-def least_rows(requirement: Requirement, whole: Group) -> int:
+def least_rows(requirement: Requirement, table_group: Group) -> int:
     """What `smallest_group` says, which may be code of the user's own."""
     with _own(requirement, "smallest_group"):
-        found: object = requirement.smallest_group(whole)
+        found: object = requirement.smallest_group(table_group)
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
         negative = isinstance(found, int | np.integer) and not isinstance(found, bool)
         raise _refused(requirement, "smallest_group", "a negative number" if negative else type_in_words(found))
@@ -332,12 +332,12 @@ def declare_in(requirement: Requirement, block: pyo.Block, model: pyo.ConcreteMo
             ) from error
 
 
-def facts_of(requirement: Requirement, whole: Group) -> Sequence[ValueLimits]:
+def facts_of(requirement: Requirement, table_group: Group) -> Sequence[ValueLimits]:
     """What `relaxations` says; nothing for a class that defines `holds` anew and not them."""
     if not _speaks_for_holds(requirement, "relaxations"):
         return ()
     with _own(requirement, "relaxations"):
-        found: object = requirement.relaxations(whole)
+        found: object = requirement.relaxations(table_group)
     if not isinstance(found, tuple | list) or not all(isinstance(each, ValueLimits) for each in found):
         raise _refused(requirement, "relaxations", type_in_words(found))
     return found

@@ -63,34 +63,34 @@ class BetaLikeness(Requirement):
         """Shares of a union lie between those of its parts."""
         return True
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """What integer numbers of rows need to stay within the shares."""
-        counts = whole.sensitive[self.attributes[0]]
+        counts = table_group.sensitive[self.attributes[0]]
         return smallest_within(self._caps(counts), counts)
 
     def holds(self, group: Group) -> bool:
         """n·N_σ ≤ (1+β)·r_σ·|group| for each value σ."""
-        whole = group.reference
-        reference = whole.sensitive[self.attributes[0]]
+        table_group = group.reference
+        reference = table_group.sensitive[self.attributes[0]]
         return all(
-            rows * whole.size <= (1 + self.exact) * reference[value] * group.size
+            rows * table_group.size <= (1 + self.exact) * reference[value] * group.size
             for value, rows in group.sensitive[self.attributes[0]].items()
         )
 
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """A fractional group within the shares exists."""
         (attribute,) = self.attributes
-        return viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        return viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """X_σg ≤ (1+β)·p_σ·S_g."""
         (attribute,) = self.attributes
-        declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+        declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
 
-    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """Upper shares."""
         (attribute,) = self.attributes
-        return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+        return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
 
     def certified(self, _table: Table) -> tuple[BetaLikeness, ...]:
         """All of it."""

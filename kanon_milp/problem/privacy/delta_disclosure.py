@@ -83,23 +83,23 @@ class DeltaDisclosure(Requirement):
         """As published; not where absent values are ignored."""
         return self.absent == "violation"
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """Integer numbers of rows within the upper shares; as published also one row of each value."""
-        counts = whole.sensitive[self.attributes[0]]
+        counts = table_group.sensitive[self.attributes[0]]
         size = smallest_within(self._upper(counts), counts)
         return max(size, len(counts)) if self.absent == "violation" else size
 
     def holds(self, group: Group) -> bool:
         """Exact check of both sides for each value."""
-        whole = group.reference
+        table_group = group.reference
         counts = group.sensitive[self.attributes[0]]
-        for value, expected in whole.sensitive[self.attributes[0]].items():
+        for value, expected in table_group.sensitive[self.attributes[0]].items():
             rows = counts.get(value, 0)
             if not rows:
                 if self.absent == "violation":
                     return False
                 continue
-            ratio = Fraction(rows * whole.size, expected * group.size)
+            ratio = Fraction(rows * table_group.size, expected * group.size)
             if not below_power(max(ratio, 1 / ratio), self.exact, self.log):
                 return False
         return True
@@ -107,7 +107,7 @@ class DeltaDisclosure(Requirement):
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """A fractional group within the upper shares; as published also every value in the cover."""
         (attribute,) = self.attributes
-        counts = instance.whole.sensitive[attribute]
+        counts = instance.table_group.sensitive[attribute]
         within = viable_within(instance, attribute, self._upper(counts))
         if self.absent == "ignored":
             return within
@@ -117,7 +117,7 @@ class DeltaDisclosure(Requirement):
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """e^-δ·p_σ·S_g < X_σg < e^δ·p_σ·S_g, with exact integer coefficients for S_g ≤ n."""
         (attribute,) = self.attributes
-        counts = instance.whole.sensitive[attribute]
+        counts = instance.table_group.sensitive[attribute]
         declare_caps(block, model, instance, attribute, self._upper(counts))
         rows = Rows(model, instance, self.attributes)
         _, values = instance.sensitive_codes(self.attributes)
@@ -156,10 +156,10 @@ class DeltaDisclosure(Requirement):
             absent = 1 - b.present[g, value]
             return below * rows.with_value(g, value) >= above * rows.size(g) - above * support[g] * absent
 
-    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """Upper shares; lower ones too where each value must be there."""
         (attribute,) = self.attributes
-        counts = whole.sensitive[attribute]
+        counts = table_group.sensitive[attribute]
         if self.absent == "violation":
             return (ValueLimits(attribute, self._lower(counts), self._upper(counts), complete=True),)
         return (ValueLimits(attribute, upper=self._upper(counts)),)

@@ -65,7 +65,7 @@ class CandidateData(Protocol):
 
 
 class InstanceData(Protocol):
-    """Row types, level vectors, candidates, and the whole table as a group."""
+    """Row types, level vectors, candidates, and the entire table as a group."""
 
     @property
     def types(self) -> RowTypeData:
@@ -80,8 +80,8 @@ class InstanceData(Protocol):
         """The candidates."""
 
     @property
-    def whole(self) -> Group:
-        """The whole table as a group, the reference distribution."""
+    def table_group(self) -> Group:
+        """The entire table as a group, the reference distribution."""
 
     @property
     def exempt(self) -> NDArray[np.bool_]:

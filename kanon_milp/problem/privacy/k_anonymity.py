@@ -79,7 +79,7 @@ class KAnonymity(Requirement):
         """A subset's classes add up the sizes of many groups."""
         return self.quasi_identifiers is not None
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """The size k itself; a group may be smaller where only a subset of the quasi-identifiers is k-anonymous."""
         return int(self.k) if self.quasi_identifiers is None else 1
 
@@ -87,9 +87,9 @@ class KAnonymity(Requirement):
         """At least k rows. For a subset: of a class of rows that are released alike there."""
         return group.size >= self.k
 
-    def shortfall(self, whole: Group) -> Shortfall | None:
+    def shortfall(self, table_group: Group) -> Shortfall | None:
         """A table of fewer than k rows."""
-        return few_rows(int(self.k), whole)
+        return few_rows(int(self.k), table_group)
 
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """A cover of fewer than k rows never becomes a group; for a subset: all rows that can be released alike."""

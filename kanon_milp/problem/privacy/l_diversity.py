@@ -117,11 +117,11 @@ class LDiversity(Requirement):
         """Shares of a union lie between those of its parts, and it has the values of both."""
         return True
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """⌈l⌉ different values are needed; for a fraction l possibly more rows."""
         if self.form != "frequency":
             return int(self.exact)
-        counts = whole.sensitive[self.attributes[0]]
+        counts = table_group.sensitive[self.attributes[0]]
         return smallest_within(self._caps(counts), counts)
 
     def holds(self, group: Group) -> bool:
@@ -139,37 +139,39 @@ class LDiversity(Requirement):
         """Enough different values; for frequencies: a fractional group within the shares exists."""
         if self.form == "frequency":
             (attribute,) = self.attributes
-            return viable_within(instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+            return viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
         viable = np.ones(instance.candidates.count, dtype=bool)
         for attribute in self.attributes:
             viable &= distinct_values(instance, (attribute,)) >= int(self.exact)
         return viable
 
-    def shortfall(self, whole: Group) -> Shortfall | None:
+    def shortfall(self, table_group: Group) -> Shortfall | None:
         """The value that has more than n/l rows, or an attribute with too few values."""
         if self.form != "frequency":
-            return next((s for name in self.attributes if (s := few_values(int(self.exact), whole, name))), None)
+            return next((s for name in self.attributes if (s := few_values(int(self.exact), table_group, name))), None)
         (attribute,) = self.attributes
-        value, rows = largest_share(whole.sensitive[attribute])
-        if self.exact * rows <= whole.size:
+        value, rows = largest_share(table_group.sensitive[attribute])
+        if self.exact * rows <= table_group.size:
             return None
-        return Shortfall(f"{rows} of {whole.size} rows, more than n/l = {whole.size / self.exact}", attribute, value)
+        return Shortfall(
+            f"{rows} of {table_group.size} rows, more than n/l = {table_group.size / self.exact}", attribute, value
+        )
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """frequency: l·X_σg ≤ S_g for each value σ; the other forms: see `presence` and `pairwise`."""
         if self.form == "frequency":
             (attribute,) = self.attributes
-            declare_caps(block, model, instance, attribute, self._caps(instance.whole.sensitive[attribute]))
+            declare_caps(block, model, instance, attribute, self._caps(instance.table_group.sensitive[attribute]))
         elif self.form == "distinct":
             declare_presence(block, model, instance, self.attributes, int(self.exact))
         else:
             pairwise.declare(block, model, instance, self.attributes, int(self.exact))
 
-    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """Upper shares, or different values, which partners of each row are more than."""
         if self.form == "frequency":
             (attribute,) = self.attributes
-            return (ValueLimits(attribute, upper=self._caps(whole.sensitive[attribute]), complete=True),)
+            return (ValueLimits(attribute, upper=self._caps(table_group.sensitive[attribute]), complete=True),)
         number, complete = int(self.exact), self.form == "distinct"
         return tuple(ValueLimits(attribute, different=number, complete=complete) for attribute in self.attributes)
 

@@ -67,7 +67,7 @@ class PSensitivity(Requirement):
         """A union has the values of both."""
         return True
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """Different values are in different rows."""
         return int(self.p)
 
@@ -79,15 +79,15 @@ class PSensitivity(Requirement):
         """A cover with fewer than p values never becomes a group."""
         return distinct_values(instance, self.attributes) >= self.p
 
-    def shortfall(self, whole: Group) -> Shortfall | None:
+    def shortfall(self, table_group: Group) -> Shortfall | None:
         """An attribute with fewer than p values."""
-        return few_values(int(self.p), whole, self.attributes[0])
+        return few_values(int(self.p), table_group, self.attributes[0])
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """Constraints (9) of Bredereck et al. 2012, sgn(·) as a binary z."""
         declare_presence(block, model, instance, self.attributes, int(self.p))
 
-    def relaxations(self, _whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, _table_group: Group) -> tuple[ValueLimits, ...]:
         """Different values."""
         return (ValueLimits(self.attributes[0], different=int(self.p), complete=True),)
 

@@ -12,7 +12,7 @@ from kanon_milp.problem.records import Label
 
 @dataclass(frozen=True)
 class Work:
-    """The work of moving the sensitive values of a group to those of the whole table is at most t for each row.
+    """The work of moving the sensitive values of a group to those of the entire table is at most t for each row.
 
     space: the values with their ground distance. t: exact.
     """

@@ -25,7 +25,7 @@ SAFE = 1 << 62
 def smallest_within(caps: Caps, counts: Mapping[Label, int]) -> int:
     """The smallest size s that integer numbers of rows can make up: Σ_σ min(N_σ, ⌊cap_σ·s⌋) ≥ s.
 
-    counts: rows of the whole table by value. Any smaller number is a valid lower bound too, so the search may end
+    counts: rows of the entire table by value. Any smaller number is a valid lower bound too, so the search may end
     early.
     """
     n = sum(counts.values())

@@ -1,4 +1,4 @@
-"""t-closeness: the sensitive values of a group are distributed nearly as in the whole table."""
+"""t-closeness: the sensitive values of a group are distributed nearly as in the entire table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMS = ("short", "transport")
 
 @dataclass(frozen=True)
 class TCloseness(Requirement):
-    """The earth mover's distance between the sensitive values of each group and those of the whole table is at most t
+    """The earth mover's distance between the sensitive values of each group and those of the entire table is at most t
     (Li, Li, Venkatasubramanian 2007; Liang, Yuan 2013, section 2.1).
 
     t: an exact rational from 0 to 1, such as "0.15" or "3/20". distance: the ground distance between values, "equal",
@@ -106,14 +106,14 @@ class TCloseness(Requirement):
         """The distance is convex: that of a union is no more than the larger one of its parts."""
         return True
 
-    def smallest_group(self, whole: Group) -> int:
+    def smallest_group(self, table_group: Group) -> int:
         """The smallest size whose integer numbers of rows come within t of the reference."""
-        space = self._space(whole)
-        counts = whole.sensitive[self.attributes[0]]
+        space = self._space(table_group)
+        counts = table_group.sensitive[self.attributes[0]]
         return transport.smallest_close(space, [counts[value] for value in space.values], self.exact)
 
     def holds(self, group: Group) -> bool:
-        """Exact earth mover's distance to the whole table."""
+        """Exact earth mover's distance to the entire table."""
         space = self._space(group.reference)
         counts, reference = (g.sensitive[self.attributes[0]] for g in (group, group.reference))
         p = [counts.get(value, 0) for value in space.values]
@@ -121,11 +121,11 @@ class TCloseness(Requirement):
 
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
         """The reference moved to the nearest values of the cover comes within t."""
-        return transport.viable(instance, self.attributes, self._space(instance.whole), self.exact)
+        return transport.viable(instance, self.attributes, self._space(instance.table_group), self.exact)
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
         """Constraints of `transport`: the general ones, or the shorter ones of a tree metric."""
-        space = self._space(instance.whole)
+        space = self._space(instance.table_group)
         if self.form == "transport" or space.tree is None:
             transport.declare_flows(block, model, instance, self.attributes, space, self.exact)
         elif transport.is_equal(space):
@@ -133,9 +133,9 @@ class TCloseness(Requirement):
         else:
             transport.declare_tree(block, model, instance, self.attributes, space, self.exact)
 
-    def relaxations(self, whole: Group) -> tuple[ValueLimits, ...]:
+    def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """The work."""
-        work = Work(self._space(whole), self.exact)
+        work = Work(self._space(table_group), self.exact)
         return (ValueLimits(self.attributes[0], work=work, complete=True),)
 
     def certified(self, _table: Table) -> tuple[TCloseness, ...] | None:
@@ -150,8 +150,8 @@ class TCloseness(Requirement):
         distance = ground_distance(self.distance).name
         return {**both("t", self.exact), "distance": distance, "form": self.form, "sensitive": self.sensitive}
 
-    def _space(self, whole: Group) -> Space:
+    def _space(self, table_group: Group) -> Space:
         if self.space is not None:
             return self.space
-        values = sorted(whole.sensitive[self.attributes[0]], key=lambda value: (value is None, value or ""))
+        values = sorted(table_group.sensitive[self.attributes[0]], key=lambda value: (value is None, value or ""))
         return ground_distance(self.distance).space(values, f'column "{self.attributes[0]}"')

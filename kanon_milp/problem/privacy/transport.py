@@ -1,4 +1,4 @@
-"""The constraints of t-closeness: the earth mover's distance to the whole table, scaled by the size of the group.
+"""The constraints of t-closeness: the earth mover's distance to the entire table, scaled by the size of the group.
 
 With group size S = Σ x, rows X_σ of the group and r_σ of the table (Σ r = n), moving the masses n·X_σ to r_σ·S costs
 n·S times the distance of the two distributions. All coefficients are integers.
@@ -25,9 +25,9 @@ LARGE = 500  # values above which the general viability test is left out
 
 
 def _masses(instance: InstanceData, attributes: Sequence[str]) -> tuple[int, list[int]]:
-    """n and r_σ of the whole table by code of the value, divided by their common factor."""
+    """n and r_σ of the entire table by code of the value, divided by their common factor."""
     (attribute,) = attributes
-    counts = instance.whole.sensitive[attribute]
+    counts = instance.table_group.sensitive[attribute]
     _, values = instance.sensitive_codes(attributes)
     reference = [counts[value] for (value,) in values]
     common = math.gcd(*reference)

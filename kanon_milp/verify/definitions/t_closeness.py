@@ -27,7 +27,7 @@ from kanon_milp.verify.original import Original
 
 
 def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:
-    """The earth mover's distance to the whole table is at most t (Li, Li, Venkatasubramanian 2007)."""
+    """The earth mover's distance to the entire table is at most t (Li, Li, Venkatasubramanian 2007)."""
     t, distance = exact(requirement.t, "t"), ground(requirement.distance, "t-closeness: distance")
 
     def rule(name: str) -> Rule:
