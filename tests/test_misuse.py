@@ -349,16 +349,18 @@ def test_a_model_file_and_a_result_are_no_problems(models: Path) -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    privacy = [km.KAnonymity(np.int64(2)), km.LDiversity(np.float64(1.1)), km.PSensitivity(np.int32(1))]  # type: ignore[arg-type]
-    problem = km.Problem(TABLE, privacy, km.Suppression({"a": np.float64(0.3)}), np.int64(9), np.int64(1), np.int16(4))  # type: ignore[arg-type, dict-item]
-    result = km.solve(
-        problem,
-        time_limit=np.float32(60),  # type: ignore[arg-type]
-        threads=np.int64(1),  # type: ignore[arg-type]
-        seed=np.int8(3),  # type: ignore[arg-type]
-        gap=np.float64(0),  # type: ignore[arg-type]
-        node_limit=np.int64(9),  # type: ignore[arg-type]
-    )
+    numbers: Any = [np.int64(2), np.float64(1.1), np.int32(1), np.float64(0.3), np.int64(9), np.int64(1), np.int16(4)]
+    k, l_, p, weight, *sides = numbers
+    privacy = [km.KAnonymity(k), km.LDiversity(l_), km.PSensitivity(p)]
+    problem = km.Problem(TABLE, privacy, km.Suppression({"a": weight}), *sides)
+    options: dict[str, Any] = {
+        "time_limit": np.float32(60),
+        "threads": np.int64(1),
+        "seed": np.int8(3),
+        "gap": np.float64(0),
+        "node_limit": np.int64(9),
+    }
+    result = km.solve(problem, **options)
     assert result.require_optimal()
     from kanon_milp.report.output import json_text
 

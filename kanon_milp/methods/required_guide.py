@@ -194,7 +194,7 @@ class RequiredGuide(Guide):
             return False
         if self.session.iterations is not None:
             return self._turns < COUNTED_TURNS
-        table_group = limit.ends - self.session.clock.began
+        session_seconds = limit.ends - self.session.clock.began
         pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
         if pairs <= EASY_PAIRS:
             return False
@@ -203,7 +203,7 @@ class RequiredGuide(Guide):
             return True
         if self._stalled and self._exhausted:
             return False
-        return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * table_group
+        return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * session_seconds
 
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""

@@ -92,14 +92,15 @@ class Moving:
         origin = np.concatenate([self.types, table.row_type[fixed][first]])
         counts = np.concatenate([self.counts, rows])
         # pairs in order of candidates, then of row types
-        of_pair = np.searchsorted(chosen, np.concatenate([candidate, key // width]))
+        groups = np.searchsorted(chosen, np.concatenate([candidate, key // width]))
         members = np.concatenate([place, moving + np.arange(len(key))])
-        order = np.lexsort((members, of_pair))
-        of_pair, members = of_pair[order].astype(np.int32), members[order].astype(np.int32)
-        table_group = instance.candidates
+        order = np.lexsort((members, groups))
+        of_pair: NDArray[np.int32] = groups[order].astype(np.int32)
+        members = members[order].astype(np.int32)
+        every = instance.candidates
         candidates = Candidates(
-            vector=table_group.vector[chosen],
-            cost=table_group.cost[chosen],
+            vector=every.vector[chosen],
+            cost=every.cost[chosen],
             support=supports(counts, of_pair, members, len(chosen)),
             indptr=indptr_of(np.bincount(of_pair, minlength=len(chosen))),
             members=members,

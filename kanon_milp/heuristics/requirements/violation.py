@@ -141,14 +141,14 @@ def _inwards(interval: Interval, rows: int) -> Interval:
 def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
     """Shares and weights of the nodes as integers; their denominators, and the largest work in these units."""
     assert relaxation.closeness is not None
-    table_group = math.lcm(*(node.share.denominator for node in relaxation.nodes))
+    scale = math.lcm(*(node.share.denominator for node in relaxation.nodes))
     unit = math.lcm(relaxation.closeness.denominator, *(node.weight.denominator for node in relaxation.nodes))
     edges = math.ceil(sum(node.weight for node in relaxation.nodes)) + 1
-    if unit * edges * table_group * rows > LARGEST:
-        unit = max(LARGEST // (edges * table_group * rows), 1)
+    if unit * edges * scale * rows > LARGEST:
+        unit = max(LARGEST // (edges * scale * rows), 1)
     weights = [math.ceil(node.weight * unit) for node in relaxation.nodes]
-    shares = [int(node.share * table_group) for node in relaxation.nodes]
-    return shares, weights, (table_group, unit, int(relaxation.closeness * unit) * table_group)
+    shares = [int(node.share * scale) for node in relaxation.nodes]
+    return shares, weights, (scale, unit, int(relaxation.closeness * unit) * scale)
 
 
 @compiled
@@ -174,19 +174,19 @@ def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> 
         found += max(lacking, 0)
     node = 0
     for j in range(len(rules.roots)):
-        table_group, most = rules.roots[j, 1], rules.roots[j, 3] * size
+        scale, most = rules.roots[j, 1], rules.roots[j, 3] * size
         top, work = 0, 0
         while node <= rules.roots[j, 0]:
             inside = int(counts[g, rules.column[node]]) if rules.column[node] >= 0 else 0
             for _ in range(rules.children[node]):
                 top -= 1
                 inside += rules.below[top]
-            work += rules.weight[node] * abs(table_group * inside - rules.share[node] * size)
+            work += rules.weight[node] * abs(scale * inside - rules.share[node] * size)
             rules.below[top] = inside
             top += 1
             node += 1
         if work > most:
-            found += (work - most) / (float(table_group) * rules.roots[j, 2])
+            found += (work - most) / (float(scale) * rules.roots[j, 2])
     return found + FRACTION if found > 0 else 0.0
 
 
