@@ -150,9 +150,10 @@ class _GroupCheck(GroupCheck):
         return best
 
     def _leaves_enough(self, g: int, counts: Ints) -> bool:
-        """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well."""
+        """Whether these counts satisfy the requirements, and what is then left over, as one group, does as well, if it
+        did before: where unions can break a requirement, it need not."""
         rest = self._left - counts
-        return self.holds(g, counts) and (not rest.any() or self.holds(None, rest))
+        return self.holds(g, counts) and (not rest.any() or self.holds(None, rest) or not self.holds(None, self._left))
 
     def _take(self, members: NDArray[np.int32], rows: Ints, counts: Ints) -> Ints:
         """The first rows of each value, as many as its count."""
