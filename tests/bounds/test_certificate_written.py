@@ -34,7 +34,7 @@ relaxed = settings(
 
 
 @given(st.one_of(cases(max_rows=7), sensitive_cases(max_rows=7), subset_cases()), st.sampled_from(["milp", "search"]))
-@settings(relaxed, max_examples=examples(400, 40))
+@settings(relaxed, max_examples=examples(400, 20))
 def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
     problem = case.problem()
     result = km.solve(problem, method="milp" if search_refuses(problem) else method)
@@ -154,7 +154,10 @@ def test_where_there_is_no_table_there_is_no_certificate() -> None:
 
 
 def test_what_a_mask_costs_is_proven_without_any_requirement() -> None:
-    problem = km.Problem(table(), [AtLeast(2)], km.PatternMask([(0, 1), (1, 1)]))
+    class OfSizes(AtLeast):
+        attributes: ClassVar[tuple[str, ...]] = ()
+
+    problem = km.Problem(table(), [OfSizes(2)], km.PatternMask([(0, 1), (1, 1)]))
     report = check_certificate(problem, certificate(problem))
     assert report.valid
     assert report.bound == 6  # the age of every row

@@ -234,17 +234,22 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
     real = HighsAdapter.solve
 
     def solve(self: HighsAdapter, model: LinearModel, *more: object, **named: object) -> SolverResult:
-        sizes.append(model.variables)
+        if "on_progress" in named:  # a core problem, and no row assignment
+            sizes.append(model.variables)
         return real(self, model, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(HighsAdapter, "solve", solve)
     monkeypatch.setattr(Search, "run", lambda *_: None)  # so that the first table is the greedy one
     monkeypatch.setattr(hybrid, "EASY_PAIRS", 1_000_000)
     monkeypatch.setattr(core_problem, "WORTH", 1.0)
-    result = km.solve(problem, method="search", time_limit=60)
-    assert result.require_optimal().objective == expected
+    for seed in range(8):  # until the solver comes upon a better table on its way
+        sizes.clear()
+        result = km.solve(problem, method="search", time_limit=60, seed=seed)
+        assert result.require_optimal().objective == expected
+        assert sizes == sorted(sizes, reverse=True)
+        if len(sizes) > 1:
+            break
     assert len(sizes) > 1
-    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_search_that_gives_up_leaves_the_pair() -> None:
