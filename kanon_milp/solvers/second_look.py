@@ -30,7 +30,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.canaries import takes
 from kanon_milp.solvers.common import complaint
-from kanon_milp.solvers.proof import Grid
+from kanon_milp.solvers.proof import Grid, slack
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
 MOMENT = 1.0  # ... where the first time took no longer, seconds
@@ -193,4 +193,5 @@ def _decided(looks: Sequence[Look]) -> SolverResult:
 
 
 def _less(a: float | None, b: float | None) -> bool:
-    return a is not None and b is not None and a < b
+    """Less by more than a solver's tolerances: a look that time allows or not must not choose among equals."""
+    return a is not None and b is not None and a < b - slack(b)
