@@ -231,6 +231,8 @@ def _finish(
     for at in range(begin, end):
         if need <= 0:
             break
+        if room.amounts[at] <= 0:
+            continue  # none of its rows is there: its value is not seen by it
         amount = min(room.amounts[at], need)
         if presence > 1:
             first = need * 0

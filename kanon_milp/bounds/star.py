@@ -3,7 +3,8 @@
 All values hang below the root, each with limits of its own rows, low_v·S ≤ X_v ≤ high_v·S, and perhaps a charge
 q_v·|X_v - share_v·S|. So no lists need to be merged (`kanon_milp.bounds.composition`): each value gives the cheapest of
 its rows for the lower limit, then a heap of the values' next rows is emptied from the top, up to S rows. A value's next
-row never costs less than the one before, and with `presence` the greedy choice is optimal as it is there.
+row never costs less than the one before, and with `presence` the greedy choice is optimal as it is there. A row type
+may have no rows.
 
 Numbers are those of `compose`, up to the order of sums in floating point.
 """
@@ -126,6 +127,9 @@ def compose_star(
                 slope, end = _segment(have, c, q, integral, grain, tick, tolerance)
         need -= have
         different += int(have > 0)
+        while place < last and rest <= 0:  # row types of which all rows have a group already
+            place += 1
+            rest = counts[cover[place]] * grain if place < last else rest
         if place < last and high - have > tolerance:
             keys[cell], left[cell] = w - multipliers[cover[place]] + slope, rest
             ends[cell], held[cell], most[cell], at[cell] = end, have, high, place
@@ -155,6 +159,8 @@ def compose_star(
             left[cell] -= amount
             if left[cell] <= 0:
                 place += 1
+                while place < begins[cell + 1] and counts[cover[place]] <= 0:
+                    place += 1
                 at[cell] = place
         if amount <= 0 or place == begins[cell + 1] or most[cell] - have <= tolerance:
             length -= 1

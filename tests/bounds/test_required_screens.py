@@ -99,7 +99,9 @@ def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str, monkey
 @pytest.mark.parametrize("name", CENSUS)
 @pytest.mark.parametrize("integral", [True, False])
 @pytest.mark.parametrize("grain", [None, 1 << 12])
-def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | None) -> None:
+@pytest.mark.parametrize("some_placed", [False, True])
+def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | None, some_placed: bool) -> None:
+    """Also where all rows of some row types have a group already, as in a construction."""
     instance, rng = census_instance(CENSUS[name]), np.random.default_rng(2)
     types, candidates = instance.types, instance.candidates
     seen = 0
@@ -109,7 +111,7 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
         multipliers: Any = rng.integers(0, 96, types.count)
         thetas: Any = rng.integers(0, 48, candidates.count)
         cost: Any = candidates.cost * 16
-        counts: Any = types.counts
+        counts: Any = types.counts * rng.integers(0, 2, types.count) if some_placed else types.counts
         if grain is None:
             multipliers, thetas, cost, counts = multipliers / 16, thetas / 16, cost / 16, counts.astype(np.float64)
         cells = Cells.of(instance, relaxation)
