@@ -103,7 +103,13 @@ _METHODS: dict[str, Method] = {
             search_refuses,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
-        Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
+        Method(
+            "greedy",
+            "Algorithm 1 of the pattern-guided paper, without a proof",
+            solve_greedy,
+            greedy_refuses,
+            candidates=False,
+        ),
         Method(
             "mondrian",
             "cuts at medians (LeFevre et al.), without a proof",

@@ -25,11 +25,16 @@ BLOCK = 1 << 24  # comparisons of a group with a level vector at once
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0."""
+    """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0.
+
+    vector: int64, level vector of each group, of all that the recoding allows; -1, or None for all: the cheapest one
+    under which its rows are alike.
+    """
 
     group: Ints
     row_type: Ints
     rows: Ints
+    vector: Ints | None = None
 
 
 def released_as(instance: Instance, division: Division) -> tuple[Instance, Assignment] | None:
@@ -44,6 +49,8 @@ def released_as(instance: Instance, division: Division) -> tuple[Instance, Assig
     group, row_type, rows = division.group[order], division.row_type[order], division.rows[order]
     begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     vector = _cheapest_above(_common_levels(levels, types.codes[row_type], begin), levels)
+    if division.vector is not None:
+        vector = np.where(division.vector < 0, vector, division.vector)
     if (vector < 0).any():
         return None
     first, at = types.codes[row_type[begin]], levels.vectors[vector]

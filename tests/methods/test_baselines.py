@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 
 import polars as pl
@@ -10,6 +12,7 @@ from case_judge import judge
 from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
@@ -110,7 +113,7 @@ def test_many_columns_need_no_candidates() -> None:
     """Of 16,384 patterns over 300 rows no candidate is enumerated but those of the groups."""
     frame = pl.DataFrame({f"c{j}": [str((i * (j + 3)) % (j + 2)) for i in range(300)] for j in range(14)})
     problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(5))
-    for method in (*CUTS, "m_approximation"):
+    for method in (*CUTS, "m_approximation", "greedy"):
         result = km.solve(problem, method=method)
         assert result.verified
         assert result.before.candidates <= 300
@@ -122,3 +125,36 @@ def test_a_mask_without_a_common_pattern_is_said() -> None:
     result = km.solve(problem, method="mondrian")
     assert result.table is None
     assert "the mask has no pattern" in result.message or result.proof == "infeasible"
+
+
+def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> int:
+    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table.
+
+    Patterns from the cheapest on; what is left over is suppressed in the columns in which it differs, together with the
+    group that loses least by being suppressed, for as long as it is too small.
+    """
+    m, left = len(rows[0]), list(range(len(rows)))
+    groups: list[tuple[int, list[int]]] = []
+    for pattern in sorted(itertools.product((0, 1), repeat=m), key=sum)[:-1]:
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for i in left:
+            alike.setdefault(tuple((stars, not stars and rows[i][j]) for j, stars in enumerate(pattern)), []).append(i)
+        for group in alike.values():
+            if len(group) >= k:
+                groups.append((sum(pattern), group))
+                left = [i for i in left if i not in group]
+    while 0 < len(left) < k:
+        cheapest = min(groups, key=lambda each: len(each[1]) * (m - each[0]))
+        groups.remove(cheapest)
+        left += cheapest[1]
+    differing = sum(len({rows[i][j] for i in left}) > 1 for j in range(m))
+    return sum(stars * len(group) for stars, group in groups) + differing * len(left)
+
+
+@given(cases(max_rows=8, sides=False), st.integers(2, 4))
+@settings(relaxed, max_examples=examples(300, 80))
+def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
+    assume(k <= len(case.rows))
+    result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")
+    assert result.verified
+    assert result.objective == as_printed(case.rows, k)
