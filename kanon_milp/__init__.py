@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
+    from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
     from kanon_milp.methods.registry import Method, register_method
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
@@ -59,6 +60,7 @@ __all__ = [
     "PSensitivity",
     "PatternMask",
     "Problem",
+    "QuasiIdentifiers",
     "Report",
     "Requirement",
     "Result",
@@ -75,6 +77,7 @@ __all__ = [
     "datasets",
     "distances",
     "export_model",
+    "find_quasi_identifiers",
     "import_solution",
     "read_model",
     "read_table",
@@ -107,6 +110,7 @@ _HOMES = {
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
     "methods.exchange": ("export_model", "import_solution"),
+    "methods.quasi_identifiers": ("QuasiIdentifiers", "find_quasi_identifiers"),
     "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
     "methods.session": ("Session",),
