@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.report.comparison import Comparison, compare
+    from kanon_milp.report.metrics import Metrics, measure
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
@@ -46,6 +48,7 @@ __all__ = [
     "AlphaKAnonymity",
     "Assignment",
     "BetaLikeness",
+    "Comparison",
     "DeltaDisclosure",
     "Hierarchies",
     "Hierarchy",
@@ -55,6 +58,7 @@ __all__ = [
     "KanonWarning",
     "LDiversity",
     "Method",
+    "Metrics",
     "ModelFile",
     "NotProvenError",
     "PSensitivity",
@@ -73,12 +77,14 @@ __all__ = [
     "TCloseness",
     "Table",
     "build_model",
+    "compare",
     "compress",
     "datasets",
     "distances",
     "export_model",
     "find_quasi_identifiers",
     "import_solution",
+    "measure",
     "read_model",
     "read_table",
     "register_bound",
@@ -117,6 +123,8 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "report.comparison": ("Comparison", "compare"),
+    "report.metrics": ("Metrics", "measure"),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),

@@ -21,6 +21,7 @@ from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
+from kanon_milp.report.comparison import Comparison
 from kanon_milp.report.output import as_polars, json_text
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
@@ -254,6 +255,21 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
         table.add_row(plain(name), f"{each.classes:,}", *cells, f"{each.smallest:,}")
     console.print()
     console.print(table)
+
+
+def show_comparison(found: Comparison, title: str) -> None:
+    """Print methods side by side."""
+    header, *lines = found.texts()
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", title=plain(title), title_justify="left")
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for cells in lines:
+        table.add_row(*map(plain, cells))
+    console = Console(highlight=False)
+    console.print(table)
+    for row in found.rows:
+        if row.message:
+            console.print(plain(f"{row.name}: {row.message}"))
 
 
 def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:
