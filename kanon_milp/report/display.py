@@ -28,6 +28,7 @@ from kanon_milp.solvers.canaries import Diagnosis
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
+    from kanon_milp.instances.families import Family
 
 STAGES = {
     "compress": "compressing rows",
@@ -270,6 +271,16 @@ def show_comparison(found: Comparison, title: str) -> None:
     for row in found.rows:
         if row.message:
             console.print(plain(f"{row.name}: {row.message}"))
+
+
+def show_families(families: Sequence[Family]) -> None:
+    """Print families of generated instances."""
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for header in ("family", "what it is", "source", "size (default)"):
+        table.add_column(header, overflow="fold", no_wrap=header == "family")
+    for each in families:
+        table.add_row(*map(plain, (each.name, each.about, each.source, f"{each.size} ({each.default})")))
+    Console(highlight=False).print(table)
 
 
 def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""`kanon-milp generate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from kanon_milp.cli import options
+from kanon_milp.errors import InputError
+from kanon_milp.instances import families
+from kanon_milp.instances.generated_files import write_generated
+from kanon_milp.report import display
+
+
+def generate(
+    family: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="Which family; see --list.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the files.")] = None,
+    size: Annotated[int | None, typer.Option("--size", metavar="N", help="What it counts says --list.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another instance of the same size.")] = 0,
+    answer: Annotated[
+        str, typer.Option("--answer", help="yes, or no: a decision instance that is infeasible.")
+    ] = "yes",
+    listed: Annotated[bool, typer.Option("--list", help="Say which families there are.")] = False,
+    no_mps: Annotated[bool, typer.Option("--no-mps", help="Leave model.mps.gz out.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make an instance whose optimum is known: table, model file, MPS file, and the table that attains it."""
+    if listed:
+        display.show_families(list(families.FAMILIES.values()))
+        return
+    if family is None or out is None:
+        raise InputError("name a family and --out DIR, or ask for --list")
+    found = families.generate(family, size, seed, cast(families.Answer, answer))
+    written = write_generated(found, out, exported=not no_mps)
+    if not quiet:
+        display.say(found.title)
+        known = "no table (the answer is no)" if found.optimum is None else f"optimum {found.optimum}"
+        display.say(f"{known}; {found.reason}")
+        display.say(f"written to {out}: {', '.join(path.name for path in written)}")

@@ -1,0 +1,141 @@
+"""A generated instance as files: table, model file, solver's model, and the table that attains the optimum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import polars as pl
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.instances.families import Generated
+from kanon_milp.methods.exchange import export_model
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.partition import Division, released_as
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.distances import MatrixDistance
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.files import check_folder, write_together
+from kanon_milp.verify import verify
+
+TABLE, MODEL, SOLUTION, DISTANCE, ANSWER = "table.csv", "model.toml", "solution.csv", "distance.csv", "source.json"
+EXPORTED = "model.mps.gz"
+FILES = (TABLE, MODEL, SOLUTION, DISTANCE, ANSWER)
+
+
+def write_generated(found: Generated, folder: Path, *, exported: bool = True) -> list[Path]:
+    """Write an instance to a folder, which is made; returns the files.
+
+    exported: whether the model goes into model.mps.gz too. The table of the known groups is verified before anything is
+    written, and its loss held against the optimum that is stated. Raises InputError where it cannot be written.
+    """
+    problem = found.problem()
+    texts = {TABLE: csv_text(found.frame, ","), MODEL: model_text(found)}
+    for metric in filter(None, map(_metric, found.privacy)):
+        texts[DISTANCE] = _matrix(metric)
+    if found.groups is not None:
+        texts[SOLUTION] = csv_text(released_groups(problem, found.groups, found.optimum), ",")
+    texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
+    check_folder(folder, (*FILES, EXPORTED))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    if exported:
+        export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
+    write_together(folder, {name: _filler(texts[name]) if name in texts else None for name in FILES})
+    return sorted(path for path in folder.iterdir() if path.name in FILES or path.name.startswith(EXPORTED))
+
+
+def released_groups(problem: Problem, groups: Sequence[Sequence[int]], expected: Fraction | int | None) -> pl.DataFrame:
+    """The table in which these groups of rows (from 0) are released as cheaply as possible, verified.
+
+    Raises SolverError where the verifier refuses it, or its objective is not the expected one.
+    """
+    prepared = presolve(problem, Clock(), enumerated=False).before
+    of_row = prepared.types.type_of_rows(problem.table.keys)
+    order = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
+    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    division = Division(number, of_row[order].astype(np.int64), np.ones(len(order), dtype=np.int64))
+    released = released_as(prepared, division)
+    if released is None:
+        raise SolverError("the mask has no pattern for a planted group")
+    table = problem.table.released(expand(*released).columns)
+    report = verify(problem, table)
+    if not report.ok or (expected is not None and problem.objective == "loss" and report.cost != expected):
+        raise SolverError(f"the planted groups are not what was said of them: {report.violations[:1] or report.cost}")
+    frame: pl.DataFrame = table
+    return frame
+
+
+def model_text(found: Generated) -> str:
+    """The model file."""
+    lines = [f"title = {_toml(found.title)}", f"source = {_toml(found.reason)}", "", "[data]", f"file = {_toml(TABLE)}"]
+    lines.append(f"quasi_identifiers = {_toml(list(found.quasi_identifiers))}")
+    if found.sensitive:
+        lines.append(f"sensitive = {_toml(list(found.sensitive))}")
+    for requirement in found.privacy:
+        lines += ["", "[[privacy.requirements]]", f"kind = {_toml(requirement.name)}"]
+        stated = {key: value for key, value in requirement.stated.items() if key not in ("name", "sensitive")}
+        if _metric(requirement) is not None:
+            stated["distance"] = f"matrix:{DISTANCE}"
+        lines += [f"{key} = {_toml(value)}" for key, value in stated.items() if value is not None]
+    if found.patterns is not None:
+        lines += ["", "[recoding]", f"patterns = {_toml([list(each) for each in found.patterns])}"]
+    if found.sides:
+        lines += ["", "[problem]", *(f"{key} = {_toml(value)}" for key, value in found.sides.items())]
+    lines += ["", "[known]", "infeasible = true" if found.optimum is None else f"optimum = {_toml(found.optimum)}"]
+    lines.append(f"source = {_toml(found.reason)}")
+    return "\n".join(lines) + "\n"
+
+
+def _answer(found: Generated) -> dict[str, Any]:
+    """The source problem, its answer, and the groups that show it."""
+    groups = None if found.groups is None else [[row + 1 for row in group] for group in found.groups]
+    solution = None
+    if found.read_back is not None and found.groups is not None:
+        solution = found.read_back(found.groups)
+    return {
+        "source_problem": found.source_problem,
+        "answer": "no" if found.optimum is None else "yes",
+        "optimum": None if found.optimum is None else str(found.optimum),
+        "reason": found.reason,
+        "solution": solution,
+        "groups_of_rows_from_1": groups,
+    }
+
+
+def _metric(requirement: Requirement) -> MatrixDistance | None:
+    """The ground distance of a requirement, if it is a matrix."""
+    distance = getattr(requirement, "distance", None)
+    return distance if isinstance(distance, MatrixDistance) else None
+
+
+def _matrix(distance: MatrixDistance) -> str:
+    rows = [["", *map(str, distance.values)]]
+    rows += [[str(value), *map(str, row)] for value, row in zip(distance.values, distance.matrix, strict=True)]
+    return "".join(",".join(row) + "\n" for row in rows)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _filler(text: str) -> Any:
+    def fill(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    return fill
