@@ -25,6 +25,7 @@ from kanon_milp.presolve.reductions import (
     Dominance,
     EqualSignature,
     Kernel,
+    PrintedKernel,
     Reduction,
     Step,
     Viability,
@@ -41,7 +42,7 @@ relaxed = settings(
 PLAIN = SolverOptions(absolute_gap=0.5, extra={"presolve": "off"})
 CHAIN = (*REDUCTIONS, *MERGING)
 EVERY: dict[str, tuple[Reduction[Step], ...]] = {
-    **{each.name: (each,) for each in (Viability(), Dominance(), EqualSignature(), Kernel())},
+    **{each.name: (each,) for each in (Viability(), Dominance(), EqualSignature(), Kernel(), PrintedKernel())},
     "viability, then equal signature": (Viability(), EqualSignature()),
     "the chain of solve": CHAIN,
     "the chain, then viability again": (*CHAIN, Viability()),

@@ -15,6 +15,7 @@ import kanon_milp as km
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import (
     Kernel,
+    PrintedKernel,
 )
 
 
@@ -45,3 +46,17 @@ def test_the_kernel_needs_a_candidate_that_costs_nothing() -> None:
     assert Kernel().apply(prepare(problem)).instance.types.n == 9
     free = replace(problem, recoding=km.PatternMask([("keep", "*")], {"q1": 0}))
     assert Kernel().apply(prepare(free)).instance.types.n == 2
+
+
+@pytest.mark.parametrize(("copies", "left"), [(16, 16), (17, 15), (18, 16), (100, 16), (101, 15)])
+def test_the_printed_kernel_takes_groups_of_k_above_its_threshold(copies: int, left: int) -> None:
+    # k = 2, m = 1: of more than 2·2²·2 = 16 rows of a type groups of two are taken
+    problem = km.Problem(table_of(" ".join(["a"] * copies + ["b"])), [km.KAnonymity(2)])
+    steps = keeps(problem, Fraction(2), (PrintedKernel(),))
+    assert steps[0].instance.types.counts.tolist() == [left, 1]
+
+
+def test_the_printed_kernel_is_for_all_patterns() -> None:
+    table = table_of("ax by")
+    assert PrintedKernel().accepts(km.Problem(table, [km.KAnonymity(2)]))
+    assert not PrintedKernel().accepts(km.Problem(table, [km.KAnonymity(2)], km.PatternMask([("keep", "*")])))

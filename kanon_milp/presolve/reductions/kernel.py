@@ -13,6 +13,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Reduction, Step, separable_by_group, supports
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Suppression
 
 Ints = NDArray[np.int64]
 
@@ -63,11 +64,16 @@ class Kernel(Reduction[Kernelized]):
             and problem.max_groups is None
         )
 
+    def spare(self, instance: Instance, k: int) -> Ints:
+        """How many rows of each type are placed beforehand if these are at least k, int64 (t,)."""
+        options = np.bincount(instance.candidates.members, minlength=instance.types.count)
+        return instance.types.counts - (options * (k - 1) + 1)
+
     def _apply(self, instance: Instance) -> Kernelized:
         types, candidates = instance.types, instance.candidates
         of_pair = candidates.candidate_of_pair()
         k = max(r.k for r in instance.problem.requirements if isinstance(r, KAnonymity))
-        spare = types.counts - (np.bincount(candidates.members, minlength=types.count) * (k - 1) + 1)
+        spare = self.spare(instance, k)
         free = np.flatnonzero(candidates.cost[of_pair] == 0)
         row_type, first = np.unique(candidates.members[free], return_index=True)
         enough = spare[row_type] >= k
@@ -87,3 +93,25 @@ class Kernel(Reduction[Kernelized]):
         support = supports(counts, of_pair, candidates.members, candidates.count)
         smaller = replace(instance, types=fewer, candidates=replace(candidates, support=support))
         return Kernelized(self.name, instance, smaller, pair, spare[row_type])
+
+
+@dataclass(frozen=True)
+class PrintedKernel(Kernel):
+    """Blocki and Williams 2010, Algorithm 1, as it is printed: while a type has more than 2k²·2^m rows, k of them are a
+    group. What `Kernel` improves; it leaves at most 2k²·2^m rows of a type, so at most 2k²·(2c)^m in all over an
+    alphabet of c.
+
+    All 2^m patterns of m columns must be allowed: then at most 2^m candidates cover a type, and it is a case of
+    `Kernel`'s proof.
+    """
+
+    name: ClassVar[str] = "printed kernel"
+
+    def accepts(self, problem: Problem) -> bool:
+        """As `Kernel`, and every pattern is allowed."""
+        return super().accepts(problem) and isinstance(problem.recoding, Suppression)
+
+    def spare(self, instance: Instance, k: int) -> Ints:
+        """k rows for each round of the algorithm."""
+        most = 2 * k * k << len(instance.types.names)
+        return -((most - instance.types.counts) // k) * k
