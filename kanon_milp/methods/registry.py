@@ -10,6 +10,8 @@ from typing import Literal, get_args
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import mondrian
 from kanon_milp.methods.direct import solve_milp
+from kanon_milp.methods.fpt import refuses as fpt_refuses
+from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
@@ -131,6 +133,7 @@ _METHODS: dict[str, Method] = {
             m_approximation_refuses,
             candidates=False,
         ),
+        Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, fpt_refuses),
         Method(
             "subset_dp", "dynamic programming over all sets of rows, up to about 22", solve_subset_dp, subset_dp_refuses
         ),

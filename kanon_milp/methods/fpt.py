@@ -1,0 +1,145 @@
+"""The method `fpt`: Algorithm 1 of the homogeneity paper (Bredereck, Nichterlein, Niedermeier and Philip 2012), exact
+for tables of few row types.
+
+Phase 1 guesses the released row types, phase 2 assigns rows to them. The paper guesses binary matrices A, t_in × t_out,
+which say what rows may go where; released row j is what the rows that A puts there have in common. So a guess is a set
+of candidates, each the cheapest that covers its row types, and different matrices with the same candidates, such as
+those with their columns exchanged, are one guess. By Lemma 2 no more than t_in candidates are needed (with t_in* row
+types under requirements about sensitive attributes, whose rows are told apart).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.heuristics.row_assignment import assign_rows
+from kanon_milp.methods.outcome import Outcome
+from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.infeasibility import explain_infeasible
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.privacy.base import is_size_only
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+
+if TYPE_CHECKING:
+    from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
+
+Ints = NDArray[np.int64]
+
+MOST_GUESSES = {True: 2_000_000, False: 50_000}  # where phase 2 is a flow, and where it is an ILP
+INTEGRAL_GAP = 0.999
+
+
+def refuses(problem: Problem) -> str:
+    """Why Algorithm 1 is not for this problem; empty if it is."""
+    return subset_dp_refuses(problem)
+
+
+def solve_fpt(session: Session) -> Result:
+    """The best row assignment over all guesses that could be better than the best one so far.
+
+    Phase 2 is a minimum-cost flow where sizes are all that is required (Lemma 1), else an ILP. Raises InputError where
+    there are too many guesses.
+    """
+    instance, limit = session.instance, session.limit
+    flow = all(is_size_only(requirement) for requirement in session.problem.requirements)
+    guesses = Guesses(instance, MOST_GUESSES[flow])
+    best: Assignment | None = None
+    with session.clock.step("search"):
+        for chosen in guesses.worth_it():
+            if limit.over:
+                return session.end(session.fallback(Outcome().stopped(limit.reason)))
+            found = _flow(instance, chosen) if flow else _ilp(session, chosen)
+            if found is not None and (best is None or found.cost < best.cost):
+                best, guesses.incumbent = found, found.cost
+    if best is None:
+        why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        return session.end(Outcome().infeasible((f"method {session.method}",), why))
+    return session.finish(best, bound=best.cost * instance.levels.unit)
+
+
+class Guesses:
+    """Sets of candidates that cover all row types. Raises InputError where there are more than so many sets.
+
+    incumbent: cost of the best assignment so far, None for none.
+    """
+
+    incumbent: int | None = None
+
+    def __init__(self, instance: Instance, most: int) -> None:
+        candidates, types = instance.candidates, instance.types.count
+        usable = np.flatnonzero(candidates.support >= instance.least)
+        order = usable[np.argsort(candidates.cost[usable], kind="stable")]
+        number = sum(math.comb(len(order), size) for size in range(1, min(types, len(order)) + 1))
+        if number > most:
+            raise InputError(
+                f"the method fpt would guess {number:.2g} sets of released rows of {types} row types, and is for up to "
+                f"{most:,}; use another method, such as milp"
+            )
+        self._instance, self._order, self._most = instance, order, min(types, len(order))
+        # loss of a row type's rows in each candidate, with room for "none"
+        never = int(candidates.cost.max(initial=0)) * instance.types.n + 1
+        self._loss = np.full((candidates.count, types), never, dtype=np.int64)
+        of_pair = candidates.candidate_of_pair()
+        self._loss[of_pair, candidates.members] = candidates.cost[of_pair] * instance.types.counts[candidates.members]
+        self._never = never
+
+    def worth_it(self) -> Iterator[NDArray[np.bool_]]:
+        """Sets, bool (G,), whose rows lose less than the incumbent if each goes where it loses least."""
+        rest = np.minimum.accumulate(self._loss[self._order][::-1], axis=0)[::-1]  # least loss from here on
+        stack: list[tuple[int, list[int], Ints]] = [(0, [], np.full(self._instance.types.count, self._never))]
+        while stack:
+            at, chosen, least = stack.pop()
+            known = self.incumbent
+            if at == len(self._order) or len(chosen) == self._most:
+                yield from self._whole(chosen, least, known)
+                continue
+            if int(np.minimum(least, rest[at]).sum()) >= (self._never if known is None else known):
+                continue
+            g = int(self._order[at])
+            stack.append((at + 1, chosen, least))
+            stack.append((at + 1, [*chosen, g], np.minimum(least, self._loss[g])))
+
+    def _whole(self, chosen: list[int], least: Ints, known: int | None) -> Iterator[NDArray[np.bool_]]:
+        """The set, if it covers every row type at less than the incumbent."""
+        if int(least.max(initial=0)) < self._never and (known is None or int(least.sum()) < known):
+            opened = np.zeros(self._instance.candidates.count, dtype=bool)
+            opened[chosen] = True
+            yield opened
+
+
+def _flow(instance: Instance, chosen: NDArray[np.bool_]) -> Assignment | None:
+    """Lemma 1."""
+    try:
+        return assign_rows(instance, chosen)
+    except SolverError:  # too few rows for these groups
+        return None
+
+
+def _ilp(session: Session, chosen: NDArray[np.bool_]) -> Assignment | None:
+    """The strong formulation over these candidates alone, of which each need not be used."""
+    instance = session.instance
+    smaller = instance.subset(chosen)
+    model = session.formulation.build(smaller)
+    arrays = to_arrays(model)
+    options = SolverOptions(time_limit=session.limit.seconds, absolute_gap=INTEGRAL_GAP)
+    answer = session.adapter.solve(arrays.linear, replace(options, threads=session.options.threads))
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        return None
+    if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
+        raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
+    values = arrays.values_of(list(model.assign.values()), answer.x)
+    kept = chosen[instance.candidates.candidate_of_pair()]
+    rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
+    rows[kept] = np.round(values).astype(np.int64)
+    return Assignment.from_pairs(instance, rows)
