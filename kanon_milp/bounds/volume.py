@@ -169,7 +169,12 @@ class Ascent:
     candidates."""
 
     def __init__(
-        self, at: Evaluator, limit: BoundLimit, on_progress: OnProgress | None = None, pace: Pace = FAST
+        self,
+        at: Evaluator,
+        limit: BoundLimit,
+        on_progress: OnProgress | None = None,
+        pace: Pace = FAST,
+        fast_iterations: int = FAST_ITERATIONS,
     ) -> None:
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         candidates = at.instance.candidates
@@ -180,7 +185,7 @@ class Ascent:
         self.value, self.average = found.value, found.subgradient
         self.share = (found.phi < 0).astype(np.float64)
         self.iterations, self.step, self.idle = 1, STEP, 0
-        self.pace, self.weight = pace, pace.weight
+        self.pace, self.weight, self.fast_iterations = pace, pace.weight, fast_iterations
         self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limit.target is None else limit.target
@@ -198,7 +203,7 @@ class Ascent:
             if self.iterations % SORT_EVERY == 0:
                 self.at.sort(self.best)
                 self.refine()
-            if self.iterations == FAST_ITERATIONS:
+            if self.iterations == self.fast_iterations:
                 self.pace, self.weight = ACCURATE, ACCURATE.weight
             if not self.iterate():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
