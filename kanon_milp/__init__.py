@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
+    from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
     from kanon_milp.methods.registry import Method, register_method
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.report.comparison import Comparison, compare
+    from kanon_milp.report.metrics import Metrics, measure
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
@@ -45,6 +48,7 @@ __all__ = [
     "AlphaKAnonymity",
     "Assignment",
     "BetaLikeness",
+    "Comparison",
     "DeltaDisclosure",
     "Hierarchies",
     "Hierarchy",
@@ -54,11 +58,13 @@ __all__ = [
     "KanonWarning",
     "LDiversity",
     "Method",
+    "Metrics",
     "ModelFile",
     "NotProvenError",
     "PSensitivity",
     "PatternMask",
     "Problem",
+    "QuasiIdentifiers",
     "Report",
     "Requirement",
     "Result",
@@ -71,11 +77,14 @@ __all__ = [
     "TCloseness",
     "Table",
     "build_model",
+    "compare",
     "compress",
     "datasets",
     "distances",
     "export_model",
+    "find_quasi_identifiers",
     "import_solution",
+    "measure",
     "read_model",
     "read_table",
     "register_bound",
@@ -107,12 +116,15 @@ _HOMES = {
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
     "methods.exchange": ("export_model", "import_solution"),
+    "methods.quasi_identifiers": ("QuasiIdentifiers", "find_quasi_identifiers"),
     "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),
     "methods.session": ("Session",),
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "report.comparison": ("Comparison", "compare"),
+    "report.metrics": ("Metrics", "measure"),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),

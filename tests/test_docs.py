@@ -24,6 +24,8 @@ PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "doc
 EXAMPLES: tuple[str, ...] = (
     "README.md",
     "docs/getting-started.md",
+    "docs/methods.md",
+    "docs/quasi-identifiers.md",
     "docs/extending/requirements.md",
     "docs/extending/models.md",
 )
@@ -120,7 +122,7 @@ def test_the_python_examples_run(tmp_path: Path) -> None:
 def test_every_option_in_the_documentation_exists() -> None:
     text = "".join(page.read_text() for page in PAGES)
     helped = ""
-    for name in ("solve", "verify", "export", "import", "compress", "doctor"):
+    for name in ("solve", "verify", "export", "import", "compress", "compare", "qid", "doctor"):
         done = run(name, "--help")
         assert done.returncode == 0
         helped += done.stdout

@@ -8,8 +8,10 @@ import click
 import typer
 
 from kanon_milp import __version__
+from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.interrupts import Interrupted, signals
+from kanon_milp.cli.qid import qid
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
@@ -40,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (solve, verify, export, compress, doctor):
+for command in (solve, verify, compare, export, compress, qid, doctor):
     app.command()(command)
 app.command("import")(import_solution)
 

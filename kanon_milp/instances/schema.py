@@ -172,7 +172,7 @@ class Solver(Entry):
 
     where = "[solver]"
     name: str = key("highs (default), cbc, scip, cpsat or pulp:NAME")
-    method: Annotated[str, one_of(registry.names)] = key("auto (default), milp, search or greedy")
+    method: Annotated[str, one_of(registry.names)] = key("auto (default), milp, search or another by its name")
     formulation: str = key("strong (default), textbook or groups")
     time_limit: Real = key("seconds")
     threads: int = key("default 1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.pattern_greedy import greedy_division
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
@@ -29,5 +29,5 @@ def refuses(problem: Problem) -> str:
 def solve_greedy(session: Session) -> Result:
     """Form groups from the cheapest pattern to the most expensive (Bredereck et al. 2013, Algorithm 1)."""
     with session.clock.step("search"):
-        found = greedy(session.instance, session.limit)
-    return session.finish(found, message=NO_TABLE if found is None else "")
+        found = greedy_division(session.prepared.before, session.limit)
+    return session.finish(None, message=NO_TABLE) if found is None else session.finish_division(found)

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
+from kanon_milp.methods import mondrian
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
+from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
+from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
+from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
+from kanon_milp.methods.subset_dp import solve_subset_dp
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.reductions.base import separable_by_group
@@ -41,6 +46,8 @@ class Method:
     candidates, requirements) and ends with `session.finish(assignment, bound=...)`, which releases the table, verifies
     it and returns the Result. refuses: says why a problem is not for this method; "" where it is. takes: arguments of
     `solve` that it heeds beside time_limit, threads, seed and gap; others are refused, so that none is ignored.
+    candidates: False for a method that divides the rows itself and ends with `session.finish_division`: then no
+    candidates are enumerated, of which tables of many columns have too many.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Method:
     run: Callable[[Session], Result]
     refuses: Callable[[Problem], str] = _accepts_all
     takes: frozenset[Argument] = frozenset()
+    candidates: bool = True
 
     def __post_init__(self) -> None:
         if not (text(self.name, "name of a method").isprintable() and self.name.strip()):
@@ -59,6 +67,7 @@ class Method:
         takes: object = self.takes
         if not (isinstance(takes, frozenset | set) and takes <= set(ARGUMENTS)):
             raise wrong(f'method "{self.name}": takes', f"a set with some of {', '.join(ARGUMENTS)}", takes)
+        instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
 
 
 def search_refuses(problem: Problem) -> str:
@@ -94,7 +103,37 @@ _METHODS: dict[str, Method] = {
             search_refuses,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
-        Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
+        Method(
+            "greedy",
+            "Algorithm 1 of the pattern-guided paper, without a proof",
+            solve_greedy,
+            greedy_refuses,
+            candidates=False,
+        ),
+        Method(
+            "mondrian",
+            "cuts at medians (LeFevre et al.), without a proof",
+            mondrian.strict,
+            mondrian.refuses,
+            candidates=False,
+        ),
+        Method(
+            "mondrian_relaxed",
+            "the same, rows at a median on both sides",
+            mondrian.relaxed,
+            mondrian.refuses,
+            candidates=False,
+        ),
+        Method(
+            "m_approximation",
+            "k-anonymity within a factor of m (Liang, Yuan)",
+            solve_m_approximation,
+            m_approximation_refuses,
+            candidates=False,
+        ),
+        Method(
+            "subset_dp", "dynamic programming over all sets of rows, up to about 22", solve_subset_dp, subset_dp_refuses
+        ),
     )
 }
 BUILT_IN = frozenset(_METHODS)

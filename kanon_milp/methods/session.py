@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.partition import Division, released_as
 from kanon_milp.presolve.preparation import Prepared, Size
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter
@@ -29,6 +30,7 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
+NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are alike; another method may find a table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +156,19 @@ class Session:
         if assignment is None:
             return self.end(outcome)
         return self.end(self.held_against(outcome, self.release(assignment)))
+
+    def finish_division(self, division: Division, *, bound: Fraction | None = None, message: str = "") -> Result:
+        """As `finish`, with a division of the table's rows into groups, each of which is released as cheaply as the
+        recoding allows.
+
+        division: over `prepared.before.types`. Its groups need no candidates of `instance`.
+        """
+        found = released_as(self.prepared.before, division)
+        if found is None:
+            return self.finish(None, bound=bound, message=NO_COMMON_ROW)
+        instance, assignment = found
+        prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
+        return replace(self, prepared=prepared).finish(assignment, bound=bound, message=message)
 
     def held_against(self, claimed: Outcome, found: Found) -> Outcome:
         """What a method claims, with its table; or with a better one that needs no method, where that refutes the

@@ -92,7 +92,8 @@ def solve(
     clock = Clock(on_stage)
     with ctrl_c_sets(interrupt) as stop:
         limit = limit_of(clock, options, stop)
-        prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit)
+        enumerated = named is None or named.candidates
+        prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
         runs = named or registry.choose(prepared, given)
         begin_log(options)
         session = Session(

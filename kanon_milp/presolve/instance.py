@@ -122,8 +122,12 @@ def recode(problem: Problem, types: RowTypes) -> Levels:
 def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instance:
     """All candidates of the problem."""
     candidates = enumerate_candidates(types, levels)
-    if problem.suppressed_rows == "exempt":
-        exempt = (levels.vectors == levels.top).all(axis=1)[candidates.vector]
-    else:
-        exempt = np.zeros(candidates.count, dtype=bool)
+    exempt = exempt_candidates(problem, levels, candidates)
     return Instance(problem, types, levels, candidates, exempt, table_as_group(types))
+
+
+def exempt_candidates(problem: Problem, levels: Levels, candidates: Candidates) -> NDArray[np.bool_]:
+    """Which candidates are of fully suppressed rows that need no partners, bool (G,)."""
+    if problem.suppressed_rows == "exempt":
+        return np.asarray((levels.vectors == levels.top).all(axis=1)[candidates.vector])
+    return np.zeros(candidates.count, dtype=bool)

@@ -102,14 +102,16 @@ def presolve(
     reduced: bool = True,
     merge: bool = False,
     open_model: bool = False,
+    enumerated: bool = True,
     limit: Limit = NO_LIMIT,
 ) -> Prepared:
     """Compress, recode, enumerate and reduce.
 
     reduced: False leaves all candidates in. merge: also by reductions that merge row types. open_model: for a model to
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
-    dominated one may be what the addition asks for. limit: of the session. Where that or the memory is too small for
-    all candidates, the instance has some of them, and is not reduced.
+    dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
+    has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
+    that or the memory is too small for all candidates, the instance has some of them, and is not reduced.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -119,8 +121,10 @@ def presolve(
     row_types = (compressed.count, compressed.star_count)
     with clock.step("candidates"):
         levels = recode(problem, types)
+        if not enumerated:
+            levels = levels.last
         before, shortage = _candidates(problem, types, levels, limit)
-    if shortage is not None:
+    if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
         shared = limit.share(PREPARATION_SHARE)

@@ -230,6 +230,13 @@ class Levels:
         """The fully suppressed level vector."""
         return np.array([c.height for c in self.columns], dtype=np.int16)
 
+    @property
+    def last(self) -> Levels:
+        """The fully suppressed level vector alone, or the most expensive one where that is not allowed."""
+        top = (self.vectors == self.top).all(axis=1)
+        chosen = np.array([top.argmax() if top.any() else self.costs.argmax()])
+        return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
+
     def some(self, number: int) -> Levels:
         """About so many level vectors, as many from each range of costs, the fully suppressed one if it is allowed."""
         order = np.argsort(self.costs, kind="stable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,9 +17,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from kanon_milp.errors import counted, printable
+from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
+from kanon_milp.report.comparison import Comparison
 from kanon_milp.report.output import as_polars, json_text
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
@@ -40,6 +43,7 @@ STAGES = {
 }
 COMPILING = "compiling, once"
 SHOWN_GROUPS = 20
+SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
 class Line:
@@ -219,6 +223,53 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
     grid.add_row("domains", plain(domains))
     Console(highlight=False).print(grid)
+
+
+def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
+    """Print which columns identify."""
+    console, k = Console(highlight=False), found.k
+    rare = found.uniqueness[-1].rare
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    grid.add_row("table", plain(f"{title}: {found.rows:,} rows, {counted(len(found.columns), 'column')}"))
+    verdict = "yes" if found.k_anonymous else f"no, {rare:,} rows are like fewer than {k} (all columns together)"
+    grid.add_row(f"{k}-anonymous", verdict)
+    what = "identify every row" if found.reading == "identify" else f"have a row that fewer than {k} are like"
+    shown = [", ".join(each) or "no column at all" for each in found.minimum[:SHOWN_SETS]]
+    more = len(found.minimum) - len(shown)
+    shown += [f"and {more:,} more"] if more else []
+    for head, line in itertools.zip_longest(["minimum"], shown or ["none"], fillvalue=""):
+        grid.add_row(head, plain(line))
+    how_many = "all sets" if found.complete else "one set"
+    grid.add_row("", f"({how_many} with the fewest columns that together {what})")
+    grid.add_row("minimal", plain(", ".join(found.minimal) or "none"))
+    console.print(grid)
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("columns known", overflow="fold")
+    for header in ("classes", "unique rows", f"rows in fewer than {k}", "smallest class"):
+        table.add_column(header, justify="right")
+    for each in found.uniqueness:
+        name = "all columns" if each.columns == found.columns else ", ".join(each.columns)
+        cells = (f"{each.unique:,} ({each.unique / found.rows:.1%})", f"{each.rare:,} ({each.rare / found.rows:.1%})")
+        table.add_row(plain(name), f"{each.classes:,}", *cells, f"{each.smallest:,}")
+    console.print()
+    console.print(table)
+
+
+def show_comparison(found: Comparison, title: str) -> None:
+    """Print methods side by side."""
+    header, *lines = found.texts()
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", title=plain(title), title_justify="left")
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for cells in lines:
+        table.add_row(*map(plain, cells))
+    console = Console(highlight=False)
+    console.print(table)
+    for row in found.rows:
+        if row.message:
+            console.print(plain(f"{row.name}: {row.message}"))
 
 
 def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""`kanon-milp compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+
+from kanon_milp.cli import options
+from kanon_milp.cli.problem_options import Asked, with_problem
+from kanon_milp.errors import InputError
+from kanon_milp.methods import registry
+from kanon_milp.problem.table import read_frame
+from kanon_milp.report import comparison, display
+from kanon_milp.system.files import check_target, refuse_overwriting, write_file
+
+WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
+    ".csv": comparison.Comparison.to_csv,
+    ".md": comparison.Comparison.to_markdown,
+    ".tex": comparison.Comparison.to_latex,
+}
+
+
+@with_problem
+def compare(
+    asked: Asked,
+    model: options.ModelPath = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--methods", metavar="A,B", help=f"Default: {','.join(comparison.METHODS)}."),
+    ] = None,
+    released: Annotated[
+        list[Path] | None,
+        typer.Option("--released", metavar="FILE", help="A table that another tool has released; may be repeated."),
+    ] = None,
+    to: Annotated[
+        list[Path] | None,
+        typer.Option("--to", metavar="FILE", help="Write the comparison as .csv, .md or .tex; may be repeated."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Seconds, of each method.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", help="Of each method.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed.")] = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Run several methods on one table, measure released tables beside them, and say how far each is from the bound."""
+    for path in to or []:
+        if path.suffix.lower() not in WRITTEN:
+            raise InputError(f"{path}: --to writes {', '.join(WRITTEN)}, by the end of the name")
+    refuse_overwriting([("--to", path) for path in to or []], [*asked.sources, *(released or [])])
+    for path in to or []:
+        check_target(path)
+    names = options.names(methods, "--methods", required=False) or comparison.METHODS
+    for name in names:
+        registry.known_name(name, "--methods")
+    tables = {str(path): read_frame(path) for path in released or []}
+    found = comparison.compare(
+        asked.problem,
+        names,
+        released=tables,
+        time_limit=time_limit,
+        threads=threads,
+        seed=seed,
+        on_method=None if quiet or json else lambda name: display.say(f"running {name} ...", err=True),
+    )
+    for path in to or []:
+        text = WRITTEN[path.suffix.lower()](found)
+        write_file(path, partial(_fill, text))
+    if json:
+        display.print_json(found.as_dict())
+    elif not quiet:
+        display.show_comparison(found, asked.title)
+
+
+def _fill(text: str, file: IO[bytes]) -> None:
+    file.write(text.encode())

@@ -1,0 +1,72 @@
+"""The minimum quasi-identifier as a MILP (Yuan and Wang, section 4): fewest columns that identify every row, or in
+which some row is rare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+
+def build_identifying(
+    columns: Sequence[str], differing: NDArray[np.bool_], known: Sequence[Sequence[int]] = ()
+) -> pyo.ConcreteModel:
+    """Fewest columns such that each of these pairs of rows differs in one of them: minimum cover.
+
+    differing: bool (pairs, m), the columns in which the two rows of a pair differ. known: sets of columns that are not
+    asked for again.
+    """
+    m = _columns(columns)
+    m.PAIRS = pyo.RangeSet(0, len(differing) - 1, doc="pairs of rows")
+
+    @m.Constraint(m.PAIRS, doc="the two rows differ in a chosen column")
+    def told_apart(m: pyo.ConcreteModel, pair: int) -> object:
+        return sum(m.chosen[j] for j in np.flatnonzero(differing[pair]).tolist()) >= 1
+
+    m.KNOWN = pyo.RangeSet(0, len(known) - 1, doc="sets of columns that are known")
+
+    @m.Constraint(m.KNOWN, doc="some column of a known set is left out")
+    def new(m: pyo.ConcreteModel, number: int) -> object:
+        return sum(m.chosen[j] for j in known[number]) <= len(known[number]) - 1
+
+    return m
+
+
+def build_violating(
+    columns: Sequence[str], codes: NDArray[np.int32], counts: NDArray[np.int64], k: int
+) -> pyo.ConcreteModel:
+    """Fewest columns in which fewer than k rows look like some row.
+
+    codes: int32 (t, m), distinct rows; counts: int64 (t,), how often each occurs.
+    """
+    types, rows = len(codes), int(counts.sum())
+    m = _columns(columns)
+    m.ROW_TYPES = pyo.RangeSet(0, types - 1, doc="distinct rows")
+    m.rare = pyo.Var(m.ROW_TYPES, domain=pyo.Binary, doc="the row that is a witness")
+    m.alike = pyo.Var(m.ROW_TYPES, m.ROW_TYPES, bounds=(0, 1), doc="whether two rows agree in all chosen columns")
+
+    @m.Constraint(doc="one witness")
+    def witness(m: pyo.ConcreteModel) -> object:
+        return sum(m.rare[i] for i in m.ROW_TYPES) == 1
+
+    @m.Constraint(m.ROW_TYPES, m.ROW_TYPES, doc="rows are alike unless they differ in a chosen column")
+    def agree(m: pyo.ConcreteModel, i: int, r: int) -> object:
+        differ = np.flatnonzero(codes[i] != codes[r]).tolist()
+        return m.alike[i, r] + sum(m.chosen[j] for j in differ) >= 1
+
+    @m.Constraint(m.ROW_TYPES, doc="fewer than k rows are like the witness")
+    def few(m: pyo.ConcreteModel, i: int) -> object:
+        alike = sum(int(counts[r]) * m.alike[i, r] for r in m.ROW_TYPES)
+        return alike <= (k - 1) + (rows - k + 1) * (1 - m.rare[i])
+
+    return m
+
+
+def _columns(columns: Sequence[str]) -> pyo.ConcreteModel:
+    m = pyo.ConcreteModel(name="minimum quasi-identifier")
+    m.COLUMNS = pyo.RangeSet(0, len(columns) - 1, doc="columns of the table")
+    m.chosen = pyo.Var(m.COLUMNS, domain=pyo.Binary, doc="whether a column is in the quasi-identifier")
+    m.size = pyo.Objective(expr=sum(m.chosen[j] for j in m.COLUMNS), doc="number of columns")
+    return m

@@ -1,0 +1,82 @@
+"""The method `m_approximation` (Liang and Yuan 2013, Theorem 10): k-anonymity within a factor of the number m of
+quasi-identifiers, in polynomial time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.methods.greedy import refuses as greedy_refuses
+from kanon_milp.presolve.instance import recode
+from kanon_milp.presolve.partition import Division
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.privacy.base import is_size_only, least_rows
+from kanon_milp.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
+
+Ints = NDArray[np.int64]
+
+
+def refuses(problem: Problem) -> str:
+    """Why the m-approximation is no method for this problem; empty if it is."""
+    if reason := greedy_refuses(problem):
+        return reason
+    if not all(is_size_only(requirement) for requirement in problem.requirements):
+        return "more than the sizes of groups is required"
+    return ""
+
+
+def solve_m_approximation(session: Session) -> Result:
+    """Rows that are alike k times stay as they are; all others are one group, with as many of the former as it needs.
+
+    In any table so many rows lose at least the least that a row can lose, and here none loses more than a fully
+    suppressed one: so the bound, and the factor, which is m where each suppressed cell costs the same. Under a mask
+    without the pattern that keeps everything no row stays as it is.
+    """
+    before = session.prepared.before
+    types, levels = before.types, recode(session.problem, before.types)
+    k = max(least_rows(requirement, before.table_group) for requirement in session.problem.requirements)
+    alike = mixed_key(list(types.codes.T.astype(np.int64)), [len(d) for d in types.domains[: len(types.names)]])
+    _, of_type = np.unique(alike, return_inverse=True)
+    size = np.bincount(of_type, weights=types.counts).astype(np.int64)
+    kept = (levels.vectors == 0).all(axis=1).any()
+    order = np.argsort(size, kind="stable")
+    small = int((size < k).sum()) if kept else len(size)
+    rest = np.where(np.arange(len(size)) < small, size[order], 0)  # rows of each class in the common group
+    if 0 < rest.sum() < k:
+        spare = size[order] - np.where(rest > 0, size[order], k)
+        if rest.sum() + spare.sum() >= k:
+            wanted = k - int(rest.sum())
+            rest += np.clip(wanted - (np.cumsum(spare) - spare), 0, spare)
+        elif small < len(size):  # each row of the next class at least loses something, or one of a larger class does
+            rest[small] = size[order][small]
+    # fully suppressed rows that are exempt need no partners that lose as well
+    losing = int(size[order][:small].sum() if before.exempt_reading else rest.sum())
+    taken = np.zeros(len(size), dtype=np.int64)
+    taken[order] = rest
+    division = _division(of_type, types.counts, taken)
+    least = levels.costs[(levels.vectors != 0).any(axis=1)].min(initial=levels.costs.max())
+    return session.finish_division(division, bound=losing * int(least) * levels.unit)
+
+
+def _division(of_type: Ints, counts: Ints, taken: Ints) -> Division:
+    """Each class as a group, but for the rows that are taken out of it, which are the last group.
+
+    of_type: int64 (t,), class of each row type. taken: int64 (classes,).
+    """
+    order = np.argsort(of_type, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    first = np.searchsorted(of_type[order], np.arange(len(taken)))
+    within = before - before[first][of_type[order]]
+    out = np.zeros_like(counts)
+    out[order] = np.clip(taken[of_type[order]] - within, 0, counts[order])
+    group = np.concatenate([of_type, np.full(len(of_type), len(taken))])
+    rows = np.concatenate([counts - out, out])
+    row_type = np.tile(np.arange(len(of_type)), 2)
+    used = rows > 0
+    return Division(group[used].astype(np.int64), row_type[used], rows[used])

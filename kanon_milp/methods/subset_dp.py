@@ -1,0 +1,245 @@
+"""The method `subset_dp`: dynamic programming over all sets of rows (Blocki and Williams 2010, Theorem 1.3; Liang and
+Yuan 2013, Theorem 8), exact in 2^O(n) steps for any requirement that judges each group alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.methods.outcome import Outcome
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import separable_by_group
+from kanon_milp.problem.problem import Problem
+from kanon_milp.system.jit import compiled
+from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
+
+Ints = NDArray[np.int64]
+
+MOST_SETS = 1 << 22  # sets of rows, rows of a type being alike: 22 rows of which no two are
+MOST_STEPS = 4e10  # (set, part of it) pairs: 22 rows of which no two are alike; about a minute
+MOST_COUNTS = 1 << 18  # different counts by sensitive value, each of which is asked of the requirements
+NEVER = 1 << 60
+SLICE = 1 << 25  # steps between two looks at the clock
+
+
+def refuses(problem: Problem) -> str:
+    """Why dynamic programming over sets of rows is not for this problem; empty if it is."""
+    if problem.objective != "loss":
+        return f"the objective is {problem.objective}"
+    if sides := side_constraints(problem):
+        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    if not separable_by_group(problem):
+        return "k-anonymity of some of the quasi-identifiers is about several groups together"
+    if not problem.merge_closed:
+        return (
+            "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
+        )
+    return ""
+
+
+def solve_subset_dp(session: Session) -> Result:
+    """The cheapest division of every set of rows into a group and the best division of the rest."""
+    instance, limit = session.instance, session.limit
+    sets = RowSets.of(instance)
+    with session.clock.step("search"):
+        cost, candidate = cheapest_groups(instance, sets)
+        total, group = divide(sets, cost, limit)
+    if total is None:
+        return session.end(session.fallback(Outcome().stopped(limit.reason)))
+    if total >= NEVER:
+        why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        return session.end(Outcome().infeasible((f"method {session.method}",), why))
+    rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
+    left = sets.count - 1
+    while left:
+        g, counts = int(candidate[group[left]]), sets.rows(int(group[left]))
+        pairs = slice(int(instance.candidates.indptr[g]), int(instance.candidates.indptr[g + 1]))
+        rows[pairs] += counts[instance.candidates.members[pairs]]
+        left -= int(group[left])
+    found = Assignment.from_pairs(instance, rows)
+    return session.finish(found, bound=Fraction(total) * instance.levels.unit)
+
+
+@dataclass(frozen=True)
+class RowSets:
+    """Sets of rows as numbers: rows of a type are alike, so a set is how many of each type it has, in mixed radix.
+
+    copies: int64 (t,), rows of each type. place: int64 (t,), what one row of each type adds to the number. count: of
+    sets; the last one is the table.
+    """
+
+    copies: Ints
+    place: Ints
+    count: int
+
+    @classmethod
+    def of(cls, instance: Instance) -> RowSets:
+        """Raises InputError where there are too many sets."""
+        copies = instance.types.counts
+        count, steps = (
+            math.prod(n + 1 for n in copies.tolist()),
+            math.prod(math.comb(n + 2, 2) for n in copies.tolist()),
+        )
+        if count > MOST_SETS or steps > MOST_STEPS:
+            raise InputError(
+                f"the method subset_dp is for about 22 different rows: it would go through {count:.2g} sets of rows "
+                f"and {steps:.2g} parts of them; use another method, such as milp"
+            )
+        place = np.concatenate([[1], np.cumprod(copies + 1)[:-1]]).astype(np.int64)
+        return cls(copies, place, count)
+
+    def rows(self, number: int) -> Ints:
+        """How many rows of each type a set has, int64 (t,)."""
+        return number // self.place % (self.copies + 1)
+
+    def sums(self, weights: Ints) -> Ints:
+        """Of every set, the sum of a weight of its rows, int64 (count,). weights: int64 (t,), of a row of each type."""
+        found = np.zeros(1, dtype=np.int64)
+        for copies, weight in zip(self.copies.tolist(), weights.tolist(), strict=True):
+            found = (np.arange(copies + 1)[:, None] * weight + found[None, :]).reshape(-1)
+        return found
+
+
+def cheapest_groups(instance: Instance, sets: RowSets) -> tuple[Ints, Ints]:
+    """For every set of rows, the least loss as one group, and the candidate of it: both int64 (count,); `NEVER` and -1
+    where it cannot be one.
+
+    Raises InputError where the sets differ in too many ways in their sensitive values.
+    """
+    size = sets.sums(np.ones(instance.types.count, dtype=np.int64))
+    support = np.zeros(1, dtype=np.int64)  # the types of a set as bits
+    for i, copies in enumerate(sets.copies.tolist()):
+        has = np.minimum(np.arange(copies + 1), 1) << i
+        support = (has[:, None] | support[None, :]).reshape(-1)
+    cost, candidate = np.full(sets.count, NEVER), np.full(sets.count, -1)
+    allowed = _allowed(instance, sets)
+    exempt, least = instance.exempt, instance.least
+    for kind in (False, True):
+        among = np.flatnonzero(exempt == kind)
+        if not len(among):
+            continue
+        best = _cheapest_cover(instance, among)[support]
+        fits = (best >= 0) & (size >= least[among[0]]) & allowed[int(kind)]
+        loss = np.where(fits, size * instance.candidates.cost[best], NEVER)
+        better = loss < cost
+        cost[better], candidate[better] = loss[better], best[better]
+    return cost, candidate
+
+
+def _cheapest_cover(instance: Instance, among: Ints) -> Ints:
+    """The cheapest of these candidates that covers the row types of each set of them (bits), int64 (2^t,), or -1."""
+    candidates, types = instance.candidates, instance.types.count
+    best = np.full(1 << types, -1, dtype=np.int64)
+    price = np.append(candidates.cost, NEVER)  # of "none", the last
+    for g in among[np.argsort(-candidates.cost[among], kind="stable")].tolist():  # the cheapest is written last
+        members = candidates.members[candidates.indptr[g] : candidates.indptr[g + 1]].astype(np.int64)
+        best[int((1 << members).sum())] = g
+    for i in range(types):  # what covers more covers this as well
+        pairs = best.reshape(-1, 2, 1 << i)
+        pairs[:, 0] = np.where(price[pairs[:, 1]] < price[pairs[:, 0]], pairs[:, 1], pairs[:, 0])
+    return best
+
+
+def _allowed(instance: Instance, sets: RowSets) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether every set, as a group, satisfies the requirements: with k-anonymity, and where it is exempt from it."""
+    check = GroupCheck(instance)
+    if check.code is None:  # sizes are all
+        every = np.ones(sets.count, dtype=bool)
+        return every, every
+    values = int(check.code.max()) + 1
+    table = np.bincount(check.code, weights=instance.types.counts, minlength=values).astype(np.int64)
+    number = math.prod(n + 1 for n in table.tolist())
+    if number > MOST_COUNTS:
+        raise InputError(
+            f"the method subset_dp would have to ask the requirements about {number:.2g} different counts of sensitive "
+            f"values, more than {MOST_COUNTS:,}; use another method, such as milp"
+        )
+    place = np.concatenate([[1], np.cumprod(table + 1)[:-1]]).astype(np.int64)
+    of_set = sets.sums(place[check.code])
+    found = []
+    for exempt in (False, True):
+        g = np.flatnonzero(instance.exempt == exempt)[:1]
+        holds = np.zeros(number, dtype=bool)
+        if len(g):
+            for at in np.unique(of_set[1:]).tolist():
+                counts = at // place % (table + 1)
+                holds[at] = check.holds(int(g[0]), counts)
+        found.append(holds[of_set])
+    return found[0], found[1]
+
+
+class _Work(NamedTuple):
+    """What the inner loop goes through: see `RowSets` and `divide`."""
+
+    copies: Ints
+    place: Ints
+    cost: Ints
+    total: Ints
+    group: Ints
+
+
+def divide(sets: RowSets, cost: Ints, limit: Limit) -> tuple[int | None, Ints]:
+    """The least loss of the table, and for every set of rows the first group of its best division, int64 (count,).
+
+    cost: of every set as one group. The loss is None where the limit is reached before.
+    """
+    total, group = np.full(sets.count, NEVER), np.zeros(sets.count, dtype=np.int64)
+    total[0] = 0
+    work, done = _Work(sets.copies, sets.place, cost, total, group), 1
+    while done < sets.count:
+        if limit.over:
+            return None, group
+        done = _divide_some(work, done, SLICE)
+    return int(total[-1]), group
+
+
+@compiled
+def _divide_some(work: _Work, done: int, steps: int) -> int:
+    """Go on from this set, in order, until so many parts were looked at; returns the first set that is not done.
+
+    A part is looked at if it has a row of the last type that the set has: some group must take it. One that is not
+    cheaper as a group than divided is in no division that is needed.
+    """
+    copies, place, cost, total, group = work
+    types = len(copies)
+    has, part = np.zeros(types, dtype=np.int64), np.zeros(types, dtype=np.int64)
+    while done < len(cost) and steps > 0:
+        last, left = 0, done
+        for i in range(types):
+            has[i] = left % (copies[i] + 1)
+            left //= copies[i] + 1
+            part[i] = 0
+            if has[i] > 0:
+                last = i
+        best, chosen = cost[done], done
+        part[last] = 1
+        number = place[last]
+        while number < done:
+            steps -= 1
+            if cost[number] <= total[number]:
+                loss = cost[number] + total[done - number]
+                if loss < best:
+                    best, chosen = loss, number
+            i = 0  # the next part, as one counts
+            while part[i] == has[i]:
+                number -= part[i] * place[i]
+                part[i] = 0
+                i += 1
+            part[i] += 1
+            number += place[i]
+        total[done], group[done] = best, chosen
+        done += 1
+    return done

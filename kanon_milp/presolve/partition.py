@@ -1,0 +1,117 @@
+"""From groups of rows to the released table, without the candidates that no group needs.
+
+For methods that divide the rows first and then generalize each group: the candidates of a table of many columns would
+be too many to enumerate, those of its groups are as many as there are groups.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.candidates import Candidates
+from kanon_milp.presolve.instance import Instance, exempt_candidates, recode
+from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.recoding import Levels
+
+Ints = NDArray[np.int64]
+BLOCK = 1 << 24  # comparisons of a group with a level vector at once
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0.
+
+    vector: int64, level vector of each group, of all that the recoding allows; -1, or None for all: the cheapest one
+    under which its rows are alike.
+    """
+
+    group: Ints
+    row_type: Ints
+    rows: Ints
+    vector: Ints | None = None
+
+
+def released_as(instance: Instance, division: Division) -> tuple[Instance, Assignment] | None:
+    """Release each group as cheaply as the recoding allows; groups that are then alike are one.
+
+    instance: its row types are those of the division; its candidates play no part. Returns the instance whose
+    candidates are the released rows, and what each row type receives; None where the recoding can generalize some group
+    to no common row.
+    """
+    types, levels = instance.types, recode(instance.problem, instance.types)
+    order = np.lexsort((division.row_type, division.group))
+    group, row_type, rows = division.group[order], division.row_type[order], division.rows[order]
+    begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    vector = _cheapest_above(_common_levels(levels, types.codes[row_type], begin), levels)
+    if division.vector is not None:
+        vector = np.where(division.vector < 0, vector, division.vector)
+    if (vector < 0).any():
+        return None
+    first, at = types.codes[row_type[begin]], levels.vectors[vector]
+    labels = [column.label_of[at[:, j], first[:, j]] for j, column in enumerate(levels.columns)]
+    key = mixed_key(labels, [len(column.labels) for column in levels.columns])
+    # the cheaper vector where two give the same row
+    cheapest = np.lexsort((levels.costs[vector], key))
+    new = np.concatenate([[True], key[cheapest][1:] != key[cheapest][:-1]])
+    number = np.empty(len(vector), dtype=np.int64)
+    number[cheapest] = np.cumsum(new) - 1
+    of_entry = number[np.repeat(np.arange(len(begin)), np.diff(begin, append=len(group)))]
+    pair, entry = np.unique(of_entry * types.count + row_type, return_inverse=True)
+    members, candidate = pair % types.count, pair // types.count
+    chosen = vector[cheapest[new]].astype(np.int32)
+    candidates = Candidates(
+        vector=chosen,
+        cost=levels.costs[chosen],
+        support=np.bincount(candidate, weights=types.counts[members]).astype(np.int64),
+        indptr=indptr_of(np.bincount(candidate, minlength=len(chosen))),
+        members=members.astype(np.int32),
+    )
+    exempt = exempt_candidates(instance.problem, levels, candidates)
+    found = Instance(instance.problem, types, levels, candidates, exempt, instance.table_group)
+    placed = np.bincount(entry, weights=rows, minlength=len(pair)).astype(np.int64)
+    return found, Assignment.from_pairs(found, placed)
+
+
+def _common_levels(levels: Levels, codes: NDArray[np.int32], begin: Ints) -> NDArray[np.int16]:
+    """For each group the lowest level of each column at which its rows are alike, int16 (groups, m).
+
+    codes: int32 (entries, m), sorted by group; begin: where each group begins.
+    """
+    found = np.empty((len(begin), len(levels.columns)), dtype=np.int16)
+    for j, column in enumerate(levels.columns):
+        height = np.full(len(begin), column.height, dtype=np.int16)
+        for level in range(column.height - 1, -1, -1):
+            labels = column.label_of[level, codes[:, j]]
+            alike = np.minimum.reduceat(labels, begin) == np.maximum.reduceat(labels, begin)
+            height[alike] = level
+        found[:, j] = height
+    return found
+
+
+def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
+    """The cheapest level vector that is nowhere below the wanted levels, int64 (groups,), -1 where there is none."""
+    different, inverse = np.unique(wanted, axis=0, return_inverse=True)
+    of_group = inverse.reshape(-1)
+    found, open_ = np.full(len(different), -1, dtype=np.int64), np.arange(len(different))
+    order = np.argsort(levels.costs, kind="stable")
+    if levels.count == math.prod(column.height + 1 for column in levels.columns):
+        # all vectors are allowed, and costs do not fall from level to level
+        exact = {vector.tobytes(): number for number, vector in enumerate(levels.vectors)}
+        vectors = np.array([exact[vector.tobytes()] for vector in different], dtype=np.int64)
+        return np.take(vectors, of_group)
+    step = max(1, BLOCK // max(len(different) * wanted.shape[1], 1))
+    for at in range(0, levels.count, step):
+        some = order[at : at + step]
+        fits = (levels.vectors[some][None, :, :] >= different[open_][:, None, :]).all(axis=2)
+        has = fits.any(axis=1)
+        found[open_[has]] = some[fits[has].argmax(axis=1)]
+        open_ = open_[~has]
+        if not len(open_):
+            break
+    return np.take(found, of_group)

@@ -1,0 +1,185 @@
+"""Several methods, and tables released by other tools, side by side on one problem, each with its distance from the
+best proven bound."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from kanon_milp.errors import InputError, KanonError
+from kanon_milp.methods import registry
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.solve import solve
+from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.report.metrics import Metrics, measure
+from kanon_milp.verify import verify
+
+BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "greedy")
+METHODS = (*BASELINES, registry.AUTO)
+
+# column of a table for people: header, name in the frame, digits
+SHOWN = (
+    ("loss", "objective", 0),
+    ("above bound %", "above_bound_percent", 2),
+    ("proof", "proof", 0),
+    ("seconds", "seconds", 1),
+    ("u", "usefulness", 3),
+    ("#h", "groups", 0),
+    ("h_avg", "h_avg", 3),
+    ("h_max", "h_max", 0),
+    ("NCP", "certainty_penalty", 3),
+    ("discernibility", "discernibility", 0),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One method, or one table of another tool.
+
+    objective, bound: exact, in the problem's units; bound: what this method has proven. seconds: None for a table that
+    was given. message: why there is no table, or what the verifier says of a table that was given; "" otherwise.
+    """
+
+    name: str
+    objective: Fraction | None
+    bound: Fraction | None
+    proof: str
+    seconds: float | None
+    metrics: Metrics | None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods and tables in the order in which they were asked for. bound: the best one that some method has proven on
+    the least loss, in the problem's units; None where none has."""
+
+    problem: Problem
+    rows: tuple[Compared, ...]
+
+    @property
+    def bound(self) -> Fraction | None:
+        """The best proven lower bound."""
+        return max((row.bound for row in self.rows if row.bound is not None), default=None)
+
+    def above_bound(self, row: Compared) -> Fraction | None:
+        """How far a loss is above the best bound, as a share of the loss: what could be saved at most."""
+        if row.objective is None or self.bound is None:
+            return None
+        return (row.objective - self.bound) / row.objective if row.objective else Fraction(0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data: what `kanon-milp compare --json` prints."""
+        return {"bound": None if self.bound is None else float(self.bound), "methods": self.frame().to_dicts()}
+
+    def frame(self) -> pl.DataFrame:
+        """A row a method: name, loss, bound, distance, proof, seconds, and all measures."""
+        found: list[dict[str, object]] = []
+        for row in self.rows:
+            above = self.above_bound(row)
+            known: dict[str, object] = {
+                "method": row.name,
+                "objective": None if row.objective is None else float(row.objective),
+                "bound": None if row.bound is None else float(row.bound),
+                "above_bound_percent": None if above is None else float(100 * above),
+                "proof": row.proof,
+                "seconds": row.seconds,
+            }
+            known |= {} if row.metrics is None else row.metrics.as_dict()
+            found.append({**known, "message": row.message})
+        return pl.DataFrame(found, infer_schema_length=None)
+
+    def to_csv(self) -> str:
+        """All columns as CSV."""
+        return self.frame().write_csv()
+
+    def to_markdown(self) -> str:
+        """The table of people as Markdown."""
+        header, *lines = self.texts()
+        rule = ["---", *["---:"] * (len(header) - 1)]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *lines))
+
+    def to_latex(self) -> str:
+        """The table of people as LaTeX, with the rules of booktabs."""
+        header, *lines = [[_latex(cell) for cell in row] for row in self.texts()]
+        out = io.StringIO()
+        out.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\toprule\n")
+        out.write(" & ".join(header) + " \\\\\n\\midrule\n")
+        out.writelines(" & ".join(cells) + " \\\\\n" for cells in lines)
+        out.write("\\bottomrule\n\\end{tabular}\n")
+        return out.getvalue()
+
+    def texts(self) -> list[list[str]]:
+        """A header, a row a method, and the bound: cells as text."""
+        frame = self.frame()
+        table = [["method", *(header for header, _, _ in SHOWN)]]
+        for row in frame.to_dicts():
+            table.append([str(row["method"]), *(_text(row.get(name), digits) for _, name, digits in SHOWN)])
+        if self.bound is not None:
+            table.append(["best bound", _text(float(self.bound), 0), *[""] * (len(SHOWN) - 1)])
+        return table
+
+
+def compare(
+    problem: Problem,
+    methods: Sequence[str] = METHODS,
+    *,
+    released: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    on_method: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
+
+    methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
+    frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Raises
+    InputError for another objective, and for unknown methods.
+    """
+    expect_problem(problem, "compare")
+    if problem.objective != "loss":
+        raise InputError(f"compare is about losses, and the objective is {problem.objective}")
+    for name in methods:
+        registry.known_name(name)
+    rows = []
+    for name in methods:
+        if on_method is not None:
+            on_method(name)
+        rows.append(_solved(problem, name, time_limit, threads, seed))
+    rows += [_given(problem, name, frame) for name, frame in (released or {}).items()]
+    return Comparison(problem, tuple(rows))
+
+
+def _solved(problem: Problem, name: str, time_limit: float | None, threads: int, seed: int) -> Compared:
+    try:
+        result: Result = solve(problem, method=name, time_limit=time_limit, threads=threads, seed=seed)
+    except KanonError as error:
+        return Compared(name, None, None, "none", None, None, str(error))
+    seconds = result.seconds["total"] - result.seconds["read"]
+    metrics = None if result.table is None else measure(problem, result.table)
+    message = "" if result.table is not None else result.message or result.stop_reason
+    return Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)
+
+
+def _given(problem: Problem, name: str, frame: Any) -> Compared:
+    report = verify(problem, frame)
+    loss = report.cost if report.ok else None
+    message = "" if report.ok else f"not verified: {report.violations[0]}"
+    return Compared(name, loss, None, "given", None, measure(problem, frame), message)
+
+
+def _text(value: object, digits: int) -> str:
+    if isinstance(value, float | int):
+        return f"{value:,.{digits}f}"
+    return "-" if value is None else str(value)
+
+
+def _latex(text: str) -> str:
+    for plain, written in (("\\", r"\textbackslash "), ("_", r"\_"), ("#", r"\#"), ("%", r"\%"), ("&", r"\&")):
+        text = text.replace(plain, written)
+    return text

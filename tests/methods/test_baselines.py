@@ -1,0 +1,160 @@
+"""`mondrian`, `mondrian_relaxed` and `m_approximation`: valid tables, and the claim of the m-approximation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from case_judge import judge
+from census import census
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.methods import m_approximation, mondrian
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+CUTS = ("mondrian", "mondrian_relaxed")
+
+
+@pytest.mark.parametrize("method", CUTS)
+def test_mondrian_is_valid_and_never_better_than_the_optimum(method: str) -> None:
+    @given(cases(max_rows=8, sides=False))
+    @settings(relaxed, max_examples=examples(100, 25))
+    def plain(case: Case) -> None:
+        problem = case.problem()
+        assume(not mondrian.refuses(problem))
+        valid(km.solve(problem, method=method), optimum(case.rows, case.k, **case.judged()))
+
+    @given(sensitive_cases(max_rows=7, sides=False))
+    @settings(relaxed, max_examples=examples(100, 25))
+    def sensitive(case: SensitiveCase) -> None:
+        problem = case.problem()
+        assume(not mondrian.refuses(problem))
+        valid(km.solve(problem, method=method), judge(case))
+
+    plain()
+    sensitive()
+
+
+def valid(result: km.Result, best: Fraction | None) -> None:
+    assert result.proof != "optimal" or result.exact_objective == best
+    if result.table is not None:
+        assert result.verified
+        assert result.exact_objective is not None
+        assert best is not None
+        assert result.exact_objective >= best
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(300, 50))
+def test_m_approximation_is_valid_and_its_bound_below_the_optimum(case: Case) -> None:
+    problem = case.problem()
+    assume(not m_approximation.refuses(problem))
+    best = optimum(case.rows, case.k, **case.judged())
+    result = km.solve(problem, method="m_approximation")
+    valid(result, best)
+    if best is not None and result.exact_bound is not None:
+        assert result.exact_bound <= best
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(300, 50))
+def test_m_approximation_keeps_its_factor(case: Case) -> None:
+    problem = km.Problem(case.problem().table, km.KAnonymity(case.k))
+    best = optimum(case.rows, case.k)
+    assert best is not None
+    result = km.solve(problem, method="m_approximation")
+    assert result.exact_objective is not None
+    assert result.exact_bound is not None
+    assert result.exact_bound <= best <= result.exact_objective <= len(case.names) * result.exact_bound
+
+
+def test_mondrian_cuts_at_the_median() -> None:
+    """Worked by hand: of eight ages the median is between 4 and 10, then 2 and 3, 11 and 12; k = 3 allows one cut."""
+    ages = ["1", "2", "3", "4", "10", "11", "12", "20"]
+    table = km.Table.from_frame(pl.DataFrame({"age": ages, "zip": ["a"] * 4 + ["b"] * 4}), ["age", "zip"])
+    groups = {k: km.solve(km.Problem(table, km.KAnonymity(k)), method="mondrian").groups for k in (2, 3, 5)}
+    assert {k: None if g is None else g.tolist() for k, g in groups.items()} == {
+        2: [1, 1, 1, 1, 2, 2, 2, 2],  # released alike: what is suppressed in the four parts leaves two rows
+        3: [1, 1, 1, 1, 2, 2, 2, 2],
+        5: [1] * 8,
+    }
+
+
+def test_mondrian_divides_ties_where_it_is_relaxed() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"q": ["a"] * 3 + ["b"] * 3, "r": list("uvwxyz")}), ["q", "r"])
+    whole = km.solve(km.Problem(table, km.KAnonymity(4)), method="mondrian_relaxed")
+    halves = km.solve(km.Problem(table, km.KAnonymity(3)), method="mondrian_relaxed")
+    assert (whole.objective, halves.objective) == (12, 6)
+
+
+@pytest.mark.parametrize("privacy", [km.LDiversity("1.5"), (km.KAnonymity(3), km.TCloseness("0.4"))], ids=["l", "t"])
+def test_mondrian_with_requirements(privacy: km.Requirement) -> None:
+    table = km.Table.from_frame(census(300), ["age", "education", "race"], "disease")
+    problem = km.Problem(table, privacy)
+    for method in CUTS:
+        result = km.solve(problem, method=method)
+        assert result.verified
+        assert result.table is not None
+
+
+def test_many_columns_need_no_candidates() -> None:
+    """Of 16,384 patterns over 300 rows no candidate is enumerated but those of the groups."""
+    frame = pl.DataFrame({f"c{j}": [str((i * (j + 3)) % (j + 2)) for i in range(300)] for j in range(14)})
+    problem = km.Problem(km.Table.from_frame(frame, frame.columns), km.KAnonymity(5))
+    for method in (*CUTS, "m_approximation", "greedy"):
+        result = km.solve(problem, method=method)
+        assert result.verified
+        assert result.before.candidates <= 300
+
+
+def test_a_mask_without_a_common_pattern_is_said() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": list("xxyy"), "b": list("1234")}), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(4), km.PatternMask([["keep", "*"]]))
+    result = km.solve(problem, method="mondrian")
+    assert result.table is None
+    assert "the mask has no pattern" in result.message or result.proof == "infeasible"
+
+
+def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> int:
+    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table.
+
+    Patterns from the cheapest on; what is left over is suppressed in the columns in which it differs, together with the
+    group that loses least by being suppressed, for as long as it is too small.
+    """
+    m, left = len(rows[0]), list(range(len(rows)))
+    groups: list[tuple[int, list[int]]] = []
+    for pattern in sorted(itertools.product((0, 1), repeat=m), key=sum)[:-1]:
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for i in left:
+            alike.setdefault(tuple((stars, not stars and rows[i][j]) for j, stars in enumerate(pattern)), []).append(i)
+        for group in alike.values():
+            if len(group) >= k:
+                groups.append((sum(pattern), group))
+                left = [i for i in left if i not in group]
+    while 0 < len(left) < k:
+        cheapest = min(groups, key=lambda each: len(each[1]) * (m - each[0]))
+        groups.remove(cheapest)
+        left += cheapest[1]
+    differing = sum(len({rows[i][j] for i in left}) > 1 for j in range(m))
+    return sum(stars * len(group) for stars, group in groups) + differing * len(left)
+
+
+@given(cases(max_rows=8, sides=False), st.integers(2, 4))
+@settings(relaxed, max_examples=examples(300, 80))
+def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
+    assume(k <= len(case.rows))
+    result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")
+    assert result.verified
+    assert result.objective == as_printed(case.rows, k)

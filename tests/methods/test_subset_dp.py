@@ -1,0 +1,92 @@
+"""`subset_dp`: exact, beside brute force and beside the MILP."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+from case_judge import judge
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.methods.subset_dp import refuses
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+def agrees(case: Case | SensitiveCase) -> None:
+    problem = case.problem()
+    assume(not refuses(problem))
+    expected = judge(case) if isinstance(case, SensitiveCase) else optimum(case.rows, case.k, **case.judged())
+    result = km.solve(problem, method="subset_dp")
+    if expected is None:
+        assert result.proof == "infeasible"
+    else:
+        assert result.is_optimal
+        assert result.exact_objective == expected
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(200, 30))
+def test_it_agrees_with_brute_force(case: Case) -> None:
+    agrees(case)
+
+
+@given(sensitive_cases(max_rows=7, sides=False))
+@settings(relaxed, max_examples=examples(200, 30))
+def test_it_agrees_with_brute_force_on_sensitive_attributes(case: SensitiveCase) -> None:
+    agrees(case)
+
+
+def table(rows: int, columns: int, values: int, seed: int) -> km.Table:
+    draw = random.Random(seed)
+    names = [f"q{j}" for j in range(columns)]
+    frame = {name: [draw.choice("abcdefgh"[:values]) for _ in range(rows)] for name in [*names, "secret"]}
+    return km.Table.from_frame(pl.DataFrame(frame), names, "secret")
+
+
+@pytest.mark.parametrize(
+    "privacy", [km.KAnonymity(3), km.LDiversity("1.5"), (km.KAnonymity(2), km.TCloseness("0.4"))], ids=["k", "l", "t"]
+)
+def test_it_agrees_with_the_model_on_more_rows(privacy: km.Requirement) -> None:
+    problem = km.Problem(table(15, 4, 3, 1), privacy)
+    found, model = km.solve(problem, method="subset_dp"), km.solve(problem, method="milp")
+    assert found.is_optimal
+    assert model.is_optimal
+    assert found.exact_objective == model.exact_objective
+    assert found.backed_by == ("method subset_dp",)
+
+
+def test_rows_that_are_alike_are_no_more_sets() -> None:
+    rows = ["a"] * 200 + ["b"] * 150 + ["c"] * 2 + ["d"]
+    problem = km.Problem(km.Table.from_frame(pl.DataFrame({"q": rows}), ["q"]), km.KAnonymity(3))
+    found = km.solve(problem, method="subset_dp")
+    assert found.is_optimal
+    assert found.exact_objective == 3
+
+
+def test_sizes_that_would_not_finish_are_refused() -> None:
+    with pytest.raises(km.InputError, match=r"about 22 different rows.*use another method"):
+        km.solve(km.Problem(table(60, 6, 8, 2), km.KAnonymity(3)), method="subset_dp")
+
+
+def test_what_is_about_several_groups_is_refused() -> None:
+    problem = km.Problem(table(6, 2, 3, 3), km.KAnonymity(2), min_groups=2)
+    with pytest.raises(km.InputError, match="side constraints"):
+        km.solve(problem, method="subset_dp")
+
+
+def test_the_limit_ends_it_with_a_verified_table() -> None:
+    problem = km.Problem(table(21, 5, 8, 4), km.KAnonymity(3))
+    found = km.solve(problem, method="subset_dp", time_limit=1e-3)
+    assert found.verified
+    assert found.stop_reason == "time_limit"
+    assert not found.is_optimal

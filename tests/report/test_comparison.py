@@ -1,0 +1,103 @@
+"""Methods and released tables side by side."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+from census import census
+from command_line import run
+
+import kanon_milp as km
+
+COLUMNS = ["age", "education", "race"]
+
+
+def problem(*privacy: km.Requirement) -> km.Problem:
+    return km.Problem(km.Table.from_frame(census(60), COLUMNS, "disease"), privacy)
+
+
+def test_each_method_is_held_against_the_best_bound() -> None:
+    asked = problem(km.KAnonymity(3))
+    given = km.solve(asked, method="mondrian").table
+    found = km.compare(asked, ("m_approximation", "greedy", "milp"), released={"other": given})
+    optimum = km.solve(asked).exact_objective
+    assert found.bound == optimum
+    losses = {row.name: row.objective for row in found.rows}
+    assert losses["milp"] == optimum
+    assert losses["other"] == km.solve(asked, method="mondrian").exact_objective
+    for row in found.rows:
+        assert row.objective is not None
+        assert optimum is not None
+        assert row.objective >= optimum
+        assert found.above_bound(row) == (row.objective - optimum) / row.objective
+        assert row.metrics is not None
+        assert row.metrics.suppressions == row.objective
+    assert [row.proof for row in found.rows] == ["bound", "none", "optimal", "given"]
+
+
+def test_a_method_that_is_not_for_the_problem_says_why() -> None:
+    found = km.compare(problem(km.KAnonymity(2), km.LDiversity("1.5")), ("m_approximation", "greedy"))
+    refused, greedy = found.rows
+    assert refused.objective is None
+    assert "not for this problem" in refused.message
+    assert greedy.objective is not None
+    assert found.bound is None
+    assert found.above_bound(greedy) is None
+
+
+def test_a_released_table_that_does_not_hold_has_no_loss() -> None:
+    asked = problem(km.KAnonymity(3))
+    (row,) = km.compare(asked, (), released={"raw": census(60)}).rows
+    assert row.objective is None
+    assert "not verified" in row.message
+    assert row.metrics is not None
+    assert row.metrics.rows_at_risk > 0
+
+
+def test_a_loss_of_nothing_is_at_its_bound() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 4}), ["a"])
+    found = km.compare(km.Problem(table, km.KAnonymity(2)), ("milp",))
+    assert found.above_bound(found.rows[0]) == Fraction(0)
+
+
+def test_other_objectives_and_unknown_methods_are_refused() -> None:
+    with pytest.raises(km.InputError, match="compare is about losses"):
+        km.compare(km.Problem(problem(km.KAnonymity(2)).table, km.KAnonymity(2), objective="max_groups"))
+    with pytest.raises(km.InputError, match="unknown method"):
+        km.compare(problem(km.KAnonymity(2)), ("gredy",))
+
+
+def test_the_command_writes_what_it_shows(tmp_path: Path) -> None:
+    data, other = tmp_path / "people.csv", tmp_path / "other.csv"
+    census(60).write_csv(data)
+    km.solve(problem(km.KAnonymity(3)), method="mondrian").table.write_csv(other)  # type: ignore[union-attr]
+    asked = ["compare", "--data", str(data), "--qi", ",".join(COLUMNS), "--sensitive", "disease", "--k", "3"]
+    asked += ["--keep", ",".join(c for c in census(60).columns if c not in (*COLUMNS, "disease"))]
+    targets = [tmp_path / f"c.{kind}" for kind in ("csv", "md", "tex")]
+    to = [word for path in targets for word in ("--to", str(path))]
+    done = run(*asked, "--methods", "greedy,milp", "--released", str(other), *to)
+    assert done.returncode == 0, done.stderr
+    assert "best bound" in done.stdout
+    frame = pl.read_csv(targets[0])
+    assert frame["method"].to_list() == ["greedy", "milp", str(other)]
+    assert frame["objective"][1] <= min(frame["objective"])
+    assert targets[1].read_text().startswith("| method | loss |")
+    tex = targets[2].read_text()
+    assert "\\toprule" in tex
+    assert "\\#h" in tex
+    said = json.loads(run(*asked, "--methods", "milp", "--json").stdout)
+    assert said["methods"][0]["objective"] == said["bound"]
+
+
+def test_a_target_of_another_kind_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "people.csv"
+    census(20).write_csv(data)
+    asked = ("compare", "--data", str(data), "--qi", "age", "--k", "2")
+    done = run(*asked, "--to", str(tmp_path / "c.doc"))
+    assert done.returncode == 2
+    assert ".csv, .md, .tex" in done.stderr
+    assert run(*asked, "--to", str(data)).returncode == 2
