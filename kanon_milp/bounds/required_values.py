@@ -25,10 +25,10 @@ Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
-TRIES = 25  # sizes of a group that are tried for one candidate
+TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
-STEEP = 4.0  # times more than those of row types do charges move in an iteration: the work is a fraction of the rows
+STEEP = 1.0  # times more than the multiplier of a single row does a charge move in an iteration
 FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
 
 

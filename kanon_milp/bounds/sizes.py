@@ -25,6 +25,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 NEVER = np.float64(np.inf)
+STRIDE = 3  # sizes ahead at which h is looked at
 
 
 class ValuedCandidates(NamedTuple, Generic[Scalar]):
@@ -216,18 +217,23 @@ def cheapest_negative(
             return False, best, near
     for step in (1, -1):
         size = near if step > 0 else near - 1
+        fence = near  # h is below the least H from `near` up to here
         while least <= size <= support:
             if tried == tries:
                 phi, _, size = cheapest_of_candidate(best_size, tries, NEVER, False, candidate, rows, tree, room)
                 return True, phi if phi < 0 else best * 0, size
+            if (size - fence) * step > 0:
+                ahead = min(max(size + STRIDE * step, least), support)
+                for fence in (ahead, size):
+                    possible, value, _ = cheapest_of_size(fence, False, candidate, rows, tree, room)
+                    if possible and value < best:
+                        break
+                if not possible or value >= best:
+                    break
             tried += 1
             possible, value, _ = cheapest_of_size(size, True, candidate, rows, tree, room)
             if possible and value < best:
                 best, best_size = value, size
-            elif size != near:
-                possible, value, _ = cheapest_of_size(size, False, candidate, rows, tree, room)
-                if not possible or value >= best:
-                    break
             size += step
     if best < 0 and candidate.theta > 0:
         # no group costs less than all negative rows; with a charge that is too large the bound may

@@ -105,6 +105,14 @@ class Evaluator:
         """A point to begin with, where no φ_g is negative."""
         return _cheapest_costs(self.instance)
 
+    @property
+    def scale(self) -> Floats:
+        """How far each entry of a point moves along a subgradient of 1, as long as the point, positive.
+
+        Twice as many rows of a type are too many or too few twice as often, for the same multiplier.
+        """
+        return np.concatenate([1 / self.counts, np.ones(len(self.right) - self.types)])
+
     def set_packing_cuts(self, sets: TypeSets) -> None:
         """Take these packing cuts instead of those before."""
         self.sets, self.packing = sets, PackingCuts.of(self.instance, sets)
@@ -161,7 +169,12 @@ class Ascent:
     candidates."""
 
     def __init__(
-        self, at: Evaluator, limit: BoundLimit, on_progress: OnProgress | None = None, pace: Pace = FAST
+        self,
+        at: Evaluator,
+        limit: BoundLimit,
+        on_progress: OnProgress | None = None,
+        pace: Pace = FAST,
+        fast_iterations: int = FAST_ITERATIONS,
     ) -> None:
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         candidates = at.instance.candidates
@@ -172,7 +185,7 @@ class Ascent:
         self.value, self.average = found.value, found.subgradient
         self.share = (found.phi < 0).astype(np.float64)
         self.iterations, self.step, self.idle = 1, STEP, 0
-        self.pace, self.weight = pace, pace.weight
+        self.pace, self.weight, self.fast_iterations = pace, pace.weight, fast_iterations
         self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
         self.goal = first if limit.target is None else limit.target
@@ -190,7 +203,7 @@ class Ascent:
             if self.iterations % SORT_EVERY == 0:
                 self.at.sort(self.best)
                 self.refine()
-            if self.iterations == FAST_ITERATIONS:
+            if self.iterations == self.fast_iterations:
                 self.pace, self.weight = ACCURATE, ACCURATE.weight
             if not self.iterate():
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
@@ -233,12 +246,12 @@ class Ascent:
         if self.limit.target is None and self.value > 0.95 * self.goal:
             self.goal = FIRST_TARGET * self.value
         trial = np.empty_like(self.best)
-        rise = self.step * max(self.goal - self.value, NEAR)
-        if not _move(trial, self.best, self.average, rise, self.at.types):
+        rise, scale = self.step * max(self.goal - self.value, NEAR), self.at.scale
+        if not _move(trial, self.best, self.average, scale, rise, self.at.types):
             return False
         found = self.at(trial)
         self.iterations += 1
-        weight, same_way = _average(self.average, found.subgradient, self.share, found.phi, self.weight)
+        weight, same_way = _average(self.average, found.subgradient, scale, self.share, found.phi, self.weight)
         self.averaged(found, weight)
         if found.value > self.value:
             self.best, self.value, self.idle = trial, found.value, 0
@@ -328,35 +341,38 @@ def _add_shares(nested: Ragged[np.int32], share: Floats, into: Floats) -> None:
 
 
 @compiled
-def _move(trial: Floats, best: Floats, direction: Floats, rise: float, free: int) -> bool:
-    """trial = best + s · direction with the s at which the direction promises this rise; False for no direction.
+def _move(trial: Floats, best: Floats, direction: Floats, scale: Floats, rise: float, free: int) -> bool:
+    """trial = best + s · scale · direction with the s at which this promises this rise; False for no direction.
 
     Entries from `free` on stay at least 0.
     """
     norm = 0.0
     for i in range(len(best)):
         if i < free or best[i] > 0 or direction[i] > 0:
-            norm += direction[i] * direction[i]
+            norm += scale[i] * direction[i] * direction[i]
     if norm < 1e-12:
         return False
     for i in range(len(best)):
-        trial[i] = best[i] + rise / norm * direction[i]
+        trial[i] = best[i] + rise / norm * scale[i] * direction[i]
         if i >= free and trial[i] < 0:
             trial[i] = 0.0
     return True
 
 
 @compiled
-def _average(average: Floats, ahead: Floats, share: Floats, phi: Floats, weight: float) -> tuple[float, bool]:
+def _average(
+    average: Floats, ahead: Floats, scale: Floats, share: Floats, phi: Floats, weight: float
+) -> tuple[float, bool]:
     """Mix the new subgradient and open candidates into the averages; its weight, and whether it points the same way.
 
-    The weight α makes |α·new + (1-α)·average| least, between a tenth of the weight allowed and all of it.
+    The weight α makes |α·new + (1-α)·average| least, in the norm of `scale`, between a tenth of the weight allowed
+    and all of it.
     """
     old, new, both = 0.0, 0.0, 0.0
     for i in range(len(average)):
-        old += average[i] * average[i]
-        new += ahead[i] * ahead[i]
-        both += average[i] * ahead[i]
+        old += scale[i] * average[i] * average[i]
+        new += scale[i] * ahead[i] * ahead[i]
+        both += scale[i] * average[i] * ahead[i]
     apart = old + new - 2 * both
     alpha = weight
     if apart > 0:

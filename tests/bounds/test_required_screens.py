@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from census import census
 from effort import examples
@@ -16,7 +17,7 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_bounds import Q8, covered, reduced
 
 import kanon_milp as km
-from kanon_milp.bounds import required_values, volume
+from kanon_milp.bounds import lagrangian, required_values, volume
 from kanon_milp.bounds.composition import ValuedRows, compose, make_workspace
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, proven_required, required_bound
@@ -191,3 +192,21 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     two = required_bound(instance, iterations=40, threads=2)
     assert (one.multipliers == two.multipliers).all()
     assert one.value == two.value
+
+
+@pytest.mark.parametrize(
+    ("requirements", "iterations"),
+    [([km.LDiversity(4)], 40), ([km.KAnonymity(10), km.TCloseness("0.2")], 60)],
+    ids=["l", "t"],
+)
+def test_steps_by_number_of_rows_lead_further(
+    requirements: list[km.privacy.Requirement], iterations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some row types stand for 31 times as many rows as others."""
+    quasi = [name for name in Q8 if name != "occupation"][:4]
+    frame = pl.concat([census(300), *[census(75)] * 30]).select([*quasi, "occupation"])
+    instance = reduced(km.Problem(km.Table.from_frame(frame, quasi, "occupation"), requirements))
+    start = lagrangian(instance, iterations=300).multipliers
+    scaled = required_bound(instance, start, iterations=iterations).value
+    monkeypatch.setattr(volume.Evaluator, "scale", property(lambda self: np.ones(len(self.right))))
+    assert scaled > 1.005 * required_bound(instance, start, iterations=iterations).value
