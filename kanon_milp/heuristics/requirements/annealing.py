@@ -25,7 +25,7 @@ from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uni
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled_in_place
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def segment(counted: Counted, draws: Draw, chain: Chain, hot: float, cold: float
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
 
 
-@compiled
+@compiled_in_place
 def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints, best: Small, lowest: int) -> int:
     """Make so many moves while the temperature falls from heat[0] to heat[1]; one whose energy, loss and priced
     violations, rises by more than -T·log(u) is taken back.
