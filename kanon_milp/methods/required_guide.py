@@ -48,15 +48,16 @@ LONGER = 1.3  # each turn than the one before
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
+QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if the last one took no more than that
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
-ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
+ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
-RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
+RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
 COUNTED_TURNS = 1  # after the first
 # relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
@@ -79,7 +80,11 @@ class RequiredGuide(Guide):
         self._charges: Ints | None = None
         self._phi = np.zeros(instance.candidates.count, np.int64)
         self._value = Fraction(-(10**18))  # what these multipliers prove, in units
-        self._constructed_at: Fraction | None = None  # the same, when a table was constructed last
+        # the same, when a table was constructed last, and how long that took
+        self._constructed_at: Fraction | None = None
+        self._construction_seconds = 0.0
+        # a constructed table that was annealed last, as a multiple of what became of it
+        self._promise = PROMISING
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
@@ -226,14 +231,10 @@ class RequiredGuide(Guide):
     def _improve(self, effort: Effort, seed: int) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
         instance, start = self.session.instance, self.tracker.best
-        last = self._constructed_at
-        if last is None or start is None or self._value > last + RISEN * abs(last):
-            self._constructed_at = self._value
-            new = construct(instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
-            self.keep(new)
-            # annealing may make the best table of one that is not, since scarce values are where they are needed
-            if new is not None and (start is None or new.cost <= PROMISING * start.cost):
-                start = start if len(self._check.refused(new)) else new
+        new = self._constructed(effort, seed)
+        # annealing may make the best table of one that is not, since scarce values are where they are needed
+        if new is not None and (start is None or new.cost < self._promise * start.cost):
+            start = new
         if start is None or effort.ended(start.cost):
             return
         share = self._annealing_share
@@ -241,8 +242,24 @@ class RequiredGuide(Guide):
             lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
         )
         self.keep(annealed)
+        if start is new:
+            self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
+
+    def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
+        """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
+        one, or groups would be refused."""
+        last, began = self._constructed_at, time.perf_counter()
+        if last is not None and self.tracker.best is not None:
+            quick = effort.counted or self._construction_seconds <= QUICK_SHARE * effort.left
+            if self._value <= last + (0 if quick else RISEN * abs(last)):
+                return None
+        self._constructed_at = self._value
+        new = construct(self.session.instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
+        self._construction_seconds = time.perf_counter() - began
+        self.keep(new)
+        return None if new is None or len(self._check.refused(new)) else new
 
     @property
     def _annealing_share(self) -> float:
