@@ -42,9 +42,12 @@ from kanon_milp.system.limit import Limit
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
-TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
-LONGER = 1.3  # each turn than the one before
+SIZES_SHARE = 0.25  # for multipliers of sizes alone to begin with, of the first turn
+# seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
+# with early multipliers may be as good as those with the best ones
+TURN_SHARE, SHORTEST, LONGEST = 0.2, 3.0, 90.0
+PAIR_TURN = 1e-5  # seconds of the first turn for each pair
+LONGER = 1.5  # each turn than the one before
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
@@ -109,7 +112,9 @@ class RequiredGuide(Guide):
         """Multipliers of sizes, then those of the required bound; and what users have registered."""
         session, tracker, limit = self.session, self.tracker, self.limit
         instance, counted = session.instance, session.iterations is not None
-        share = limit if limit.seconds is None else limit.part(min(SIZES_SHARE * limit.left, SIZES_SECONDS))
+        usual = max(PAIR_TURN * instance.candidates.pairs, SHORTEST)
+        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), usual, LONGEST)
+        share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
         task = BoundTask(
             BoundLimit(share.ends, limit.interrupt, self._target, 10 * COUNTED_ITERATIONS if counted else None),
             table=tracker.best,
@@ -125,7 +130,6 @@ class RequiredGuide(Guide):
         exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
         found = exact_subproblems(instance, exact)
         self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
-        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), LONGEST)
         self._rise()
 
     @property
