@@ -57,6 +57,7 @@ ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.85))  # of a search, where there are 
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
+PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
@@ -91,9 +92,9 @@ class RequiredGuide(Guide):
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
-        # whether the bound does not rise any more, and the search has found nothing since
-        self._stalled, self._exhausted = not session.problem.attributes, False
-        self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
+        # whether the bound does not rise any more, and how many searches have found nothing since
+        self._stalled, self._fruitless = not session.problem.attributes, 0
+        self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt = 0.0, 0.0  # the same
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
@@ -182,7 +183,7 @@ class RequiredGuide(Guide):
             return
         self._proof_seconds = time.perf_counter() - proof
         self._take(point, multipliers, charges, phi)
-        self._rises = float(self._value - before) / max(time.perf_counter() - began, 1e-3)
+        self._rises = _averaged(self._rises, float(self._value - before), began)
 
     def raise_bound(self) -> None:
         """The next turn, divided by what the last one has gained."""
@@ -210,7 +211,7 @@ class RequiredGuide(Guide):
         # a model that cannot be declared in good time is none
         if pairs > MODEL_PAIRS or pairs * PAIR_SECONDS > DECLARED_SHARE * limit.left:
             return True
-        if self._stalled and self._exhausted:
+        if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
         return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * session_seconds
 
@@ -226,11 +227,11 @@ class RequiredGuide(Guide):
         self._improve(effort, seed)
         best = self.tracker.best
         if best is None:
-            self._exhausted = self._stalled
+            self._fruitless += self._stalled
             return
         fallen = math.inf if before is None else before - best.cost
-        self._falls = fallen / max(time.perf_counter() - began, 1e-3)
-        self._exhausted = fallen == 0 and self._stalled
+        self._falls = _averaged(self._falls, fallen, began)
+        self._fruitless = self._fruitless + 1 if fallen == 0 and self._stalled else 0
 
     def _improve(self, effort: Effort, seed: int) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
@@ -243,13 +244,14 @@ class RequiredGuide(Guide):
             return
         share = self._annealing_share
         annealed, self._annealed = self._gain(
-            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
+            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept),
+            self._annealed,
         )
         self.keep(annealed)
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
+            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed), self._rebuilt)
 
     def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
@@ -272,12 +274,12 @@ class RequiredGuide(Guide):
         share = self._annealed / gained if gained > 0 else self._first_share
         return min(max(share, LEAST_SHARE / 2), 1 - LEAST_SHARE / 2)
 
-    def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
-        """What a search returns, and by how much it has improved the best table in a second."""
+    def _gain(self, search: Callable[[], T], last: float) -> tuple[T, float]:
+        """What a search returns, and by how much it and the last turns have improved the best table in a second."""
         began, before = time.perf_counter(), self.tracker.best
         found, after = search(), self.tracker.best
         fallen = 0 if before is None or after is None else before.cost - after.cost
-        return found, fallen / max(time.perf_counter() - began, 1e-3)
+        return found, _averaged(last, fallen, began)
 
     def _accept(self, table: Assignment) -> None:
         """As `keep`, but quick."""
@@ -326,3 +328,9 @@ class RequiredGuide(Guide):
     def left(self, incumbent: int) -> int:
         """Pairs that fixing leaves."""
         return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
+
+
+def _averaged(last: float, gained: float, began: float) -> float:
+    """What is gained in a second, with half of the weight what it was before: one turn without luck says little."""
+    now = gained / max(time.perf_counter() - began, 1e-3)
+    return now if math.isinf(last) else (last + now) / 2

@@ -25,7 +25,7 @@ from kanon_milp.system.limit import Over
 FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees
 SMALLEST = 10
 # of what is left, for one neighbourhood: a few large ones find what many small ones do not where values are few
-SLICE_SHARE = 0.25
+SLICE_SHARE, SHORTEST_SLICE = 0.25, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,8 @@ def rebuild(
                     break
                 limited = limited_options(adapter, options, effort, seed + begun)
                 if not effort.counted:
-                    limited = replace(limited, time_limit=min(SLICE, max(SLICE_SHARE * effort.left, 0.1)))
+                    longer = min(SLICE, max(SLICE_SHARE * effort.left, SHORTEST_SLICE), max(effort.left, 0.1))
+                    limited = replace(limited, time_limit=longer)
                 task = effort.call(_task, hood, adapter, limited, everything)
                 busy[hood.part.chosen] = True
                 interrupt = effort.interrupt if pool.workers == 0 else None
