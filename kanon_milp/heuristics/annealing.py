@@ -24,7 +24,7 @@ from kanon_milp.heuristics.state import (
     undo,
     uniform,
 )
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_in_place
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -123,7 +123,7 @@ def anneal(state: State, draws: Draw, chain: Chain, hot: float, cold: float, mov
     return Chain(s.group, s.random, best, loss, chain.made + moves, rate)
 
 
-@compiled
+@compiled_in_place
 def _moves(s: State, count: int, hot: float, cold: float, chance: Floats, alias: Ints) -> None:
     """Make so many moves while the temperature falls; a move that costs more than -T·log(u) is taken back."""
     rows = len(s.group)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, complete, pull, settle
 from kanon_milp.heuristics.state import Board, Ints, State, close, place, relink, total, undo
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_in_place
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -73,7 +73,7 @@ def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: flo
             commit(s)
 
 
-@compiled
+@compiled_in_place
 def _descend(s: State, order: Ints) -> None:
     """Open candidates in this order, and close those that are open, wherever that lowers the loss."""
     settle(s)

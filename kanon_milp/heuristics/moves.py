@@ -8,19 +8,19 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_milp.heuristics.state import FAILED, State, best_option, close, draw, place, undo
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled_in_place
 
 _SCANNED = 400  # rows of a large cover that one move looks at
 _CLOSED = 4  # groups that one move closes at most
 
 
-@compiled
+@compiled_in_place
 def commit(s: State) -> None:
     """Forget the log."""
     s.logged[0] = 0
 
 
-@compiled
+@compiled_in_place
 def pull(s: State, g: int, limit: float) -> int:
     """Open g, or let it grow: it takes the rows that gain by it from groups that can spare them, and while it is too
     small, all of a group that cannot, whose other rows go where they are cheapest, or the rows that lose least."""
@@ -64,7 +64,7 @@ def pull(s: State, g: int, limit: float) -> int:
     return delta
 
 
-@compiled
+@compiled_in_place
 def _blocked(s: State, g: int, begin: int, covered: int, offset: int, scanned: int) -> int:
     """A random group that cannot spare the row that g could have of it; -1 if there is none."""
     found, h = 0, -1
@@ -78,7 +78,7 @@ def _blocked(s: State, g: int, begin: int, covered: int, offset: int, scanned: i
     return h
 
 
-@compiled
+@compiled_in_place
 def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int) -> int:
     """Give g the rows that lose least, from groups that can spare them, until it is large enough."""
     delta = 0
@@ -100,7 +100,7 @@ def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int)
     return delta
 
 
-@compiled
+@compiled_in_place
 def mend(s: State, g: int) -> int:
     """Give a group that is too small the rows that lose least, or close it; returns the change."""
     covered = s.covers.indptr[g + 1] - s.covers.indptr[g]
@@ -111,7 +111,7 @@ def mend(s: State, g: int) -> int:
     return FAILED if change >= FAILED else delta + change
 
 
-@compiled
+@compiled_in_place
 def shift(s: State, r: int) -> int:
     """Move one row to a random open group; if its own is too small then, that one takes the row that loses least."""
     i, h = s.type_of[r], s.group[r]
@@ -136,7 +136,7 @@ def shift(s: State, r: int) -> int:
     return delta if s.size[h] >= s.least[h] else FAILED
 
 
-@compiled
+@compiled_in_place
 def settle(s: State) -> int:
     """Move rows to their cheapest open candidate wherever their group can spare them; returns the change."""
     delta = 0
@@ -149,7 +149,7 @@ def settle(s: State) -> int:
     return delta
 
 
-@compiled
+@compiled_in_place
 def complete(s: State) -> int:
     """Place all rows that are nowhere: at their cheapest open candidate, else in one that is opened for them.
 
@@ -168,7 +168,7 @@ def complete(s: State) -> int:
     return int(s.size[-1])
 
 
-@compiled
+@compiled_in_place
 def _open_for(s: State, r: int) -> bool:
     """Open the candidate of row r that changes the loss least, with rows of other groups."""
     i = s.type_of[r]

@@ -42,21 +42,26 @@ from kanon_milp.system.limit import Limit
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-SIZES_SHARE, SIZES_SECONDS = 0.05, 15.0  # for multipliers of sizes alone, to begin with
-TURN_SHARE, SHORTEST, LONGEST = 0.2, 4.0, 90.0  # seconds of a turn of bound and search together
-LONGER = 1.3  # each turn than the one before
+SIZES_SHARE = 0.25  # for multipliers of sizes alone to begin with, of the first turn
+# seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
+# with early multipliers may be as good as those with the best ones
+TURN_SHARE, SHORTEST, LONGEST = 0.2, 3.0, 90.0
+PAIR_TURN = 1e-5  # seconds of the first turn for each pair
+LONGER = 1.5  # each turn than the one before
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
+QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if the last one took no more than that
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
-ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.7))  # of a search, where there are so many joint values at most
+ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
+PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
-RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew
+RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
 COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
 COUNTED_TURNS = 1  # after the first
 # relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
@@ -79,13 +84,17 @@ class RequiredGuide(Guide):
         self._charges: Ints | None = None
         self._phi = np.zeros(instance.candidates.count, np.int64)
         self._value = Fraction(-(10**18))  # what these multipliers prove, in units
-        self._constructed_at: Fraction | None = None  # the same, when a table was constructed last
+        # the same, when a table was constructed last, and how long that took
+        self._constructed_at: Fraction | None = None
+        self._construction_seconds = 0.0
+        # a constructed table that was annealed last, as a multiple of what became of it
+        self._promise = PROMISING
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
-        # whether the bound does not rise any more, and the search has found nothing since
-        self._stalled, self._exhausted = not session.problem.attributes, False
-        self._rises, self._falls = 0.0, 0.0  # a second, in the last turn
+        # whether the bound does not rise any more, and how many searches have found nothing since
+        self._stalled, self._fruitless = not session.problem.attributes, 0
+        self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt = 0.0, 0.0  # the same
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
@@ -104,7 +113,9 @@ class RequiredGuide(Guide):
         """Multipliers of sizes, then those of the required bound; and what users have registered."""
         session, tracker, limit = self.session, self.tracker, self.limit
         instance, counted = session.instance, session.iterations is not None
-        share = limit if limit.seconds is None else limit.part(min(SIZES_SHARE * limit.left, SIZES_SECONDS))
+        usual = max(PAIR_TURN * instance.candidates.pairs, SHORTEST)
+        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), usual, LONGEST)
+        share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
         task = BoundTask(
             BoundLimit(share.ends, limit.interrupt, self._target, 10 * COUNTED_ITERATIONS if counted else None),
             table=tracker.best,
@@ -120,7 +131,6 @@ class RequiredGuide(Guide):
         exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
         found = exact_subproblems(instance, exact)
         self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
-        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), LONGEST)
         self._rise()
 
     @property
@@ -173,7 +183,7 @@ class RequiredGuide(Guide):
             return
         self._proof_seconds = time.perf_counter() - proof
         self._take(point, multipliers, charges, phi)
-        self._rises = float(self._value - before) / max(time.perf_counter() - began, 1e-3)
+        self._rises = _averaged(self._rises, float(self._value - before), began)
 
     def raise_bound(self) -> None:
         """The next turn, divided by what the last one has gained."""
@@ -201,7 +211,7 @@ class RequiredGuide(Guide):
         # a model that cannot be declared in good time is none
         if pairs > MODEL_PAIRS or pairs * PAIR_SECONDS > DECLARED_SHARE * limit.left:
             return True
-        if self._stalled and self._exhausted:
+        if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
         return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * session_seconds
 
@@ -217,32 +227,45 @@ class RequiredGuide(Guide):
         self._improve(effort, seed)
         best = self.tracker.best
         if best is None:
-            self._exhausted = self._stalled
+            self._fruitless += self._stalled
             return
         fallen = math.inf if before is None else before - best.cost
-        self._falls = fallen / max(time.perf_counter() - began, 1e-3)
-        self._exhausted = fallen == 0 and self._stalled
+        self._falls = _averaged(self._falls, fallen, began)
+        self._fruitless = self._fruitless + 1 if fallen == 0 and self._stalled else 0
 
     def _improve(self, effort: Effort, seed: int) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
         instance, start = self.session.instance, self.tracker.best
-        last = self._constructed_at
-        if last is None or start is None or self._value > last + RISEN * abs(last):
-            self._constructed_at = self._value
-            new = construct(instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
-            self.keep(new)
-            # annealing may make the best table of one that is not, since scarce values are where they are needed
-            if new is not None and (start is None or new.cost <= PROMISING * start.cost):
-                start = start if len(self._check.refused(new)) else new
+        new = self._constructed(effort, seed)
+        # annealing may make the best table of one that is not, since scarce values are where they are needed
+        if new is not None and (start is None or new.cost < self._promise * start.cost):
+            start = new
         if start is None or effort.ended(start.cost):
             return
         share = self._annealing_share
         annealed, self._annealed = self._gain(
-            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
+            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept),
+            self._annealed,
         )
         self.keep(annealed)
+        if start is new:
+            self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
+            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed), self._rebuilt)
+
+    def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
+        """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
+        one, or groups would be refused."""
+        last, began = self._constructed_at, time.perf_counter()
+        if last is not None and self.tracker.best is not None:
+            quick = effort.counted or self._construction_seconds <= QUICK_SHARE * effort.left
+            if self._value <= last + (0 if quick else RISEN * abs(last)):
+                return None
+        self._constructed_at = self._value
+        new = construct(self.session.instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
+        self._construction_seconds = time.perf_counter() - began
+        self.keep(new)
+        return None if new is None or len(self._check.refused(new)) else new
 
     @property
     def _annealing_share(self) -> float:
@@ -251,12 +274,12 @@ class RequiredGuide(Guide):
         share = self._annealed / gained if gained > 0 else self._first_share
         return min(max(share, LEAST_SHARE / 2), 1 - LEAST_SHARE / 2)
 
-    def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
-        """What a search returns, and by how much it has improved the best table in a second."""
+    def _gain(self, search: Callable[[], T], last: float) -> tuple[T, float]:
+        """What a search returns, and by how much it and the last turns have improved the best table in a second."""
         began, before = time.perf_counter(), self.tracker.best
         found, after = search(), self.tracker.best
         fallen = 0 if before is None or after is None else before.cost - after.cost
-        return found, fallen / max(time.perf_counter() - began, 1e-3)
+        return found, _averaged(last, fallen, began)
 
     def _accept(self, table: Assignment) -> None:
         """As `keep`, but quick."""
@@ -305,3 +328,9 @@ class RequiredGuide(Guide):
     def left(self, incumbent: int) -> int:
         """Pairs that fixing leaves."""
         return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
+
+
+def _averaged(last: float, gained: float, began: float) -> float:
+    """What is gained in a second, with half of the weight what it was before: one turn without luck says little."""
+    now = gained / max(time.perf_counter() - began, 1e-3)
+    return now if math.isinf(last) else (last + now) / 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +21,10 @@ from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.problem.privacy import LDiversity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import PatternMask
+from kanon_milp.problem.table import Table
 from kanon_milp.system.limit import Limit
 
 relaxed = settings(
@@ -81,3 +86,22 @@ def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
         assert found.cost * instance.levels.unit >= best
 
     search()
+
+
+def test_rows_that_never_move_do_not_end_annealing_early() -> None:
+    """Their loss is none that a chain knows, but one that the bound counts."""
+    names = ["a", "b", "c"]
+    rows = [("0", "0", "0", value) for value in "xy" * 20] + [("1", "1", "1", "x"), ("1", "1", "2", "y")]
+    frame = pl.DataFrame(rows, schema=[*names, "disease"], orient="row")
+    mask = PatternMask([["keep", "keep", "*"], ["*", "*", "*"]])
+    instance = prepare(Problem(Table.from_frame(frame, names, "disease"), LDiversity(2), mask))
+    candidates = instance.candidates
+    general = (candidates.cost == candidates.cost.max())[candidates.candidate_of_pair()]
+    rows_of_type = instance.types.counts[candidates.members]
+    # the two rows that could be a group of their own are where all columns are suppressed
+    start = Assignment.from_pairs(instance, np.where(general == (rows_of_type == 1), rows_of_type, 0))
+    least = len(rows)
+    assert start.cost * instance.levels.unit == least + 4
+    effort = Effort(neighbourhoods=1, enough=round(least / instance.levels.unit))
+    found = anneal(instance, point_of(instance), start, effort, None, 0, lambda _: None)
+    assert found.cost * instance.levels.unit == least

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,7 @@ from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uni
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled_in_place
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ PULLS, DISSOLVED, SHIFTS = 0.4, 0.05, 0.25  # shares of the moves; the others ar
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
+REPORTING = 0.1  # of the time, for tables on the way, but for the first and the last one
 
 
 def anneal(
@@ -65,8 +67,19 @@ def anneal(
     if board.counted.rules.silent:
         return start
     best, check = start, GroupCheck(instance)
+    pending: Chain | None = None
+    looked, took = time.perf_counter(), 0.0
 
     def better(chain: Chain) -> None:
+        """Take what a chain has found; as that is slow, not every time, unless work is counted."""
+        nonlocal pending, looked, took
+        pending, began = chain, time.perf_counter()
+        if effort.counted or began - looked > took / REPORTING:
+            take(chain)
+            pending, looked = None, time.perf_counter()
+            took = looked - began
+
+    def take(chain: Chain) -> None:
         nonlocal best
         board.restore(chain.best)
         found = board.board.assignment()
@@ -79,10 +92,14 @@ def anneal(
     workers = InlinePool() if pool is None else pool
     chains = [Chain.of(board.board, seed + number) for number in range(max(1, workers.workers))]
     schedule = Schedule(HOT * cell, COLD * cell)
+    # chains do not know what the rows lose that never move
+    effort = replace(effort, enough=effort.enough - (start.cost - chains[0].loss))
     run_chains(
         chains, partial(segment, board.counted, Draw.by_phi(board.board, guide.phi)), lambda _: schedule, workers,
         effort, better, FIRST_SEGMENT,
     )  # fmt: skip
+    if pending is not None:
+        take(pending)
     return best
 
 
@@ -99,7 +116,7 @@ def segment(counted: Counted, draws: Draw, chain: Chain, hot: float, cold: float
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
 
 
-@compiled
+@compiled_in_place
 def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints, best: Small, lowest: int) -> int:
     """Make so many moves while the temperature falls from heat[0] to heat[1]; one whose energy, loss and priced
     violations, rises by more than -T·log(u) is taken back.

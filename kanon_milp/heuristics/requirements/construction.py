@@ -13,6 +13,7 @@ from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import TRIES
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
 from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
@@ -22,7 +23,7 @@ from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in,
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_in_place
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
@@ -64,23 +65,34 @@ class Rest(NamedTuple):
 def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int = 0) -> Assignment | None:
     """A complete assignment whose groups satisfy every requirement; None if none is found.
 
-    For rising slack, go through the candidates by rising φ; the cheapest group over the rows that have none yet, at a
-    cost that is lower by the slack, is placed if it is worth its rows' multipliers. What is left over goes to the most
-    general candidates, and rows are moved until these satisfy the requirements as well. Where nothing is known of the
-    requirements but `holds`, Algorithm 1 of the pattern-guided paper (`heuristics.greedy`). At the limit, all rows that
-    have no group yet are left over.
+    For rising slack, go through the candidates, once those first that were open most often in the averages of the
+    bound, once by rising φ; the cheapest group over the rows that have none yet, at a cost that is lower by the slack,
+    is placed if it is worth its rows' multipliers. What is left over goes to the most general candidates, and rows are
+    moved until these satisfy the requirements as well. The better of the two tables is returned; the second one is not
+    begun after half of the time. Where nothing is known of the requirements but `holds`, Algorithm 1 of the
+    pattern-guided paper (`heuristics.greedy`). At the limit, all rows that have no group yet are left over.
     """
     if not separable_by_group(instance.problem):
         return None
-    found = None
-    guide = Guide.of(instance, point)
+    best, guide = None, Guide.of(instance, point)
     if guide.priced:
-        found = repair(instance, _mended(instance, _place(instance, guide, limit), guide, seed, limit), limit)
-    return greedy(instance, limit) if found is None else found
+        seconds, check = limit.seconds, GroupCheck(instance)
+        # converged multipliers say the same of many candidates, their averages still tell them apart
+        for key in ([] if point.open_share is None else [-point.open_share]) + [guide.phi]:
+            if best is not None and seconds is not None and limit.left < seconds / 2:
+                break
+            placed = _place(instance, guide, key, limit)
+            found = repair(instance, _mended(instance, placed, guide, seed, limit), limit, check)
+            if best is None or (found is not None and found.cost < best.cost):
+                best = found
+    return greedy(instance, limit) if best is None else best
 
 
-def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
-    """Rows of every pair, int64 (pairs,), those that are left over at the most general candidate that they have."""
+def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
+    """Rows of every pair, int64 (pairs,), those that are left over at the most general candidate that they have.
+
+    key: float64 (G,), candidates are gone through by rising key, then φ.
+    """
     candidates, cell = instance.candidates, cell_cost(instance)
     rules, value = rules_of(instance)
     order = np.lexsort((-guide.multipliers, value))
@@ -99,7 +111,7 @@ def _place(instance: Instance, guide: Guide, limit: Limit) -> Ints:
         price=MENDING * cell,
     )
     promising = np.flatnonzero(guide.phi <= PROMISING * cell)
-    promising = promising[np.argsort(guide.phi[promising], kind="stable")]
+    promising = promising[np.lexsort((guide.phi[promising], key[promising]))]
     for slack in SLACKS:
         for v, priced in enumerate(guide.priced):
             bound_here = promising[guide.which[promising] == v]
@@ -131,7 +143,7 @@ def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limi
     c = board.counted
     c.price[0] = MENDING * cell
     settle(c)
-    mend_all(c, TRIED)
+    mend_all(c, np.argsort(c.state.size[:-1]), TRIED)  # the largest groups last
     for g in np.flatnonzero(c.violation).tolist():
         while c.violation[g] > 0 and absorb(c, g):
             pass
@@ -197,7 +209,7 @@ def _place_groups(
         _keep(begin, end, rest)
 
 
-@compiled
+@compiled_in_place
 def _integral(
     begin: int, end: int, least: int, w: float, multipliers: Floats, rest: Rest, rules: Rules
 ) -> tuple[float, bool]:
@@ -271,7 +283,7 @@ def _integral(
     return value, violation == 0 and size > 0
 
 
-@compiled
+@compiled_in_place
 def _next(u: int, rest: Rest) -> int:
     """Where the cheapest row of value u is that the group could have in addition; -1 if there is none."""
     if u < 0:
@@ -283,7 +295,7 @@ def _next(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled
+@compiled_in_place
 def _last(u: int, rest: Rest) -> int:
     """Where the row of value u is that the group could most easily do without; -1 if it has none."""
     if u < 0:
@@ -294,7 +306,7 @@ def _last(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled
+@compiled_in_place
 def _keep(begin: int, end: int, rest: Rest) -> None:
     """Note the rows of the group that is made, and forget it."""
     for at in range(begin, end):
