@@ -11,6 +11,8 @@ from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
+from kanon_milp.methods.matching import refuses as matching_refuses
+from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.infeasibility import side_constraints
@@ -93,6 +95,13 @@ _METHODS: dict[str, Method] = {
             _solve_hybrid,
             search_refuses,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
+        ),
+        Method(
+            "matching",
+            "simplex matching, proven optima for k = 2 and for l = 2",
+            solve_matching,
+            matching_refuses,
+            frozenset({"solver", "node_limit"}),
         ),
         Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
     )
