@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from kanon_milp.bounds.matching.small_groups import SmallGroups
 from kanon_milp.heuristics.grouping import assignment_of
@@ -85,14 +86,42 @@ class Rounded:
         same = 1 + (rows[:, 2] == rows[:, 1]).astype(np.int64) + (rows[:, 2] == rows[:, 0])
         return enough & (padded[rows[:, 2]] >= same) & (padded[rows[:, 1]] >= 1 + (rows[:, 1] == rows[:, 0]))
 
-    def widen(self, most: int, random: np.random.Generator) -> bool:
-        """Open settled groups that share a possible group with open rows, as many as `most`; whether there are any."""
-        is_open = np.append(self.left > 0, False)
+    def parts(self) -> list[tuple[Ints, Ints]]:
+        """What falls apart: open row types, and the groups that they can form, by number; int64."""
+        open_types = np.flatnonzero(self.left > 0)
+        possible = np.flatnonzero(self.open_groups)
+        matrix = sp.csr_array(self.groups.subset(possible).matrix(len(self.counts)))[open_types]
+        count, label = connected_components(matrix @ matrix.T, directed=False)
+        place = np.zeros(len(self.counts), np.int64)
+        place[open_types] = label
+        of_group = place[self.groups.rows[possible, 2]]
+        order, types_order = np.argsort(of_group, kind="stable"), np.argsort(label, kind="stable")
+        ends = np.arange(1, count)
+        groups = np.split(possible[order], np.searchsorted(of_group[order], ends))
+        types = np.split(open_types[types_order], np.searchsorted(label[types_order], ends))
+        return list(zip(types, groups, strict=True))
+
+    def settle(self, groups: Ints, times: Ints) -> bool:
+        """Use these groups, by number, so often; whether there are rows for them, else nothing changes."""
+        before = self.settled.copy()
+        np.add.at(self.settled, groups, times)
+        self._count()
+        if (times >= 0).all() and (self.left >= 0).all():
+            return True
+        self.settled = before
+        self._count()
+        return False
+
+    def widen(self, types: Ints, most: int, random: np.random.Generator) -> bool:
+        """Open settled groups of which rows could be together with rows of these types, as many as `most`; whether
+        there are any."""
+        wanted = np.zeros(len(self.counts) + 1, np.bool_)
+        wanted[types] = True
         rows = self.groups.rows
-        beside = np.zeros(len(is_open), np.bool_)
-        beside[rows[is_open[rows].any(axis=1)]] = True
-        beside[-1] = False
-        near = np.flatnonzero((self.settled > 0) & (beside[rows] | is_open[rows]).any(axis=1))
+        beside = wanted.copy()
+        beside[rows[wanted[rows].any(axis=1)]] = True
+        beside[-1] = False  # -1 is no row
+        near = np.flatnonzero((self.settled > 0) & beside[rows].any(axis=1))
         if not len(near):
             return False
         chosen = near if len(near) <= most else random.choice(near, most, replace=False)

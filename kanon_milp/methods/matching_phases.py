@@ -47,8 +47,8 @@ TRIES = 3  # tables that are made without the bound having risen in between
 WIDTH = 0.05  # reduced cost of the groups that tables are made of, in mean losses of a row, where the bound is tight
 FACE = 1_500_000  # groups that tables are made of, at most
 EASY, CLOSING = 20_000, 400_000  # groups up to which the integer program comes at once, and up to which it comes at all
-WIDENINGS, WIDEN = 6, 300  # of the rows that are open in a rounded point; settled groups at least each time
-PART_SECONDS = 20.0  # for the integer program over these rows, at most
+WIDENINGS, WIDEN = 6, 100  # of the rows that are open in a rounded point; settled groups at first, then twice as many
+PART_SECONDS = 5.0  # for the integer program over some of these rows, at most
 
 
 class _Nothing(Reduction[Dropped]):
@@ -223,37 +223,34 @@ class MatchingPhases:
         share = nearly_integral(proof, groups, self.mean, seed, limit)
         if share is None:
             return
-        counts = self.space.counts
-        rounded = Rounded.of(groups, share, counts)
-        for _ in range(WIDENINGS):
-            if limit.over:
+        rounded = Rounded.of(groups, share, self.space.counts)
+        for widening in range(WIDENINGS):
+            unplaced = self._complete(rounded)
+            if not len(unplaced):
+                self.keep(table_of(self.session.instance, groups, rounded.settled))
                 return
-            times = self._completed(rounded)
-            if times is not None:
-                self.keep(table_of(self.session.instance, groups, times))
-                if tracker.best is not None and tracker.best.cost <= proof.bound:
-                    return
-            most = max(WIDEN, int((rounded.left > 0).sum()))
-            if not rounded.widen(most, self._random):
+            if limit.over or not rounded.widen(unplaced, WIDEN << widening, self._random):
                 return
 
-    def _completed(self, rounded: Rounded) -> Ints | None:
-        """How often each group is used when the open rows are placed at the least loss; None where they are not."""
-        possible = np.flatnonzero(rounded.open_groups)
-        times = rounded.settled.copy()
-        if not rounded.left.any():
-            return times
-        if not len(possible):
-            return None
-        model = partition_model(rounded.groups.subset(possible), rounded.left)
-        limit = self.limit.part(PART_SECONDS)
-        options = replace(self.session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, node_limit=None)
-        answer = self.session.adapter.solve(model, options, interrupt=self.limit.interrupt)
-        if answer.x is None:
-            return None
-        times[possible] += np.rint(answer.x).astype(np.int64)
-        placed = rounded.groups.matrix(len(rounded.counts)) @ times
-        return times if (times >= 0).all() and (placed == rounded.counts).all() else None
+    def _complete(self, rounded: Rounded) -> Ints:
+        """Place the open rows at the least loss, part by part; the types of which rows cannot be placed, int64."""
+        unplaced = [np.empty(0, np.int64)]
+        for types, possible in rounded.parts():
+            limit = self.limit.part(PART_SECONDS)
+            if not len(possible) or limit.over:
+                unplaced.append(types)
+                continue
+            left = np.zeros_like(rounded.left)
+            left[types] = rounded.left[types]
+            model = partition_model(rounded.groups.subset(possible), left)
+            options = replace(
+                self.session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, node_limit=None
+            )
+            answer = self.session.adapter.solve(model, options, interrupt=self.limit.interrupt)
+            times = None if answer.x is None else np.rint(answer.x).astype(np.int64)
+            if times is None or not rounded.settle(possible, times) or rounded.left[types].any():
+                unplaced.append(types)
+        return np.concatenate(unplaced)
 
     def _close(self) -> None:
         """The integer program over all groups that a table no more expensive than the best one may have."""
