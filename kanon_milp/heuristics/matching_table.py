@@ -84,7 +84,8 @@ class Rounded:
         enough: Flags = (padded[rows] > 0).all(axis=1)
         # of the same type, as many as there are
         same = 1 + (rows[:, 2] == rows[:, 1]).astype(np.int64) + (rows[:, 2] == rows[:, 0])
-        return enough & (padded[rows[:, 2]] >= same) & (padded[rows[:, 1]] >= 1 + (rows[:, 1] == rows[:, 0]))
+        enough &= (padded[rows[:, 2]] >= same) & (padded[rows[:, 1]] >= 1 + (rows[:, 1] == rows[:, 0]))
+        return enough
 
     def parts(self) -> list[tuple[Ints, Ints]]:
         """What falls apart: open row types, and the groups that they can form, by number; int64."""

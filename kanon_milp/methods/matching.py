@@ -9,7 +9,6 @@ that a better table may have ends it.
 
 from __future__ import annotations
 
-import math
 import threading
 from dataclasses import replace
 from fractions import Fraction
@@ -81,9 +80,7 @@ def solve_matching(session: Session) -> Result:
 def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outcome:
     """What is known in the end."""
     unit, reason = session.instance.levels.unit, phases.why()
-    known = Outcome(
-        size=phases.size, trajectory=tuple(tracker.trajectory), dual=phases.dual, required=phases.required
-    )
+    known = Outcome(size=phases.size, trajectory=tuple(tracker.trajectory), dual=phases.dual, required=phases.required)
     message = "; ".join(each for each in (phases.message, TOO_HIGH if tracker.refuted else "") if each)
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if phases.infeasible_by is not None and reason is not StopReason.OPTIMAL:
@@ -97,8 +94,3 @@ def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outc
     )
     ended = known.stopped(reason.value, message or ("" if found is not None else "no table was found"))
     return ended if found is None else ended.with_table(found, Scale.of_problem(session.instance))
-
-
-def enough(tracker: Tracker, gap: float) -> int:
-    """The largest loss at which it may stop: the bound, or what lies within the gap that was asked for."""
-    return max(tracker.bound, math.floor(tracker.bound / (1 - gap)) if gap < 1 else tracker.bound)

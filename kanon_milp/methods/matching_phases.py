@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,12 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.matching_table import Rounded, partition_model, table_of
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.matching import enough
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
 from kanon_milp.problem.problem import Problem
-from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress, StopReason
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.second_look import precision_size, solve_checked
@@ -36,6 +35,7 @@ from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
+    from kanon_milp.methods.guide import Guide
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -84,8 +84,6 @@ class MatchingPhases:
         self._random = np.random.default_rng(session.options.seed)
         self._stopped: StopReason | None = None
 
-    # -- what is known ------------------------------------------------------------------------------------------
-
     def keep(self, table: Assignment | None) -> None:
         """Take a complete table if it is valid and the cheapest so far."""
         if table is None:
@@ -98,8 +96,8 @@ class MatchingPhases:
     @property
     def done(self) -> bool:
         """Whether bound and table are as near to each other as was asked for."""
-        best = self.tracker.best
-        return best is not None and best.cost <= enough(self.tracker, self.session.options.gap)
+        best, bound = self.tracker.best, self.tracker.bound
+        return best is not None and best.cost <= max(bound, math.floor(bound / (1 - self.session.options.gap)))
 
     def why(self) -> StopReason:
         """Why it would end now."""
@@ -111,8 +109,6 @@ class MatchingPhases:
         if self.limit.over:
             return StopReason.TIME_LIMIT
         return self._stopped or StopReason.ERROR
-
-    # -- the phases ---------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """All of them."""
@@ -211,7 +207,7 @@ class MatchingPhases:
 
     def _table(self) -> None:
         """A table of groups of low reduced cost: a nearly integral point, rounded, and the rest by integer programs."""
-        proof, limit, tracker = self.proof, self.limit, self.tracker
+        proof, limit = self.proof, self.limit
         if proof is None or self.done or limit.over:
             return
         # what the bound lacks of an integer, groups of a table of that loss lack as well
@@ -275,9 +271,7 @@ class MatchingPhases:
             bound = grid.safe(point.bound)
             tracker.show(replace(point, bound=None if bound is None else min(float(bound), float(best.cost))))
 
-        answer = solve_checked(
-            session.adapter, model, options, grid, on_progress=watch, interrupt=limit.interrupt
-        )
+        answer = solve_checked(session.adapter, model, options, grid, on_progress=watch, interrupt=limit.interrupt)
         if answer.x is not None:
             self.keep(table_of(session.instance, groups, np.rint(answer.x).astype(np.int64)))
         bound = grid.safe(answer.bound)
@@ -287,8 +281,6 @@ class MatchingPhases:
         if not self.done:
             self._stopped, self.message = answer.stop_reason, answer.message
         return self.done
-
-    # -- where groups are too many: the strong formulation --------------------------------------------------------
 
     def fixing(self, incumbent: int) -> Reduction[Dropped]:
         """Drops what no table below this loss uses."""
@@ -302,7 +294,8 @@ class MatchingPhases:
 
     def _core(self) -> None:
         """The strong formulation over what fixing leaves: its size does not depend on how many groups there are."""
-        core = CoreProblem(self.session, self, self.tracker, self.limit)
+        # of a guide it asks for no more than `keep`, `fixing` and `left`
+        core = CoreProblem(self.session, cast("Guide", self), self.tracker, self.limit)
         self.size, self._stopped, self.message = core.solve()
         if self._stopped is StopReason.INFEASIBLE:
             self.infeasible_by = core.backed_by

@@ -96,6 +96,7 @@ _METHODS: dict[str, Method] = {
             search_refuses,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
+        Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
         Method(
             "matching",
             "simplex matching, proven optima for k = 2 and for l = 2",
@@ -103,7 +104,6 @@ _METHODS: dict[str, Method] = {
             matching_refuses,
             frozenset({"solver", "node_limit"}),
         ),
-        Method("greedy", "Algorithm 1 of the pattern-guided paper, without a proof", solve_greedy, greedy_refuses),
     )
 }
 BUILT_IN = frozenset(_METHODS)

@@ -93,7 +93,7 @@ def outcome_of(tmp_path: Path, name: str) -> tuple[str, str]:
     done = own_method(tmp_path, name)
     assert done.returncode == 0, done.stderr
     known, said, message = done.stdout.splitlines()
-    assert "'auto', 'milp', 'search', 'greedy', 'one_group'" in known
+    assert "'auto', 'milp', 'search', 'greedy', 'matching', 'one_group'" in known
     return said, message
 
 

@@ -27,9 +27,7 @@ FEW_CUTS = 12  # in a round: not worth another one
 CERTAIN = 1e-6
 
 
-def nearly_integral(
-    proof: MatchingProof, groups: SmallGroups, mean: float, seed: int, limit: Limit
-) -> Floats | None:
+def nearly_integral(proof: MatchingProof, groups: SmallGroups, mean: float, seed: int, limit: Limit) -> Floats | None:
     """How often each group is used, float64 (C,), by a point that costs hardly more than the proof's bound; None where
     it ends before there is one.
 

@@ -49,7 +49,9 @@ class MatchingDual:
 
 def denominator_for(space: Space, largest: float) -> int:
     """A power of two by which multipliers up to `largest` can be made integers, 1 where there is none."""
-    highest = 4.0 * (largest + float(space.instance.candidates.cost.max(initial=0)) + 1.0) * max(space.instance.types.n, 1)
+    highest = (
+        4.0 * (largest + float(space.instance.candidates.cost.max(initial=0)) + 1.0) * max(space.instance.types.n, 1)
+    )
     return 1 << min(max(int(math.log2(RANGE / highest)), 0), 30)
 
 
@@ -126,9 +128,7 @@ class MatchingProgram:
         rising = first.cost - space.worth(first, start)
         self._add(first.subset((first.sizes < 3) | (rising <= triples)))
 
-    def _enumerated(
-        self, multipliers: Floats, limit: float, most: int, each: int | None
-    ) -> tuple[SmallGroups, bool]:
+    def _enumerated(self, multipliers: Floats, limit: float, most: int, each: int | None) -> tuple[SmallGroups, bool]:
         """Groups whose reduced cost without cuts is at most about `limit`, in units."""
         denominator = denominator_for(self.space, float(np.abs(multipliers).max(initial=0.0)))
         exact = np.rint(multipliers * denominator).astype(np.int64)

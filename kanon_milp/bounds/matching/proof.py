@@ -2,8 +2,8 @@
 
 With λ, ν ≥ 0 integer multiples of 1/D, all groups of two and three rows are enumerated whose reduced cost is negative.
 Where there are such ones, as rounding leaves, λ is lowered by as much as the lowest needs. Then no group has a negative
-reduced cost, and L = Σ n_i λ_i - Σ ν_R ⌊p_R·n/d_R⌋ is a lower bound: add Σ_R ν_R (Σ_c ⌊p_R·a_c/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 to
-the loss of a table; what is left besides L are the reduced costs of its groups of two and three.
+reduced cost, and L = Σ n_i λ_i - Σ ν_R ⌊p_R·n/d_R⌋ is a lower bound: add Σ_R ν_R (Σ_c ⌊p_R·a_c/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0
+to the loss of a table; what is left besides L are the reduced costs of its groups of two and three.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MatchingProof:
 
     def reduced_costs(self, groups: SmallGroups) -> Ints:
         """Of each group, times the denominator, int64 (C,)."""
-        reduced = groups.cost * self.denominator - self.space.worth(groups, self.multipliers).astype(np.int64)
+        reduced = groups.cost * self.denominator - self.space.worth(groups, self.multipliers)
         if self.cuts.count and groups.count:
             reduced = reduced + self.cut_multipliers @ cut_coefficients(groups, self.cuts, self.space.types)
         return np.asarray(reduced, dtype=np.int64)

@@ -10,7 +10,7 @@ no value has more than half of the rows has two rows of different values without
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,8 @@ from kanon_milp.system.jit import compiled
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 LARGEST = 3  # rows of a group
 STEPS = 2_000_000_000  # of an enumeration, some seconds
@@ -55,7 +57,8 @@ class SmallGroups:
     @property
     def sizes(self) -> Ints:
         """Rows of each group, int64 (C,)."""
-        return (self.rows >= 0).sum(axis=1).astype(np.int64)
+        found: Ints = (self.rows >= 0).sum(axis=1).astype(np.int64)
+        return found
 
     def keys(self, types: int) -> Ints:
         """One number for each group that tells it apart. types: number of row types."""
@@ -170,10 +173,10 @@ class Space:
         cost = candidates.cost[candidate] * (found >= 0).sum(axis=1)
         return SmallGroups(found, cost, candidate).cheapest(self.types), bool(complete) and each is None
 
-    def worth(self, groups: SmallGroups, multipliers: NDArray[np.generic]) -> NDArray[np.generic]:
+    def worth(self, groups: SmallGroups, multipliers: NDArray[Number]) -> NDArray[Number]:
         """Σ of the multipliers of each group's rows, (C,)."""
         padded = np.append(multipliers, np.zeros(1, multipliers.dtype))
-        found: NDArray[np.generic] = padded[groups.rows].sum(axis=1)
+        found: NDArray[Number] = padded[groups.rows].sum(axis=1)
         return found
 
 
@@ -209,7 +212,7 @@ def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> 
             for x in range(len(cover)):
                 if reduced[x] > limit:
                     break
-                found, candidate, end = _append(found, candidate, end, (-1, -1, np.int64(cover[x])), g)
+                found, candidate, end = _append(found, candidate, end, (-1, -1, int(cover[x])), g)
             continue
         for a in range(len(cover)):
             if 2 * reduced[a] > limit and 3 * reduced[a] > limit:
@@ -223,7 +226,7 @@ def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> 
                 if (a == b and counts[i] < 2) or (differ and value[i] == value[j]):
                     continue
                 if pair <= limit:
-                    found, candidate, end = _append(found, candidate, end, (-1, np.int64(i), np.int64(j)), g)
+                    found, candidate, end = _append(found, candidate, end, (-1, int(i), int(j)), g)
                 for c in range(b, len(cover)):
                     if pair + reduced[c] > limit or end - begin >= each or end >= most:
                         break
@@ -233,7 +236,7 @@ def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> 
                         differ and (value[r] == value[i] or value[r] == value[j])
                     ):
                         continue
-                    found, candidate, end = _append(found, candidate, end, (np.int64(i), np.int64(j), np.int64(r)), g)
+                    found, candidate, end = _append(found, candidate, end, (int(i), int(j), int(r)), g)
                 if end - begin >= each or end >= most or steps > STEPS:
                     complete = False
                     break
@@ -244,9 +247,7 @@ def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> 
 
 
 @compiled
-def _append(
-    found: Ints, candidate: Ints, end: int, rows: tuple[int, int, int], g: int
-) -> tuple[Ints, Ints, int]:
+def _append(found: Ints, candidate: Ints, end: int, rows: tuple[int, int, int], g: int) -> tuple[Ints, Ints, int]:
     """One more group; the arrays grow."""
     if end == len(candidate):
         found, candidate = doubled_rows(found), doubled(candidate)
