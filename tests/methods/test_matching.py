@@ -68,14 +68,14 @@ def test_2_diversity_agrees_with_brute_force(drawn: tuple[Case, list[str | None]
     frame = pl.DataFrame(list(case.rows), schema=dict.fromkeys(case.names, pl.String), orient="row")
     frame = frame.with_columns(pl.Series("secret", values, dtype=pl.String))
     plain = case.problem()
-    asked: list[km.Requirement] = {
+    forms: dict[str, list[km.Requirement]] = {
         "l": [km.LDiversity(2)],
         "l with k": [km.LDiversity(2), km.KAnonymity(k)],
         "alpha": [km.AlphaKAnonymity("1/2")],
-    }[form]
+    }
     problem = km.Problem(
         km.Table.from_frame(frame, case.names, "secret"),
-        asked,
+        forms[form],
         plain.recoding,
         suppressed_rows=case.suppressed_rows,
     )
