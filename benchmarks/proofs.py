@@ -10,6 +10,7 @@ Tables and options are those of benchmarks/real_tables.py: 8 columns and all 256
 
 search                   `method="search"`: Lagrangian bound, search, groups as columns with rank-1 cuts, exact fixing,
                          HiGHS for the model of what is left. From the table alone, everything within its time
+matching                 `method="matching"`, for k = 2 alone (`benchmarks/matching.py` has more of it)
 highs cbc scip cpsat     the whole strong model on that solver, reduced as in the package. It is handed the best table
                          that a search of --start-seconds finds, as a complete start; this search is on nobody's clock
 strong, textbook         `method="milp"` on HiGHS without a start, as a user would call it. From 20,000 pairs on, strong
@@ -61,7 +62,8 @@ from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock, OnStage
 
 STARTED = ("highs", "cbc", "scip", "cpsat")
-METHODS = ("search", *STARTED, "strong", "textbook")
+OWN = ("search", "matching")
+METHODS = (*OWN, *STARTED, "strong", "textbook")
 Trajectory = list[tuple[float, float | None, float | None]]
 SOONEST = 0.1  # seconds at which the picture begins
 
@@ -138,7 +140,7 @@ def measure(
         else:
             result = km.solve(
                 problem,
-                method="search" if method == "search" else "milp",
+                method=method if method in OWN else "milp",
                 formulation="textbook" if method == "textbook" else "strong",
                 time_limit=args.time_limit,
                 threads=args.threads,

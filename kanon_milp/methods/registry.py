@@ -16,6 +16,8 @@ from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
+from kanon_milp.methods.matching import refuses as matching_refuses
+from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
@@ -136,6 +138,13 @@ _METHODS: dict[str, Method] = {
         Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, fpt_refuses),
         Method(
             "subset_dp", "dynamic programming over all sets of rows, up to about 22", solve_subset_dp, subset_dp_refuses
+        ),
+        Method(
+            "matching",
+            "simplex matching, proven optima for k = 2 and for l = 2",
+            solve_matching,
+            matching_refuses,
+            frozenset({"solver", "node_limit"}),
         ),
     )
 }

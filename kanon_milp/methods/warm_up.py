@@ -31,7 +31,7 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.system.jit import number_compiled  # imports the compiler
 
     began, before = time.perf_counter(), number_compiled()
-    ours, theirs = ["bound", "cuts"], ["search"]
+    ours, theirs = ["bound", "cuts", "matching"], ["search"]
     if sensitive:
         ours, theirs = [*ours, "proven"], [*theirs, "required", "valued_search"]
     with Background(missing(theirs)) as background:
@@ -49,6 +49,7 @@ def missing(parts: Iterable[str]) -> list[str]:
     """Those of the parts that are not on disk though they could be kept there."""
     # these import the compiler
     from kanon_milp.bounds.columns.separation import _enlarged
+    from kanon_milp.bounds.matching.odd_sets import _growing_sets
     from kanon_milp.bounds.screens import solve_left
     from kanon_milp.bounds.sizes import cheapest_by_size
     from kanon_milp.bounds.volume import dot
@@ -60,6 +61,7 @@ def missing(parts: Iterable[str]) -> list[str]:
         "bound": dot,
         "search": _exchange,
         "cuts": _enlarged,
+        "matching": _growing_sets,
         "required": solve_left,
         "proven": cheapest_by_size,
         "valued_search": make_moves,
@@ -134,6 +136,23 @@ def _cuts() -> None:
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
 
 
+def _matching() -> None:
+    """Groups of two and three, and the cuts on them."""
+    from kanon_milp.bounds import lagrangian
+    from kanon_milp.bounds.matching.program import MatchingProgram
+    from kanon_milp.bounds.matching.proof import prove
+    from kanon_milp.bounds.matching.small_groups import Space
+    from kanon_milp.system.limit import NO_LIMIT
+
+    frame, names = _cells()
+    instance = prepare(Problem(Table.from_frame(frame, names), KAnonymity(2)))
+    space = Space.of(instance)
+    program = MatchingProgram(space, lagrangian(instance, iterations=50).multipliers)
+    program.solve(NO_LIMIT)
+    program.add_cuts(program.find_cuts())
+    prove(space, program.dual)
+
+
 def _sensitive() -> list[Instance]:
     frame, names = _cells()
     table = Table.from_frame(frame, names[:-1], names[-1])
@@ -185,6 +204,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "bound": _bound,
     "search": _search,
     "cuts": _cuts,
+    "matching": _matching,
     "required": _required,
     "proven": _proven,
     "valued_search": _valued_search,

@@ -1,0 +1,207 @@
+"""The linear program of simplex matching: groups of two and three rows as priced columns, with odd-set cuts.
+
+    min Σ_c cost_c θ_c   subject to   Σ_c a_ic θ_c = n_i for all row types i,   Σ_c ⌊p_R·a_c / d_R⌋ θ_c ≤ ⌊p_R·n / d_R⌋
+
+Its multipliers are λ_i of the row types and ν_R ≥ 0 of the cuts. Columns are all groups that a candidate covers; those
+with a negative reduced cost cost_c - Σ λ_i a_ic + Σ ν_R ⌊p_R·a_c / d_R⌋ are added until there are none. The cuts' terms
+are not negative, so all of these are among those whose reduced cost without them is negative, which are enumerated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+import highspy
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.matching.odd_sets import find_cuts
+from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.system.limit import Limit
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LARGE = 1000.0  # unit costs are scaled down to this: tolerances of a linear program are absolute
+NEGATIVE = 1e-6  # times the scale: reduced costs below less this are negative
+FIRST_PAIRS, FIRST_TRIPLES = 0.4, -0.01  # reduced cost, in mean losses of a row, of the first columns
+REACH = 1.0  # how far multipliers may rise above the first ones, in mean losses of a row
+FARTHEST = 1e6  # the same, beyond which groups of two and three cannot place the rows
+EACH = 20  # groups that are priced for the same first row of a candidate
+MOST_PRICED = 3_000_000  # groups that are priced at a time, at most
+RANGE = 1 << 61  # multipliers times denominator times rows stay below
+
+
+@dataclass(frozen=True, eq=False)
+class MatchingDual:
+    """Multipliers of the program, and what it is worth: λ float64 (t,) in units of the loss, ν float64 (r,) ≥ 0 of the
+    cuts, value in units."""
+
+    multipliers: Floats
+    cuts: RankOneCuts
+    cut_multipliers: Floats
+    value: float
+
+
+def denominator_for(space: Space, largest: float) -> int:
+    """A power of two by which multipliers up to `largest` can be made integers, 1 where there is none."""
+    highest = (
+        4.0 * (largest + float(space.instance.candidates.cost.max(initial=0)) + 1.0) * max(space.instance.types.n, 1)
+    )
+    return 1 << min(max(int(math.log2(RANGE / highest)), 0), 30)
+
+
+def linear_program() -> Any:
+    """HiGHS as it solves all programs here: quiet, and without a number of threads, which it refuses where another
+    model of the calling thread has one."""
+    highs: Any = cast(Any, highspy).Highs()
+    highs.setOptionValue("output_flag", False)
+    return highs
+
+
+def run_within(highs: Any, limit: Limit) -> bool:
+    """Solve a linear program; whether to optimality, before the limit."""
+    if limit.over:
+        return False
+
+    def stop(_kind: Any, _message: str, _out: Any, answer: Any, _data: Any) -> None:
+        if limit.over:
+            answer.user_interrupt = True
+
+    kind = highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt
+    highs.setCallback(stop, None)
+    highs.startCallback(kind)
+    highs.run()
+    highs.stopCallback(kind)
+    return bool(highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+
+def add_columns(highs: Any, cost: Floats, matrix: sp.csc_array, upper: Floats | None = None) -> None:
+    """Append columns with these costs and coefficients."""
+    count = len(cost)
+    upper = np.full(count, highspy.kHighsInf) if upper is None else upper
+    highs.addCols(
+        count, cost.astype(np.float64), np.zeros(count), upper, matrix.nnz, matrix.indptr[:-1].astype(np.int32),
+        matrix.indices.astype(np.int32), matrix.data.astype(np.float64),
+    )  # fmt: skip
+
+
+def add_cut_rows(highs: Any, coefficients: sp.csr_array, limits: Ints, first: int) -> None:
+    """Append rows Σ coefficient · θ ≤ limit over the columns from number `first` on."""
+    count = len(limits)
+    highs.addRows(
+        count, np.full(count, -highspy.kHighsInf), limits.astype(np.float64), coefficients.nnz,
+        coefficients.indptr[:-1].astype(np.int32), (coefficients.indices + first).astype(np.int32),
+        coefficients.data.astype(np.float64),
+    )  # fmt: skip
+
+
+class MatchingProgram:
+    """The linear program over the groups and cuts found so far.
+
+    Each row type has an artificial column before the groups, whose cost keeps λ within reach of the first multipliers
+    (boxstep method, Marsten, Hogan, Blankenship 1975); it rises as long as such columns are used.
+    """
+
+    def __init__(self, space: Space, start: Floats) -> None:
+        """start: float64 (t,), multipliers near the best ones, in units."""
+        self.space, self.cuts = space, NO_CUTS
+        self.groups = SmallGroups.none()
+        counts, types = space.counts, space.types
+        self.scale = max(float(space.instance.candidates.cost.max(initial=0)) / LARGE, 1.0)
+        paid = start > 0
+        self.mean = max(float(start[paid] @ counts[paid]) / max(float(counts[paid].sum()), 1.0), 1e-3)
+        self.reach = np.full(types, REACH * self.mean)
+        self.start = start
+        self.known = np.empty(0, np.int64)
+        self.highs = linear_program()
+        self.highs.setOptionValue("presolve", "off")
+        right, none = counts.astype(np.float64), np.zeros(0, np.int32)
+        self.highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
+        add_columns(self.highs, (start + self.reach) / self.scale, sp.csc_array(sp.identity(types)))
+        pairs, triples = FIRST_PAIRS * self.mean, FIRST_TRIPLES * self.mean
+        first, _ = self._enumerated(start, pairs, MOST_PRICED, None)
+        rising = first.cost - space.worth(first, start)
+        self._add(first.subset((first.sizes < 3) | (rising <= triples)))
+
+    def _enumerated(self, multipliers: Floats, limit: float, most: int, each: int | None) -> tuple[SmallGroups, bool]:
+        """Groups whose reduced cost without cuts is at most about `limit`, in units."""
+        denominator = denominator_for(self.space, float(np.abs(multipliers).max(initial=0.0)))
+        exact = np.rint(multipliers * denominator).astype(np.int64)
+        return self.space.within(exact, denominator, math.floor(limit * denominator), most, each)
+
+    def _add(self, groups: SmallGroups) -> int:
+        """Add those that are new; how many."""
+        keys = groups.keys(self.space.types)
+        new = ~np.isin(keys, self.known)
+        groups = groups.subset(new)
+        if not groups.count:
+            return 0
+        self.known = np.union1d(self.known, keys[new])
+        matrix = groups.matrix(self.space.types)
+        if self.cuts.count:
+            matrix = sp.csc_array(sp.vstack([matrix, cut_coefficients(groups, self.cuts, self.space.types)]))
+        add_columns(self.highs, groups.cost / self.scale, matrix)
+        self.groups = self.groups.joined(groups)
+        return groups.count
+
+    def add_cuts(self, cuts: RankOneCuts) -> None:
+        """Add cuts, violated or not."""
+        if cuts.count:
+            coefficients = cut_coefficients(self.groups, cuts, self.space.types)
+            add_cut_rows(self.highs, coefficients, cuts.limits(self.space.counts), self.space.types)
+            self.cuts = self.cuts.joined(cuts)
+
+    def find_cuts(self) -> RankOneCuts:
+        """Cuts that the program's point violates."""
+        return find_cuts(self.groups, self.share, self.space.counts, self.cuts)
+
+    @property
+    def share(self) -> Floats:
+        """How often each group is used, float64 (C,)."""
+        found: Floats = np.array(self.highs.getSolution().col_value)[self.space.types :]
+        return found
+
+    @property
+    def dual(self) -> MatchingDual:
+        """The multipliers of the program that was solved last."""
+        found = np.array(self.highs.getSolution().row_dual) * self.scale
+        types = self.space.types
+        value = float(self.highs.getInfo().objective_function_value) * self.scale
+        return MatchingDual(found[:types], self.cuts, np.maximum(-found[types:], 0.0), value)
+
+    def solve(self, limit: Limit) -> bool:
+        """Solve it over all groups, by generating columns; whether it came to its end, with groups alone."""
+        while run_within(self.highs, limit):
+            if self._price():
+                continue
+            used = np.array(self.highs.getSolution().col_value)[: self.space.types] > USED
+            if not used.any():
+                return True
+            self.reach[used] *= 4
+            if self.reach.max() > FARTHEST * self.mean:
+                return False
+            types = np.arange(self.space.types, dtype=np.int32)
+            self.highs.changeColsCost(len(types), types, (self.start + self.reach) / self.scale)
+        return False
+
+    def _price(self) -> int:
+        """Add groups with negative reduced costs; how many."""
+        dual = self.dual
+        found, _ = self._enumerated(dual.multipliers, -NEGATIVE * self.scale, MOST_PRICED, EACH)
+        reduced = self.reduced_costs(found, dual)
+        return self._add(found.subset(reduced < -NEGATIVE * self.scale))
+
+    def reduced_costs(self, groups: SmallGroups, dual: MatchingDual) -> Floats:
+        """cost - Σ λ + Σ ν ⌊p·a/d⌋ of each group, float64 (C,) in units."""
+        reduced = groups.cost - self.space.worth(groups, dual.multipliers)
+        if dual.cuts.count and groups.count:
+            reduced = reduced + dual.cut_multipliers @ cut_coefficients(groups, dual.cuts, self.space.types)
+        return np.asarray(reduced, dtype=np.float64)
+
+
+USED = 1e-7  # artificial columns that are used less count as unused

@@ -1,0 +1,96 @@
+"""The method `matching`: optimal 2-anonymity and 2-diversity by simplex matching, groups of two and three rows.
+
+Both problems are in P (Blocki, Williams 2010, Theorem 1.1; Liang, Yuan 2013, Theorem 11), as they ask for a perfect
+matching by pairs and triples where a triple costs at least half of what its pairs cost (Anshelevich, Karagiozova 2007).
+Here a linear program with priced groups and odd-set cuts proves the bound (`kanon_milp.bounds.matching`), one of its
+points that is nearly integral is rounded to a table, and where the two do not meet, an integer program over the groups
+that a better table may have ends it.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import StopReason
+
+if TYPE_CHECKING:
+    from kanon_milp.methods.matching_phases import MatchingPhases
+
+LARGEST_TYPES = 1 << 20  # row types: a group is told apart by one number of 64 bits
+
+
+def refuses(problem: Problem) -> str:
+    """Why simplex matching is not for this problem; empty if it is."""
+    if problem.objective != "loss":
+        return f"the objective is {problem.objective}"
+    if sides := side_constraints(problem):
+        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    for requirement in problem.requirements:
+        if reason := _not_covered(requirement):
+            return reason
+    if len(problem.attributes) > 1:
+        return "2-diversity of several sensitive attributes is no matching (with three of them it is NP-hard)"
+    if not problem.attributes and all(isinstance(r, KAnonymity) and r.k == 1 for r in problem.requirements):
+        return "k is 1, which asks for nothing"
+    return ""
+
+
+def _not_covered(requirement: Requirement) -> str:
+    """Why a requirement is more than groups of two and three rows can be priced for; empty if it is not."""
+    if type(requirement) is KAnonymity:
+        if requirement.quasi_identifiers is not None:
+            return "k-anonymity of some of the quasi-identifiers is about several groups together"
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    if type(requirement) is LDiversity:
+        if requirement.form != "frequency":
+            return f"the {requirement.form} form of l-diversity has groups that are no union of pairs and triples"
+        exact = requirement.exact
+        return "" if exact == 2 else f"l is {exact}; groups of two and three are enough for l = 2 alone"
+    if type(requirement) is AlphaKAnonymity and requirement.values is None:
+        if requirement.exact != Fraction(1, 2):
+            return f"alpha is {requirement.exact}; groups of two and three are enough for alpha = 1/2 alone"
+        return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
+    return f"{requirement.spelled} is not 2-anonymity or 2-diversity (the frequency form of l-diversity with l = 2)"
+
+
+def solve_matching(session: Session) -> Result:
+    """Bound, table, and an integer program for what is left between them, until they meet or the time is over."""
+    from kanon_milp.methods.matching_phases import MatchingPhases  # compiled code that nothing else needs
+
+    instance, limit = session.instance, replace(session.limit, interrupt=session.interrupt or threading.Event())
+    if instance.types.count > LARGEST_TYPES:
+        message = f"the table has more than {LARGEST_TYPES:,} row types, too many for simplex matching; use search"
+        return session.end(session.fallback(Outcome().stopped("error", message)))
+    tracker = Tracker(instance.levels.unit, session.clock.began, session.on_progress)
+    phases = MatchingPhases(session, tracker, limit)
+    phases.run()
+    return session.end(_outcome(session, tracker, phases))
+
+
+def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outcome:
+    """What is known in the end."""
+    unit, reason = session.instance.levels.unit, phases.why()
+    known = Outcome(size=phases.size, trajectory=tuple(tracker.trajectory), dual=phases.dual, required=phases.required)
+    message = "; ".join(each for each in (phases.message, TOO_HIGH if tracker.refuted else "") if each)
+    found = session.constructed() if tracker.best is None else session.release(tracker.best)
+    if phases.infeasible_by is not None and reason is not StopReason.OPTIMAL:
+        if found is None:
+            why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+            return replace(known, dual=None).infeasible(phases.infeasible_by, why)
+        message = f"{session.adapter.name} says infeasible, which this table refutes"
+        reason = StopReason.ERROR
+    known = replace(known, bound=Bound(tracker.proven * unit, tracker.proven_by)).with_registered(
+        tracker.registered * unit
+    )
+    ended = known.stopped(reason.value, message or ("" if found is not None else "no table was found"))
+    return ended if found is None else ended.with_table(found, Scale.of_problem(session.instance))

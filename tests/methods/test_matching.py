@@ -1,0 +1,185 @@
+"""Simplex matching: proven optima for k = 2 and l = 2, the same as brute force and the direct model give."""
+
+from __future__ import annotations
+
+import threading
+import time
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from census import Q8, census, census_problem
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from present import present
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.bounds import certify
+from kanon_milp.errors import InputError
+from kanon_milp.methods import matching_phases
+from kanon_milp.verify.certificate import check_certificate
+from kanon_milp.verify.plain import SuppressedRows
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def solved(problem: km.Problem, **options: object) -> km.Result:
+    return km.solve(problem, method="matching", **options)  # type: ignore[arg-type]
+
+
+def agrees(result: km.Result, expected: Fraction | None) -> None:
+    if expected is None:
+        assert result.proof == "infeasible"
+    else:
+        assert result.is_optimal
+        assert result.verified
+        assert result.exact_objective == expected == result.exact_bound
+
+
+@given(cases(max_rows=9, sides=False).filter(lambda case: len(case.rows) > 1))
+@settings(relaxed, max_examples=examples(150, 40))
+def test_2_anonymity_agrees_with_brute_force(case: Case) -> None:
+    case = Case(**{**vars(case), "k": 2})
+    agrees(solved(case.problem()), optimum(case.rows, 2, **case.judged()))
+
+
+@st.composite
+def sensitive_cases(draw: st.DrawFn) -> tuple[Case, list[str | None]]:
+    case = draw(cases(max_rows=8, sides=False).filter(lambda drawn: len(drawn.rows) > 1))
+    values = st.sampled_from(["s", "t", "u", None][: draw(st.integers(2, 4))])
+    rows = len(case.rows)
+    return case, draw(st.lists(values, min_size=rows, max_size=rows).filter(lambda drawn: len(set(drawn)) > 1))
+
+
+@given(sensitive_cases(), st.sampled_from(["l", "l with k", "alpha"]))
+@settings(relaxed, max_examples=examples(150, 40))
+def test_2_diversity_agrees_with_brute_force(drawn: tuple[Case, list[str | None]], form: str) -> None:
+    case, values = drawn
+    k = 2 if form == "l with k" else 1
+    case = Case(**{**vars(case), "k": k})
+
+    def diverse(group: tuple[int, ...]) -> bool:
+        own = [values[i] for i in group]
+        return all(2 * own.count(value) <= len(own) for value in own)
+
+    frame = pl.DataFrame(list(case.rows), schema=dict.fromkeys(case.names, pl.String), orient="row")
+    frame = frame.with_columns(pl.Series("secret", values, dtype=pl.String))
+    plain = case.problem()
+    forms: dict[str, list[km.Requirement]] = {
+        "l": [km.LDiversity(2)],
+        "l with k": [km.LDiversity(2), km.KAnonymity(k)],
+        "alpha": [km.AlphaKAnonymity("1/2")],
+    }
+    problem = km.Problem(
+        km.Table.from_frame(frame, case.names, "secret"),
+        forms[form],
+        plain.recoding,
+        suppressed_rows=case.suppressed_rows,
+    )
+    agrees(solved(problem), optimum(case.rows, k, requirement=diverse, **case.judged()))
+
+
+@pytest.mark.parametrize("rows", [60, 200])
+def test_it_agrees_with_the_direct_model(rows: int) -> None:
+    problem = census_problem(rows, 2)
+    one, other = km.solve(problem, method="milp"), solved(problem)
+    assert one.require_optimal().objective == other.require_optimal().objective
+    assert other.solver.method == "matching"
+
+
+@pytest.mark.parametrize("reading", ["strict", "exempt"])
+def test_weights_and_a_mask_agree_with_the_direct_model(reading: SuppressedRows) -> None:
+    table = km.Table.from_frame(census(300).select(Q8), Q8)
+    weights = {name: j + 1 for j, name in enumerate(Q8)}
+    for recoding in (km.Suppression(weights), km.PatternMask.random(Q8, 12, 3)):
+        problem = km.Problem(table, km.KAnonymity(2), recoding, suppressed_rows=reading)
+        assert (
+            km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
+        )
+
+
+def diversity(rows: int) -> km.Problem:
+    return km.Problem(km.Table.from_frame(census(rows), Q8[:5], "disease"), km.LDiversity(2))
+
+
+def test_2_diversity_agrees_with_the_direct_model() -> None:
+    problem = diversity(120)
+    assert km.solve(problem, method="milp").require_optimal().objective == solved(problem).require_optimal().objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_of_thousands_of_rows_are_proven(seed: int) -> None:
+    result = solved(census_problem(1_500, 2), seed=seed)
+    assert result.require_optimal().verified
+    # the same multipliers prove it to whoever has only the table
+    certificate = certify(result.problem, present(result.dual))
+    assert check_certificate(result.problem, certificate).bound == result.exact_objective
+
+
+@pytest.mark.parametrize("smallest", ["EASY", "CLOSING", "FACE"])
+def test_each_way_to_the_end_gives_the_optimum(smallest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = census_problem(150, 2)
+    expected = km.solve(problem, method="milp").require_optimal().objective
+    for name in ("EASY", "CLOSING", "FACE"):
+        monkeypatch.setattr(matching_phases, name, 0 if name != smallest else getattr(matching_phases, name))
+    assert solved(problem).require_optimal().objective == expected
+
+
+def test_where_groups_are_too_many_the_direct_model_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EASY", "CLOSING", "FACE"):
+        monkeypatch.setattr(matching_phases, name, 0)
+    for problem in (census_problem(80, 2), diversity(60)):
+        assert solved(problem).require_optimal().objective == km.solve(problem, method="milp").objective
+
+
+def test_a_time_limit_ends_it_with_a_table() -> None:
+    began = time.perf_counter()
+    result = solved(census_problem(3_000, 2), time_limit=1.5)
+    assert time.perf_counter() - began < 30
+    assert result.verified
+    assert result.stop_reason in ("time_limit", "optimal")
+    assert result.exact_bound is None or result.exact_bound <= present(result.exact_objective)
+
+
+def test_an_event_ends_it_with_a_table() -> None:
+    stop = threading.Event()
+    stop.set()
+    result = solved(census_problem(2_000, 2), interrupt=stop)
+    assert (result.stop_reason, result.verified) == ("interrupted", True)
+
+
+def test_a_gap_ends_it() -> None:
+    result = solved(census_problem(1_000, 2), gap=0.5)
+    assert result.stop_reason in ("gap_limit", "optimal")
+    assert present(result.gap) <= 0.5
+
+
+FRAME = pl.DataFrame(
+    {"a": ["x", "y", "x", "y"], "b": ["u", "u", "u", "v"], "s": ["1", "2", "2", "1"], "r": ["1", "1", "2", "2"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("privacy", "more", "said"),
+    [
+        ([km.KAnonymity(3)], {}, "k is 3"),
+        ([km.KAnonymity(1)], {}, "k is 1"),
+        ([km.KAnonymity(2, ["a"])], {}, "several groups together"),
+        ([km.LDiversity(2), km.KAnonymity(3)], {}, "k is 3"),
+        ([km.LDiversity("3/2")], {}, "l is 3/2"),
+        ([km.LDiversity(2, "distinct")], {}, "distinct"),
+        ([km.LDiversity(2, sensitive="s"), km.LDiversity(2, sensitive="r")], {}, "several sensitive attributes"),
+        ([km.AlphaKAnonymity("2/3")], {}, "alpha is 2/3"),
+        ([km.AlphaKAnonymity("1/2", values=["1"], sensitive="s")], {}, "is not 2-anonymity or 2-diversity"),
+        ([km.TCloseness("1/2", sensitive="s")], {}, "is not 2-anonymity or 2-diversity"),
+        ([km.KAnonymity(2)], {"min_groups": 2}, "side constraints"),
+        ([km.KAnonymity(2)], {"objective": "max_groups"}, "max_groups"),
+    ],
+)
+def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[str, object], said: str) -> None:
+    problem = km.Problem(km.Table.from_frame(FRAME, ["a", "b"], ["s", "r"]), privacy, **more)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=said):
+        solved(problem)
