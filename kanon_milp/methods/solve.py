@@ -93,7 +93,7 @@ def solve(
     with ctrl_c_sets(interrupt) as stop:
         limit = limit_of(clock, options, stop)
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit)
-        runs = named or registry.choose(prepared, given)
+        runs = named or registry.choose(prepared, given, time_limit)
         begin_log(options)
         session = Session(
             prepared,
