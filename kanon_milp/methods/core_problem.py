@@ -56,31 +56,36 @@ class CoreProblem:
     message: str = ""
 
     def begin(self) -> StopReason | None:
-        """Before anything is searched, what is likely to be solved at once: a model of the tables that cost no more
-        than the bound, then that of all better tables. Why the latter stopped, None where there was none.
+        """Before anything is searched, what is likely to be solved at once: the core problem, or where that is large a
+        model of the tables that cost no more than the bound. Why the core problem stopped, None where there was none.
 
-        The first one is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the
-        optimum; else the bound rises by a unit, and the table that it has found is a good one: what it may use is what
-        costs least by the multipliers.
+        The latter is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the
+        optimum; else the bound rises by a unit, and the table that it has found is a good one, of what costs least by
+        the multipliers.
         """
-        presumed = self.tracker.bound
-        step = self._presuming(presumed)
-        if step is not None:
+        if not self._promising:
+            presumed = self.tracker.bound
+            step = self._presuming(presumed)
             share = self.limit.part(min(PRESUMED_SHARE * self.limit.left, PRESUMED_SECONDS))
-            if self.guide.promising(step.instance.candidates.pairs, share):
+            if step is not None and self.guide.promising(step.instance.candidates.pairs, share):
                 self._solve(step.instance, step, presumed, share)
-        best = self.tracker.best
-        if best is None or self.guide.settled or not self.guide.promising(self.guide.left(best.cost + 1), self.limit):
-            return None
-        return self.solve()
+        return self.solve(raising=False) if self._promising else None
 
-    def solve(self) -> StopReason | None:
+    @property
+    def _promising(self) -> bool:
+        """Whether the core problem is likely to be solved at once."""
+        best = self.tracker.best
+        if best is None or self.guide.settled:
+            return False
+        return self.guide.promising(self.guide.left(best.cost + 1), self.limit)
+
+    def solve(self, *, raising: bool = True) -> StopReason | None:
         """Why the last model stopped; None where no solver has run, because the core problem is too large or the time
         is over, and where nothing better is left.
 
-        Bounds are raised from below as long as the models for that are small.
+        raising: whether to raise the bound from below first, as long as the models for that are smaller.
         """
-        reason, ahead, raising = None, 0, True
+        reason, ahead = None, 0
         while not self.limit.over:
             before, lower = self.tracker.best, None
             loss = None if before is None else before.cost
