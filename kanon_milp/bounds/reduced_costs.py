@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, exact_subproblems
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, separable_by_group, supports, without_values
@@ -52,11 +53,14 @@ class ReducedCosts(Reduction[Dropped]):
     a pair stays if its candidate has a group with v ≤ U - 1 - L + min(0, φ) that holds such a row, which a depth-first
     search finds out.
 
+    kept: a table whose candidates and pairs stay as well, whatever they cost; what is left has a solution then.
+
     What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
     """
 
     dual: ExactDual
     incumbent: int
+    kept: Assignment | None = None
     name: ClassVar[str] = "reduced_costs"
 
     def accepts(self, problem: Problem) -> bool:
@@ -67,6 +71,10 @@ class ReducedCosts(Reduction[Dropped]):
         candidates = instance.candidates
         of_pair = candidates.candidate_of_pair()
         possible, pairs = self.possible(instance)
+        if self.kept is not None:
+            used = self.kept.rows_of_pairs(instance) > 0
+            pairs = pairs | used
+            possible = possible | (np.bincount(of_pair[used], minlength=candidates.count) > 0)
         members, of_pair = candidates.members[pairs], of_pair[pairs]
         support = supports(instance.types.counts, of_pair, members, candidates.count)
         indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))

@@ -49,21 +49,31 @@ class Search:
         seed: int = 0,
         on_better: Callable[[Assignment], None] | None = None,
         possible: NDArray[np.bool_] | None = None,
+        *,
+        constructed: bool = False,
     ) -> None:
-        """possible: bool (pairs,), what a better table could use, where that is known."""
+        """possible: bool (pairs,), what a better table could use, where that is known. constructed: the start comes
+        from these multipliers already."""
         self.possible = possible
+        self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
+
+    def construct(self) -> Assignment | None:
+        """The first step alone: a table by the dual point, None if there is none."""
+        board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
+        construct(board, self.dual)
+        self._keep(board)
+        self._constructed = True
+        return self.incumbent
 
     def run(self, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
         """Construct, then anneal and search neighbourhoods by turns; None if not even a first table is found.
 
         On a large table the first turn takes all the time. options: of the solver for each neighbourhood.
         """
-        if self.possible is None:
-            board = self._board(OPEN_LIMIT, PAIR_LIMIT, self._seed)
-            construct(board, self.dual)
-            self._keep(board)
+        if not self._constructed:
+            self.construct()
         turn, idle, left = 0, 0, self._effort.neighbourhoods
         while self.incumbent is not None and idle < self._effort.patience and left != 0:
             before = self.incumbent.cost

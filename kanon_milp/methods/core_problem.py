@@ -22,6 +22,8 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit, Over
 
+# of the time left, and at most, for a model of the tables that cost no more than the bound
+PRESUMED_SHARE, PRESUMED_SECONDS = 0.3, 60.0
 WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
 
 
@@ -41,71 +43,106 @@ class _Call(threading.Event):
 class CoreProblem:
     """The models of what a better table could use, until nothing better is left, or the time is over.
 
-    backed_by: what the last answer is backed by.
+    size: number of variables and constraints of the last model. backed_by, message: what the last answer is backed by,
+    and what the solver said.
     """
 
     session: Session
     guide: Guide
     tracker: Tracker
     limit: Limit
+    size: tuple[int, int] = (0, 0)
     backed_by: tuple[Backing, ...] = ()
+    message: str = ""
 
-    def solve(self) -> tuple[tuple[int, int], StopReason | None, str]:
-        """Number of variables and constraints of the last model, why it stopped, and what the solver says.
+    def begin(self) -> StopReason | None:
+        """Before anything is searched, what is likely to be solved at once: the core problem, or where that is large a
+        model of the tables that cost no more than the bound. Why the core problem stopped, None where there was none.
 
-        None: no solver has run, because the core problem is too large or the time is over.
+        The latter is small even where the incumbent is poor. If its optimum is no higher than the bound, that is the
+        optimum; else the bound rises by a unit, and the table that it has found is a good one, of what costs least by
+        the multipliers.
         """
-        size, reason, message = (0, 0), None, ""
-        while True:
-            before = self.tracker.best
-            if self.limit.over:
-                return size, reason, message
-            step = self._fixed(None if before is None else before.cost)
+        if not self._promising:
+            presumed = self.tracker.bound
+            step = self._presuming(presumed)
+            share = self.limit.part(min(PRESUMED_SHARE * self.limit.left, PRESUMED_SECONDS))
+            if step is not None and self.guide.promising(step.instance.candidates.pairs, share):
+                self._solve(step.instance, step, presumed, share)
+        return self.solve(raising=False) if self._promising else None
+
+    @property
+    def _promising(self) -> bool:
+        """Whether the core problem is likely to be solved at once."""
+        best = self.tracker.best
+        if best is None or self.guide.settled:
+            return False
+        return self.guide.promising(self.guide.left(best.cost + 1), self.limit)
+
+    def solve(self, *, raising: bool = True) -> StopReason | None:
+        """Why the last model stopped; None where no solver has run, because the core problem is too large or the time
+        is over, and where nothing better is left.
+
+        raising: whether to raise the bound from below first, as long as the models for that are smaller.
+        """
+        reason, ahead = None, 0
+        while not self.limit.over:
+            before, lower = self.tracker.best, None
+            loss = None if before is None else before.cost
+            step = None if before is None else self.guide.fixing(before.cost + 1).apply(self.session.instance)
             rest = self.session.instance if step is None else step.instance
+            if raising:
+                lower = self._presuming(self.tracker.bound + ahead)
+            if lower is not None and lower.instance.candidates.pairs <= WORTH * rest.candidates.pairs:
+                step, rest, loss = lower, lower.instance, self.tracker.bound + ahead
             if rest.candidates.pairs > MODEL_PAIRS or self.limit.over:
-                return size, reason, message
-            size, answer = self._solve(rest, step)
+                return reason
+            answer = self._solve(rest, step, loss, self.limit)
             if answer is None:
-                return size, reason, message
-            reason, message, self.backed_by = answer.stop_reason, answer.message, answer.backed_by
-            best = self.tracker.best
-            if reason is not StopReason.INTERRUPTED or self.limit.asked:
-                return size, reason, message
-            if best is before or best is None or best.cost <= self.tracker.bound:
-                return size, None, message
+                return reason
+            reason, best = answer.stop_reason, self.tracker.best
+            if self.guide.settled or self.limit.asked:
+                return None if reason is StopReason.INTERRUPTED and not self.limit.asked else reason
+            if step is lower and reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT):
+                raising, ahead = loss is not None and self.tracker.bound > loss, 2 * ahead + 1
+            elif reason is not StopReason.INTERRUPTED or best is before:
+                return reason
+        return reason
 
-    def _fixed(self, incumbent: int | None) -> Dropped | None:
-        """The core problem of tables no more expensive than the incumbent, which is among them: a complete start."""
-        if incumbent is None:
-            return None
-        return self.guide.fixing(incumbent + 1).apply(self.session.instance)
+    def _presuming(self, loss: int) -> Dropped | None:
+        """What tables up to this loss use, and the best one; None where that is as cheap, or nothing is known."""
+        best = self.tracker.best
+        presuming = None if best is None or best.cost <= loss else self.guide.presuming(loss)
+        return None if presuming is None else presuming.apply(self.session.instance)
 
-    def _solve(self, rest: Instance, step: Dropped | None) -> tuple[tuple[int, int], SolverResult | None]:
-        session, tracker, limit = self.session, self.tracker, self.limit
+    def _solve(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> SolverResult | None:
+        """One model: `rest` has all tables up to this loss, None: all tables, and the best one."""
+        session, tracker = self.session, self.tracker
         if too_long(rest, limit.seconds):
-            return (0, 0), None
+            return None
         try:
             with session.clock.step("build"):
                 model = limit.call(session.formulation.build, rest)
             with session.clock.step("handover"):
                 compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
         except Over:
-            return (0, 0), None
-        size = (compiled.linear.variables, compiled.linear.constraints)
+            return None
+        self.size = (compiled.linear.variables, compiled.linear.constraints)
         grid = Grid(size=precision_size(session.adapter, compiled.linear))
         if limit.left == 0:
-            return size, None
-        options = session.options
-        if rest.problem.attributes or not rest.problem.network:
+            return None
+        options, best = session.options, tracker.best
+        # sub-MIPs are what finds tables, but where a good one is at hand already
+        if rest.problem.attributes or not rest.problem.network or (best is not None and loss == best.cost):
             tuned = session.formulation.tune(rest).get(session.adapter.name, {})
             options = replace(options, extra={**tuned, **options.extra})
         limited = replace(options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
         start = None
-        if tracker.best is not None and step is not None:
-            candidate = np.searchsorted(step.origin, tracker.best.candidate)
-            start = start_of(rest, model, compiled, replace(tracker.best, candidate=candidate))
+        if best is not None and step is not None:
+            candidate = np.searchsorted(step.origin, best.candidate)
+            start = start_of(rest, model, compiled, replace(best, candidate=candidate))
         call = _Call(limit.interrupt or threading.Event())
-        seen: list[int] = [] if tracker.best is None else [tracker.best.cost]
+        seen: list[int] = [] if best is None else [best.cost]
 
         def watch(point: Progress) -> None:
             tracker.show(replace(point, bound=_rounded(grid.safe(point.bound))))
@@ -118,15 +155,16 @@ class CoreProblem:
             answer = solve_checked(
                 session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
             )
-        incumbent = None if tracker.best is None else tracker.best.cost
+        self.backed_by, self.message = answer.backed_by, answer.message
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
             self.guide.keep(restore([] if step is None else [step], found))
         bound = grid.safe(answer.bound)
         if bound is not None:
-            # what costs as much as the incumbent may be missing from the rest
-            tracker.higher(int(bound) if incumbent is None else min(int(bound), incumbent), answer.backed_by)
-        return size, answer
+            # what costs more than that may be missing from the rest
+            most = math.inf if loss is None or best is None else min(loss + 1, best.cost)
+            tracker.higher(int(min(bound, most)), answer.backed_by)
+        return answer
 
 
 def _rounded(bound: Fraction | None) -> float | None:

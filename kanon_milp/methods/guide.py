@@ -54,6 +54,19 @@ class Guide(ABC):
     def bound(self) -> None:
         """Multipliers, and what they prove."""
 
+    def begin(self) -> None:  # noqa: B027
+        """A first table from the multipliers, at once."""
+
+    def presuming(self, loss: int) -> Reduction[Dropped] | None:
+        """Drops what no table up to this loss uses, but for what the best table uses; None where that is not known."""
+        del loss
+        return None
+
+    def promising(self, pairs: int, limit: Limit) -> bool:
+        """Whether a model of so many pairs is likely to be solved to the end within this limit."""
+        del pairs, limit
+        return False
+
     @abstractmethod
     def search(self) -> None:
         """Look for tables with the multipliers at hand, and leave time for what comes after it."""

@@ -15,10 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
 from kanon_milp.bounds.providers import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
@@ -31,6 +33,7 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.methods.warm_up import missing
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
+from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.background import Background
@@ -49,6 +52,9 @@ CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that a
 CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
+# so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
+FEW_OPTIONS, SOLVE_SECONDS = 15, 2e-4  # and seconds a pair
+FEW_PRESUMED = 4  # candidates a row type, of tables that cost no more than the bound
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 AGAIN = 1_000_000  # between the seeds of the two searches
@@ -74,21 +80,25 @@ def solve_hybrid(session: Session) -> Result:
             guide.bound()
         with clock.step("search"):
             background.wait(guide.search_part, limit)
-            guide.search()
-        while guide.worth_raising():
-            with clock.step("bound"):
-                background.wait("cuts", limit)
-                guide.raise_bound()
+            guide.begin()
+        core, stopped = CoreProblem(session, guide, tracker, limit), None
+        if not guide.settled and session.iterations is None:
+            stopped = core.begin()
+        if stopped is None and not guide.settled:
             with clock.step("search"):
-                guide.search_again()
-        outcome, reason, message = Outcome(), guide.why(), ""
-        core = CoreProblem(session, guide, tracker, limit)
-        if reason is not StopReason.OPTIMAL and not limit.asked:
-            size, stopped, message = core.solve()
-            outcome, reason = replace(outcome, size=size), stopped or guide.why()
-        known = replace(outcome, dual=guide.dual, required=guide.required, trajectory=tuple(tracker.trajectory))
-        outcome, lost = known, pool.losses()
-    message = "; ".join(each for each in (message, lost, TOO_HIGH if tracker.refuted else "") if each)
+                guide.search()
+            while guide.worth_raising():
+                with clock.step("bound"):
+                    background.wait("cuts", limit)
+                    guide.raise_bound()
+                with clock.step("search"):
+                    guide.search_again()
+            if guide.why() is not StopReason.OPTIMAL and not limit.asked:
+                stopped = core.solve()
+        reason, lost = stopped or guide.why(), pool.losses()
+        trajectory = tuple(tracker.trajectory)
+        outcome = Outcome(size=core.size, dual=guide.dual, required=guide.required, trajectory=trajectory)
+    message = "; ".join(each for each in (core.message, lost, TOO_HIGH if tracker.refuted else "") if each)
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
         if found is None:
@@ -141,6 +151,7 @@ class _Hybrid(Guide):
     def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
         super().__init__(session, tracker, pool, limit)
         self.iteration_seconds, self.raised = 0.0, False
+        self._constructed_by: DualPoint | None = None  # the multipliers that a table has been constructed by
 
     def keep(self, table: Assignment | None) -> None:
         """Each group released as cheaply as its rows allow."""
@@ -166,6 +177,20 @@ class _Hybrid(Guide):
         own = best_registered(instance, replace(task, dual=self.dual))
         tracker.higher(own.units, own.justified_by)
 
+    def begin(self) -> None:
+        """By the averages of the relaxation, in a second or two even on large tables."""
+        if not self.limit.over and not self.settled:
+            self._search(self.effort, self.session.options.seed).construct()
+
+    def presuming(self, loss: int) -> ReducedCosts:
+        """With the multipliers of sizes and cuts."""
+        return ReducedCosts(round_dual(self.dual), loss + 1, self.tracker.best)
+
+    def promising(self, pairs: int, limit: Limit) -> bool:
+        """Where there are few candidates a row type, the bound is close, and cuts of the solver do the rest."""
+        few = pairs <= MODEL_PAIRS and pairs <= FEW_OPTIONS * self.session.instance.types.count
+        return pairs <= EASY_PAIRS or (few and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= limit.left)
+
     @property
     def fits(self) -> bool:
         """Whether the core problem is likely to fit into one model."""
@@ -184,9 +209,23 @@ class _Hybrid(Guide):
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
         elif self.cuts(CUT_SHARE * effort.left):
             effort = effort.part((1 - CUT_SHARE) * effort.left)
-        seed, instance = self.session.options.seed, self.session.instance
-        search = Search(instance, self.dual, self.tracker.best, self.pool, effort, seed, self.tracker.better)
-        search.run(self.session.adapter, self.session.options)
+        self._search(effort, self.session.options.seed).run(self.session.adapter, self.session.options)
+
+    def _search(self, effort: Effort, seed: int, possible: NDArray[np.bool_] | None = None) -> Search:
+        """On from the best table; possible: what a better one could use, where that is known."""
+        instance, tracker = self.session.instance, self.tracker
+        constructed, self._constructed_by = self._constructed_by is self.dual, self.dual
+        return Search(
+            instance,
+            self.dual,
+            tracker.best,
+            self.pool,
+            effort,
+            seed,
+            tracker.better,
+            possible,
+            constructed=constructed,
+        )
 
     def search_again(self) -> None:
         """Once more: where the core problem fits, with nothing but what a better table could use."""
@@ -198,8 +237,7 @@ class _Hybrid(Guide):
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
             _, possible = self.fixing(best.cost + 1).possible(instance)
-        seed = self.session.options.seed + AGAIN
-        search = Search(instance, self.dual, best, self.pool, effort, seed, self.tracker.better, possible)
+        search = self._search(effort, self.session.options.seed + AGAIN, possible)
         search.run(self.session.adapter, self.session.options)
 
     def worth_raising(self) -> bool:

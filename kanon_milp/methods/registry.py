@@ -26,15 +26,17 @@ from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.arguments import instance_of, text, wrong
+from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
 
 Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
 ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
-# (row type, candidate) pairs from which on "auto" takes the hybrid method, unless a row type has few candidates
-SEARCH_PAIRS = 20_000
-# candidates a row type, and pairs, up to which direct MILP is faster (measured on Adult with pattern masks)
+# (row type, candidate) pairs from which on "auto" takes the hybrid method within a time limit where nothing but sizes
+# of groups is required; and elsewhere, unless a row type has few candidates
+LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
+# candidates a row type, and pairs, up to which direct MILP proves an optimum where it has all the time
 FEW_OPTIONS, FEW_PAIRS = 15, 300_000
 
 
@@ -256,14 +258,22 @@ def given(
     return frozenset(argument for argument, is_given in asked.items() if is_given)
 
 
-def choose(prepared: Prepared, given: frozenset[Argument]) -> Method:
-    """What "auto" takes for an instance: the hybrid method for large ones that it can do."""
-    pairs, types = prepared.instance.candidates.pairs, prepared.instance.types.count
-    # where no network is left, the solver is slow whatever the number of candidates
-    few = prepared.problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
-    large = pairs >= SEARCH_PAIRS and not few
+def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | None) -> Method:
+    """What "auto" takes for an instance: the hybrid method for large ones that it can do.
+
+    Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
+    the solver where that is likely to end in time. Without one the model that ends with a proof is worth waiting for.
+    """
+    problem, instance = prepared.problem, prepared.instance
+    pairs, types = instance.candidates.pairs, instance.types.count
+    if time_limit is not None and all(is_size_only(requirement) for requirement in problem.requirements):
+        large = pairs >= LIMITED_PAIRS
+    else:
+        # where no network is left, the solver is slow whatever the number of candidates
+        few = problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
+        large = pairs >= SEARCH_PAIRS and not few
     open_ = prepared.obstacle is None and prepared.shortage is None
-    hybrid = large and open_ and "formulation" not in given and not search_refuses(prepared.problem)
+    hybrid = large and open_ and "formulation" not in given and not search_refuses(problem)
     return _METHODS["search" if hybrid else "milp"]
 
 

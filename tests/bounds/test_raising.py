@@ -239,7 +239,9 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
         return real(self, model, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(HighsAdapter, "solve", solve)
-    monkeypatch.setattr(Search, "run", lambda *_: None)  # so that the first table is the greedy one
+    for step in ("run", "construct"):
+        monkeypatch.setattr(Search, step, lambda *_: None)  # so that the first table is the greedy one
+    monkeypatch.setattr(CoreProblem, "_presuming", lambda *_: None)  # which raises the bound from below
     monkeypatch.setattr(hybrid, "EASY_PAIRS", 1_000_000)
     monkeypatch.setattr(core_problem, "WORTH", 1.0)
     for seed in range(8):  # until the solver comes upon a better table on its way
@@ -271,7 +273,8 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     problem = census_problem(100, 5)
     for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
         monkeypatch.setattr(hybrid, name, value)
-    monkeypatch.setattr(CoreProblem, "solve", lambda _: ((0, 0), None, ""))
+    for step in ("begin", "solve"):
+        monkeypatch.setattr(CoreProblem, step, lambda *_, **__: None)
     result = km.solve(problem, method="search", iteration_limit=1)
     assert result.exact_bound is not None
     assert result.exact_bound <= present(result.objective)

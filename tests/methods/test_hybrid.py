@@ -24,8 +24,13 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
+from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_problem
+from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, choose
 from kanon_milp.methods.verification import verify_files
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -41,6 +46,38 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
     else:
         assert result.exact_objective == expected == result.exact_bound
         assert result.is_optimal
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(40, 25))
+def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
+    expected = optimum(case.rows, case.k, **case.judged())
+    result = km.solve(case.problem(), method="search", time_limit=60)
+    assert (result.proof, result.exact_objective) == (
+        ("infeasible", None) if expected is None else ("optimal", expected)
+    )
+
+
+def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one model; only without a proof, the search begins."""
+    searched: list[int] = []
+    monkeypatch.setattr(Search, "run", lambda *_: searched.append(1))
+    monkeypatch.setattr(CoreProblem, "_promising", False)  # whatever is known of the core problem
+    result = km.solve(census_problem(300, 2), method="search", time_limit=60)
+    model = km.solve(census_problem(300, 2), method="milp")
+    assert result.bound is not None
+    assert result.bound <= model.require_optimal().objective <= present(result.objective)
+    assert result.after.variables > 0  # there was a model
+    assert not (result.is_optimal and searched)
+
+
+def test_within_a_time_limit_smaller_tables_are_searched_too() -> None:
+    prepared = presolve(census_problem(200, 3), Clock())
+    assert LIMITED_PAIRS <= prepared.instance.candidates.pairs < SEARCH_PAIRS
+    assert choose(prepared, frozenset(), None).name == "milp"
+    assert choose(prepared, frozenset(), 5.0).name == "search"
+    assert choose(prepared, frozenset({"formulation"}), 5.0).name == "milp"
+    assert choose(presolve(census_problem(20, 3), Clock()), frozenset(), 5.0).name == "milp"
 
 
 @pytest.mark.parametrize("k", [2, 3])
