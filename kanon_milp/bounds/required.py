@@ -39,7 +39,7 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
 from kanon_milp.bounds.sizes import CheapestGroups, cheapest_by_size
-from kanon_milp.bounds.volume import Ascent, Pace
+from kanon_milp.bounds.volume import FAST, FAST_ITERATIONS, Ascent, Pace
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress
@@ -49,8 +49,8 @@ Ints = NDArray[np.int64]
 
 EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
 REFINED = 0.15  # of the time for the last search for charges
-# to begin with: the multipliers of sizes, where it starts, are further away than those that the bound of sizes has
-FAST, FAST_ITERATIONS = Pace(0.6, 5, 0.66), 200
+# to begin with where shares are limited: the multipliers of sizes, where it starts, are far away then
+FAR, FAR_ITERATIONS = Pace(0.6, 5, 0.66), 200
 FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
 
 
@@ -111,7 +111,9 @@ def required_bound(
     else:
         charges = None if point is None else point.charges
         at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads)
-        ascent = Ascent(at, limit, on_progress, FAST, FAST_ITERATIONS)
+        near = all(relaxed.tree.convex for relaxed in at.relaxed)
+        pace, fast_iterations = (FAST, FAST_ITERATIONS) if near else (FAR, FAR_ITERATIONS)
+        ascent = Ascent(at, limit, on_progress, pace, fast_iterations)
     if isinstance(ascent.at, RequiredEvaluator) and ascent.at.charged:
         limit = ascent.limit
         ascent.limit = limit.share(1 - REFINED)
