@@ -54,6 +54,9 @@ CONSTRUCTION_SHARE = 0.3  # of a search, at most
 QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if the last one took no more than that
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
 ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
+# part of the loss that annealing gains in a turn; below that it takes no more than this share of the next search, for
+# that neighbourhoods in a short time find nothing says little
+WORTHWHILE, SLOWER_SHARE = 0.002, 0.5
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
@@ -95,7 +98,7 @@ class RequiredGuide(Guide):
         # whether the bound does not rise any more, and how many searches have found nothing since
         self._stalled, self._fruitless = not session.problem.attributes, 0
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
-        self._annealed, self._rebuilt = 0.0, 0.0  # the same
+        self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
 
@@ -242,16 +245,16 @@ class RequiredGuide(Guide):
             start = new
         if start is None or effort.ended(start.cost):
             return
-        share = self._annealing_share
+        share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
         annealed, self._annealed = self._gain(
-            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept),
-            self._annealed,
+            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
         )
         self.keep(annealed)
+        self._annealed_by = (before - annealed.cost) / max(before, 1)
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed), self._rebuilt)
+            _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
 
     def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
@@ -272,14 +275,15 @@ class RequiredGuide(Guide):
         """What part of a search annealing takes: by what it has gained beside neighbourhoods."""
         gained = self._annealed + self._rebuilt
         share = self._annealed / gained if gained > 0 else self._first_share
-        return min(max(share, LEAST_SHARE / 2), 1 - LEAST_SHARE / 2)
+        most = SLOWER_SHARE if self._turns and self._annealed_by < WORTHWHILE else 1 - LEAST_SHARE / 2
+        return min(max(share, LEAST_SHARE / 2), most)
 
-    def _gain(self, search: Callable[[], T], last: float) -> tuple[T, float]:
-        """What a search returns, and by how much it and the last turns have improved the best table in a second."""
+    def _gain(self, search: Callable[[], T]) -> tuple[T, float]:
+        """What a search returns, and by how much it has improved the best table in a second."""
         began, before = time.perf_counter(), self.tracker.best
         found, after = search(), self.tracker.best
         fallen = 0 if before is None or after is None else before.cost - after.cost
-        return found, _averaged(last, fallen, began)
+        return found, fallen / max(time.perf_counter() - began, 1e-3)
 
     def _accept(self, table: Assignment) -> None:
         """As `keep`, but quick."""
