@@ -104,7 +104,8 @@ class MatchingProgram:
     """The linear program over the groups and cuts found so far.
 
     Each row type has an artificial column before the groups, whose cost keeps λ within reach of the first multipliers
-    (boxstep method, Marsten, Hogan, Blankenship 1975); it rises as long as such columns are used.
+    (boxstep method, Marsten, Hogan, Blankenship 1975); it rises as long as such columns are used. complete: False where
+    the groups near the first multipliers are too many, as in large covers of few patterns.
     """
 
     def __init__(self, space: Space, start: Floats) -> None:
@@ -124,7 +125,7 @@ class MatchingProgram:
         self.highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
         add_columns(self.highs, (start + self.reach) / self.scale, sp.csc_array(sp.identity(types)))
         pairs, triples = FIRST_PAIRS * self.mean, FIRST_TRIPLES * self.mean
-        first, _ = self._enumerated(start, pairs, MOST_PRICED, None)
+        first, self.complete = self._enumerated(start, pairs, MOST_PRICED, None)
         rising = first.cost - space.worth(first, start)
         self._add(first.subset((first.sizes < 3) | (rising <= triples)))
 
