@@ -162,7 +162,7 @@ class MatchingPhases:
         with clock.step("bound"):
             program = MatchingProgram(self.space, start)
             self.mean = program.mean
-            solved = program.solve(limit) and self._prove(program)
+            solved = program.complete and program.solve(limit) and self._prove(program)
         tries = 0
         for _ in range(ROUNDS):
             if not solved or self.done or limit.over:

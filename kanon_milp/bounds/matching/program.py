@@ -32,6 +32,7 @@ FIRST_PAIRS, FIRST_TRIPLES = 0.4, -0.01  # reduced cost, in mean losses of a row
 REACH = 1.0  # how far multipliers may rise above the first ones, in mean losses of a row
 FARTHEST = 1e6  # the same, beyond which groups of two and three cannot place the rows
 EACH = 20  # groups that are priced for the same first row of a candidate
+MOST_FIRST = 1_500_000  # groups near the first multipliers, at most
 MOST_PRICED = 3_000_000  # groups that are priced at a time, at most
 RANGE = 1 << 61  # multipliers times denominator times rows stay below
 
@@ -104,7 +105,8 @@ class MatchingProgram:
     """The linear program over the groups and cuts found so far.
 
     Each row type has an artificial column before the groups, whose cost keeps λ within reach of the first multipliers
-    (boxstep method, Marsten, Hogan, Blankenship 1975); it rises as long as such columns are used.
+    (boxstep method, Marsten, Hogan, Blankenship 1975); it rises as long as such columns are used. complete: False where
+    the groups near the first multipliers are too many, as in large covers of few patterns.
     """
 
     def __init__(self, space: Space, start: Floats) -> None:
@@ -124,9 +126,10 @@ class MatchingProgram:
         self.highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
         add_columns(self.highs, (start + self.reach) / self.scale, sp.csc_array(sp.identity(types)))
         pairs, triples = FIRST_PAIRS * self.mean, FIRST_TRIPLES * self.mean
-        first, _ = self._enumerated(start, pairs, MOST_PRICED, None)
-        rising = first.cost - space.worth(first, start)
-        self._add(first.subset((first.sizes < 3) | (rising <= triples)))
+        first, self.complete = self._enumerated(start, pairs, MOST_FIRST, None)
+        if self.complete:
+            rising = first.cost - space.worth(first, start)
+            self._add(first.subset((first.sizes < 3) | (rising <= triples)))
 
     def _enumerated(self, multipliers: Floats, limit: float, most: int, each: int | None) -> tuple[SmallGroups, bool]:
         """Groups whose reduced cost without cuts is at most about `limit`, in units."""
