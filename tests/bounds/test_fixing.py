@@ -65,6 +65,12 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: Case | Sensiti
         assert again[0] == found[0]
     else:
         assert left is None or left[0] >= found[0]
+    # a table that is to be kept is in what is left, and nothing is lost by it
+    kept_too = ReducedCosts(dual, units + above, found[1]).apply(instance)
+    with_table = best(kept_too.instance)
+    assert with_table is not None
+    assert with_table[0] == found[0]
+    assert kept_too.instance.candidates.pairs >= step.instance.candidates.pairs
     # a pair that is gone is in no solution below the incumbent
     kept = set(zip(step.origin[step.instance.candidates.candidate_of_pair()], step.instance.candidates.members))  # noqa: B905
     pairs = list(zip(instance.candidates.candidate_of_pair(), instance.candidates.members))  # noqa: B905
