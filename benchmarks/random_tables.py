@@ -76,7 +76,7 @@ def long_way(*, search: bool) -> Iterator[Done]:
 
     def solved(rest: CoreProblem) -> object:
         answer = solve_rest(rest)
-        done.times["rest solved as a model"] += answer[0] != (0, 0)
+        done.times["rest solved as a model"] += rest.size != (0, 0)
         return answer
 
     def without_target(target: int | None = None, **more: Any) -> BoundLimit:

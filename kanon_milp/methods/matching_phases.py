@@ -99,6 +99,11 @@ class MatchingPhases:
         best, bound = self.tracker.best, self.tracker.bound
         return best is not None and best.cost <= max(bound, math.floor(bound / (1 - self.session.options.gap)))
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing has to be done any more, or somebody wants it to stop."""
+        return self.done or self.limit.asked
+
     def why(self) -> StopReason:
         """Why it would end now."""
         if self.done and self.tracker.best is not None:
@@ -294,9 +299,10 @@ class MatchingPhases:
 
     def _core(self) -> None:
         """The strong formulation over what fixing leaves: its size does not depend on how many groups there are."""
-        # of a guide it asks for no more than `keep`, `fixing` and `left`
+        # of a guide it asks for no more than `keep`, `fixing`, `left` and `settled`
         core = CoreProblem(self.session, cast("Guide", self), self.tracker, self.limit)
-        self.size, self._stopped, self.message = core.solve()
+        self._stopped = core.solve(raising=False)
+        self.size, self.message = core.size, core.message
         if self._stopped is StopReason.INFEASIBLE:
             self.infeasible_by = core.backed_by
         elif self._stopped is None:
