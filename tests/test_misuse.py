@@ -96,7 +96,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Method": (
         km.Method,
         {"name": "mine", "about": "", "run": print},
-        {"name": "text", "about": "text", "run": "", "refuses": "", "takes": ""},
+        {"name": "text", "about": "text", "run": "", "refuses": "", "takes": "", "candidates": "truth"},
     ),
     "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
     "PatternMask": (
@@ -240,6 +240,25 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "interrupt": "none",
         },
     ),
+    "compare": (
+        km.compare,
+        {"problem": PROBLEM, "methods": ["greedy"]},
+        {
+            "problem": "",
+            "methods": "",
+            "released": "none",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "on_method": "none class",
+        },
+    ),
+    "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
+    "find_quasi_identifiers": (
+        km.find_quasi_identifiers,
+        {"table": FRAME},
+        {"table": "frame table", "columns": "none", "k": "whole", "reading": "", "every": "truth", "solver": ""},
+    ),
     "verify": (
         km.verify,
         {"problem": PROBLEM, "anonymized": FRAME},
@@ -258,7 +277,10 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 # what the package makes itself, errors, and what is no function
 MADE = {
     "Assignment",
+    "Comparison",
+    "Metrics",
     "ModelFile",
+    "QuasiIdentifiers",
     "Report",
     "Requirement",
     "Result",

@@ -16,7 +16,7 @@ from kanon_milp.errors import InputError, SolverError, counted
 from kanon_milp.formulations.identification import build_identifying
 from kanon_milp.methods.arguments import adapter_of, check_available
 from kanon_milp.presolve.row_types import RowTypes, compress
-from kanon_milp.problem.arguments import column_names, integer
+from kanon_milp.problem.arguments import column_names, instance_of, integer, wrong
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
@@ -117,8 +117,9 @@ def find_quasi_identifiers(
     "violate" would go through too many sets of columns.
     """
     integer(k, "k", least=2)
-    if reading not in READINGS:
-        raise InputError(f'reading: must be "identify" or "violate", found {reading!r}')
+    if not (isinstance(reading, str) and reading in READINGS):
+        raise wrong("reading", 'one of "identify" and "violate"', reading)
+    instance_of(every, bool, "every", "True or False")
     adapter = adapter_of(solver)
     check_available(adapter)
     types = _compressed(table, columns)

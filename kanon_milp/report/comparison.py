@@ -13,8 +13,10 @@ import polars as pl
 
 from kanon_milp.errors import InputError, KanonError
 from kanon_milp.methods import registry
+from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
+from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.verify import verify
@@ -144,21 +146,26 @@ def compare(
     expect_problem(problem, "compare")
     if problem.objective != "loss":
         raise InputError(f"compare is about losses, and the objective is {problem.objective}")
-    for name in methods:
-        registry.known_name(name)
+    checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
+    methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
+    if released is not None and not isinstance(released, Mapping):
+        raise wrong("released", "a mapping from names to data frames", released)
+    if on_method is not None and not callable(on_method):
+        raise wrong("on_method", "a function of the name of a method", on_method)
     rows = []
     for name in methods:
         if on_method is not None:
             on_method(name)
         rows.append(_solved(problem, name, time_limit, threads, seed))
-    rows += [_given(problem, name, frame) for name, frame in (released or {}).items()]
+    for name, frame in (released or {}).items():
+        rows.append(_given(problem, text(name, "released: a name"), frame))
     return Comparison(problem, tuple(rows))
 
 
 def _solved(problem: Problem, name: str, time_limit: float | None, threads: int, seed: int) -> Compared:
     try:
         result: Result = solve(problem, method=name, time_limit=time_limit, threads=threads, seed=seed)
-    except KanonError as error:
+    except KanonError as error:  # the problem is not for it, or too large
         return Compared(name, None, None, "none", None, None, str(error))
     seconds = result.seconds["total"] - result.seconds["read"]
     metrics = None if result.table is None else measure(problem, result.table)

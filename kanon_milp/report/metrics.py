@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
-from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.verify.frames import classes, open_released, text_columns
 
 
@@ -58,7 +58,7 @@ def measure(problem: Problem, anonymized: Any) -> Metrics:
 
     Raises InputError for a released table without rows or without one of the quasi-identifiers.
     """
-    table = problem.table
+    table = expect_problem(problem, "measure").table
     original = table.keys[list(table.quasi_identifiers)]
     released = text_columns(open_released(anonymized, table), table.quasi_identifiers)
     sizes, same = group_sizes(released), released.height == table.n
