@@ -204,7 +204,7 @@ def begin(out: Path, *more: str) -> subprocess.Popen[bytes]:
         "--qi",
         ",".join(Q8),
     ]
-    command += ["--k", "5", "--method", "search", "--time-limit", "100", "--out", str(out), *more]
+    command += ["--k", "5", "--method", "search", "--time-limit", "60", "--out", str(out), *more]
     with with_ctrl_c():
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
