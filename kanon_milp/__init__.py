@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
+    from kanon_milp.methods.full_domain import FullDomain, FullDomainResult, solve_full_domain
     from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
     from kanon_milp.methods.registry import Method, register_method
     from kanon_milp.methods.result import Result
@@ -50,6 +51,8 @@ __all__ = [
     "BetaLikeness",
     "Comparison",
     "DeltaDisclosure",
+    "FullDomain",
+    "FullDomainResult",
     "Hierarchies",
     "Hierarchy",
     "InputError",
@@ -91,6 +94,7 @@ __all__ = [
     "register_method",
     "register_solver",
     "solve",
+    "solve_full_domain",
     "solve_model",
     "verify",
 ]
@@ -116,6 +120,7 @@ _HOMES = {
     "problem.problem": ("Problem",),
     "problem.recoding": ("Hierarchies", "PatternMask", "Suppression"),
     "methods.exchange": ("export_model", "import_solution"),
+    "methods.full_domain": ("FullDomain", "FullDomainResult", "solve_full_domain"),
     "methods.quasi_identifiers": ("QuasiIdentifiers", "find_quasi_identifiers"),
     "methods.registry": ("Method", "register_method"),
     "methods.result": ("Result",),

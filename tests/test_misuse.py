@@ -253,6 +253,16 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "on_method": "none class",
         },
     ),
+    "FullDomain": (
+        km.FullDomain,
+        {},
+        {"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": ""},
+    ),
+    "solve_full_domain": (
+        km.solve_full_domain,
+        {"table": TABLE, "privacy": km.KAnonymity(2)},
+        {"table": "table", "privacy": "", "asked": "none"},
+    ),
     "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,
@@ -278,6 +288,7 @@ DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] 
 MADE = {
     "Assignment",
     "Comparison",
+    "FullDomainResult",
     "Metrics",
     "ModelFile",
     "QuasiIdentifiers",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
-from kanon_milp.methods import mondrian
+from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.fpt import refuses as fpt_refuses
 from kanon_milp.methods.fpt import solve_fpt
@@ -135,6 +135,13 @@ _METHODS: dict[str, Method] = {
             "k-anonymity within a factor of m (Liang, Yuan)",
             solve_m_approximation,
             m_approximation_refuses,
+            candidates=False,
+        ),
+        Method(
+            "full_domain",
+            "best full-domain recoding, up to 5 % of the rows suppressed, without a bound",
+            full_domain.solve_method,
+            full_domain.refuses,
             candidates=False,
         ),
         Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, fpt_refuses),

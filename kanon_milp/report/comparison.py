@@ -21,7 +21,7 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.verify import verify
 
-BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "greedy")
+BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
 
 # column of a table for people: header, name in the frame, digits

@@ -18,33 +18,38 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.methods import m_approximation, mondrian
+from kanon_milp.methods import full_domain, m_approximation, mondrian
 
 relaxed = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 CUTS = ("mondrian", "mondrian_relaxed")
+DIVIDING = (*CUTS, "full_domain")
 
 
-@pytest.mark.parametrize("method", CUTS)
+@pytest.mark.parametrize("method", DIVIDING)
 def test_mondrian_is_valid_and_never_better_than_the_optimum(method: str) -> None:
     @given(cases(max_rows=8, sides=False))
     @settings(relaxed, max_examples=examples(100, 25))
     def plain(case: Case) -> None:
         problem = case.problem()
-        assume(not mondrian.refuses(problem))
+        assume(not refused(problem))
         valid(km.solve(problem, method=method), optimum(case.rows, case.k, **case.judged()))
 
     @given(sensitive_cases(max_rows=7, sides=False))
     @settings(relaxed, max_examples=examples(100, 25))
     def sensitive(case: SensitiveCase) -> None:
         problem = case.problem()
-        assume(not mondrian.refuses(problem))
+        assume(not refused(problem))
         valid(km.solve(problem, method=method), judge(case))
 
     plain()
     sensitive()
+
+
+def refused(problem: km.Problem) -> str:
+    return mondrian.refuses(problem) or full_domain.refuses(problem)
 
 
 def valid(result: km.Result, best: Fraction | None) -> None:

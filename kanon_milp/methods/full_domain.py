@@ -1,0 +1,289 @@
+"""Full-domain recoding: one level of each column for all rows, and a share of the rows suppressed (Samarati 2001;
+LeFevre, DeWitt and Ramakrishnan 2005). What ARX and k-Optimize solve, exactly."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.methods.greedy import refuses as greedy_refuses
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.instance import Instance, recode
+from kanon_milp.presolve.partition import Division, released_as
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.reductions.base import separable_by_group
+from kanon_milp.problem.arguments import instance_of, wrong
+from kanon_milp.problem.exact import exact_parameter
+from kanon_milp.problem.keys import mixed_key
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.base import least_rows
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
+from kanon_milp.problem.table import Table
+from kanon_milp.system.clock import Clock
+from kanon_milp.verify import Report, verify
+
+if TYPE_CHECKING:
+    from kanon_milp.methods.result import Result
+    from kanon_milp.methods.session import Session
+
+Ints = NDArray[np.int64]
+Vector = tuple[int, ...]
+Objective = Literal["loss", "precision", "discernibility", "class_size"]
+OBJECTIVES = ("loss", "precision", "discernibility", "class_size")
+METHOD_SHARE = Fraction(1, 20)
+NO_TABLE = "no level vector satisfies the requirements with so few rows suppressed; another method may find a table"
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """Full-domain recoding of a table.
+
+    hierarchies: column → Hierarchy, or its paths; columns without one are kept or suppressed. suppression_limit: the
+    largest share of the rows, an exact number from 0 to 1, that may be suppressed: those whose class does not satisfy
+    the requirements. objective: "loss", as elsewhere, a suppressed row at that of a fully suppressed one; "precision",
+    the same with level/height a cell; "discernibility", Σ |class|², a suppressed row at n; "class_size", rows a class.
+    weights, level_costs: as in `Hierarchies`.
+    """
+
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    suppression_limit: Any = 0
+    objective: Objective = "loss"
+    weights: Mapping[str, Any] = field(default_factory=dict)
+    level_costs: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.objective, str) and self.objective in OBJECTIVES):
+            raise wrong("objective", f"one of {', '.join(OBJECTIVES)}", self.objective)
+        if not 0 <= self.share <= 1:
+            raise InputError(f"suppression_limit must be a share from 0 to 1, found {self.suppression_limit}")
+        for what in ("hierarchies", "level_costs"):
+            if not isinstance(getattr(self, what), Mapping):
+                raise wrong(what, "a mapping from columns", getattr(self, what))
+        _ = self.recoding
+
+    @property
+    def share(self) -> Fraction:
+        """The suppression limit, exactly."""
+        return exact_parameter(self.suppression_limit, "suppression_limit")
+
+    @property
+    def recoding(self) -> Suppression | Hierarchies:
+        """All level vectors of the lattice."""
+        if not self.hierarchies and not self.level_costs:
+            return Suppression(self.weights)
+        return Hierarchies(self.hierarchies, self.weights, self.level_costs)
+
+
+@dataclass(frozen=True, eq=False)
+class FullDomainResult:
+    """The best full-domain table; where there is none, `levels`, `table`, `objective` and `report` are None.
+
+    problem: what the table is verified for: fully suppressed rows need no partners, but together the other
+    requirements. levels: of each column. table: in the user's own kind of data frame. suppressed_rows: how many.
+    objective: exact, as `FullDomain.objective` says, always the smaller the better. looked_at, lattice: level vectors
+    that were evaluated, and all of them.
+    """
+
+    problem: Problem
+    asked: FullDomain
+    levels: dict[str, int] | None
+    table: Any
+    suppressed_rows: int
+    objective: Fraction | None
+    report: Report | None
+    looked_at: int
+    lattice: int
+
+    @property
+    def verified(self) -> bool:
+        """Whether there is a table, and the verifier accepts it."""
+        return self.report is not None and self.report.ok
+
+
+def solve_full_domain(
+    table: Table, privacy: Requirement | Sequence[Requirement], asked: FullDomain | None = None
+) -> FullDomainResult:
+    """The best level vector, by best-first search over the lattice.
+
+    What follows a vector upwards is bounded from below by what its classes prove, since going up only merges them, and
+    costs never fall; so the search ends when no vector that is left can be better. It ends always, and is exact. Raises
+    InputError for requirements that judge several groups together.
+    """
+    instance_of(table, Table, "table", "a Table")
+    asked = instance_of(FullDomain() if asked is None else asked, FullDomain, "asked", "a FullDomain")
+    problem = Problem(table, privacy, asked.recoding, suppressed_rows="exempt")
+    if not separable_by_group(problem):
+        raise InputError("full-domain recoding takes no k-anonymity of some of the quasi-identifiers")
+    instance = presolve(problem, Clock(), enumerated=False).before
+    lattice = _Lattice(instance, asked)
+    best, looked_at = lattice.search()
+    if best is None:
+        return FullDomainResult(problem, asked, None, None, 0, None, None, looked_at, lattice.levels.count)
+    division, suppressed = lattice.division(best.vector)
+    released = released_as(instance, division)
+    assert released is not None  # the lattice has all vectors
+    found = problem.table.released(expand(*released).columns)
+    levels = dict(zip(instance.types.names, best.vector, strict=True))
+    report = verify(problem, found)
+    return FullDomainResult(
+        problem, asked, levels, found, suppressed, best.value, report, looked_at, lattice.levels.count
+    )
+
+
+def refuses(problem: Problem) -> str:
+    """Why full-domain recoding is no method for this problem; empty if it is."""
+    if reason := greedy_refuses(problem):
+        return reason
+    return "" if problem.recoding.mask is None else "there is a pattern mask; a full-domain table has one pattern"
+
+
+def solve_method(session: Session) -> Result:
+    """The method `full_domain`: least loss, up to `METHOD_SHARE` of the rows suppressed, in the problem's reading of
+    fully suppressed rows. What is best among full-domain tables proves nothing about cell-level ones."""
+    instance = session.prepared.before
+    lattice = _Lattice(instance, FullDomain(suppression_limit=METHOD_SHARE))
+    with session.clock.step("search"):
+        best, _ = lattice.search()
+    if best is None:
+        return session.finish(None, message=NO_TABLE)
+    return session.finish_division(lattice.division(best.vector)[0])
+
+
+class _Found(NamedTuple):
+    value: Fraction
+    vector: Vector
+
+
+class _Classes(NamedTuple):
+    """Of a level vector: class of each row type, rows of each class, and which classes are not suppressed."""
+
+    of_type: Ints
+    sizes: Ints
+    kept: NDArray[np.bool_]
+
+
+class _Lattice:
+    """All level vectors, their classes, values and bounds."""
+
+    def __init__(self, instance: Instance, asked: FullDomain) -> None:
+        self._instance, self._asked = instance, asked
+        self.levels: Levels = recode(instance.problem, instance.types)
+        self._check = GroupCheck(instance)
+        self._heights = tuple(column.height for column in self.levels.columns)
+        requirements = instance.problem.requirements
+        self._least = max(1, *(least_rows(each, instance.table_group) for each in requirements))
+        self._most_suppressed = int(asked.share * instance.types.n)
+
+    def search(self) -> tuple[_Found | None, int]:
+        """The best vector that is feasible, the lexicographically first of equal ones; and how many were looked at."""
+        bottom: Vector = (0,) * len(self._heights)
+        open_: list[tuple[Fraction, Vector]] = [(Fraction(0), bottom)]
+        seen, best, looked_at = {bottom}, None, 0
+        while open_:
+            bound, vector = heapq.heappop(open_)
+            if best is not None and bound > best.value:
+                break
+            looked_at += 1
+            classes = self.classes(vector)
+            if self._feasible(classes):
+                found = _Found(self.value(vector, classes), vector)
+                best = found if best is None else min(best, found)
+            bound = max(bound, self.bound(vector, classes))
+            if best is not None and bound > best.value:
+                continue
+            for j, height in enumerate(self._heights):
+                above = (*vector[:j], vector[j] + 1, *vector[j + 1 :])
+                if vector[j] < height and above not in seen:
+                    seen.add(above)
+                    heapq.heappush(open_, (bound, above))
+        return best, looked_at
+
+    def classes(self, vector: Vector) -> _Classes:
+        """What is alike under a level vector."""
+        types, columns = self._instance.types, self.levels.columns
+        labels = [
+            column.label_of[level, types.codes[:, j]]
+            for j, (column, level) in enumerate(zip(columns, vector, strict=True))
+        ]
+        key = mixed_key(labels, [len(column.labels) for column in columns])
+        _, of_type = np.unique(key, return_inverse=True)
+        sizes = np.bincount(of_type, weights=types.counts).astype(np.int64)
+        kept = sizes >= self._least
+        if self._check.code is not None:
+            values = int(self._check.code.max()) + 1
+            counts = np.bincount(
+                of_type * values + self._check.code, weights=types.counts, minlength=len(sizes) * values
+            )
+            by_class = counts.astype(np.int64).reshape(len(sizes), values)
+            for number in np.flatnonzero(kept).tolist():
+                kept[number] = self._check.holds(None, by_class[number])
+        return _Classes(of_type, sizes, kept)
+
+    def _feasible(self, classes: _Classes) -> bool:
+        """Whether few enough rows are suppressed, and these together satisfy what they are not exempt from."""
+        suppressed = int(classes.sizes[~classes.kept].sum())
+        if suppressed > self._most_suppressed:
+            return False
+        if not suppressed:
+            return True
+        rest = np.flatnonzero(~classes.kept[classes.of_type])
+        counts = self._check.by_value(rest, self._instance.types.counts[rest])
+        return self._check.holds(0 if self._instance.exempt[0] else None, counts)
+
+    def _cell_share(self, vector: Vector) -> Fraction:
+        """Sum of level/height over the columns."""
+        return sum((Fraction(v, h) for v, h in zip(vector, self._heights, strict=True)), Fraction(0))
+
+    def _cost(self, vector: Vector) -> Fraction:
+        """Loss of a row."""
+        at = int(np.ravel_multi_index(vector, [height + 1 for height in self._heights]))
+        return int(self.levels.costs[at]) * self.levels.unit
+
+    def value(self, vector: Vector, classes: _Classes) -> Fraction:
+        """What the objective says of a level vector."""
+        n = self._instance.types.n
+        kept_rows = int(classes.sizes[classes.kept].sum())
+        suppressed = n - kept_rows
+        match self._asked.objective:
+            case "loss":
+                return self._cost(vector) * kept_rows + self._cost(self._heights) * suppressed
+            case "precision":
+                return self._cell_share(vector) * kept_rows + len(vector) * suppressed
+            case "discernibility":
+                kept = classes.sizes[classes.kept]
+                return Fraction(int((kept * kept).sum()) + n * suppressed)
+        return Fraction(n, int(classes.kept.sum()) + (suppressed > 0))
+
+    def bound(self, vector: Vector, classes: _Classes) -> Fraction:
+        """No vector from this one upwards has a smaller value."""
+        n = self._instance.types.n
+        match self._asked.objective:
+            case "loss":
+                return self._cost(vector) * n
+            case "precision":
+                return self._cell_share(vector) * n
+            case "discernibility":  # a row's class only grows, and has so many rows at least, or the row costs n
+                return Fraction(int((classes.sizes * np.maximum(classes.sizes, min(self._least, n))).sum()))
+        return Fraction(n, min(len(classes.sizes), n // self._least) + 1)
+
+    def division(self, vector: Vector) -> tuple[Division, int]:
+        """The classes as groups, those that are suppressed as one; and the rows of the latter."""
+        classes, shape = self.classes(vector), [height + 1 for height in self._heights]
+        suppressed = ~classes.kept[classes.of_type]
+        group = np.where(suppressed, len(classes.sizes), classes.of_type)
+        _, group = np.unique(group, return_inverse=True)
+        at = np.full(int(group.max()) + 1, int(np.ravel_multi_index(vector, shape)), dtype=np.int64)
+        if suppressed.any():
+            at[-1] = int(np.ravel_multi_index(self._heights, shape))
+        types = np.arange(self._instance.types.count)
+        counts = self._instance.types.counts
+        return Division(group.astype(np.int64), types, counts, at), int(counts[suppressed].sum())
