@@ -81,7 +81,7 @@ class Rounded:
         """Groups that the open rows can form, bool (C,)."""
         rows = self.groups.rows
         padded = np.append(self.left, len(rows))  # -1 is no row
-        enough: Flags = (padded[rows] > 0).all(axis=1)
+        enough: Flags = np.asarray((padded[rows] > 0).all(axis=1))
         # of the same type, as many as there are
         same = 1 + (rows[:, 2] == rows[:, 1]).astype(np.int64) + (rows[:, 2] == rows[:, 0])
         enough &= (padded[rows[:, 2]] >= same) & (padded[rows[:, 1]] >= 1 + (rows[:, 1] == rows[:, 0]))

@@ -108,8 +108,9 @@ def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
     step = max(1, BLOCK // max(len(different) * wanted.shape[1], 1))
     for at in range(0, levels.count, step):
         some = order[at : at + step]
-        fits = (levels.vectors[some][None, :, :] >= different[open_][:, None, :]).all(axis=2)
-        has = fits.any(axis=1)
+        above = levels.vectors[some][None, :, :] >= different[open_][:, None, :]
+        fits: NDArray[np.bool_] = np.asarray(above.all(axis=2))
+        has = np.asarray(fits.any(axis=1))
         found[open_[has]] = some[fits[has].argmax(axis=1)]
         open_ = open_[~has]
         if not len(open_):
