@@ -41,9 +41,11 @@ def greedy_division(instance: Instance, limit: Limit = NO_LIMIT) -> Division | N
         return None
     rest = np.flatnonzero(left)
     if len(rest):
-        # what is left over may be released alike with a group, which it must not be where unions break a requirement
+        # what is left over may be released alike with a group, which it must not be where unions break a requirement,
+        # and keeps nothing where it is a group only because fully suppressed rows are exempt
         top = np.flatnonzero((levels.vectors == levels.top).all(axis=1))
-        vector = -1 if instance.problem.merge_closed or not len(top) else int(top[0])
+        free = instance.problem.merge_closed and check.accepts(None, rest, left[rest])
+        vector = -1 if free or not len(top) else int(top[0])
         formed.append(_Formed(rest, left[rest], vector))
     size = [len(each.members) for each in formed]
     return Division(

@@ -4,8 +4,9 @@ for tables of few row types.
 Phase 1 guesses the released row types, phase 2 assigns rows to them. The paper guesses binary matrices A, t_in × t_out,
 which say what rows may go where; released row j is what the rows that A puts there have in common. So a guess is a set
 of candidates, each the cheapest that covers its row types, and different matrices with the same candidates, such as
-those with their columns exchanged, are one guess. By Lemma 2 no more than t_in candidates are needed (with t_in* row
-types under requirements about sensitive attributes, whose rows are told apart).
+those with their columns exchanged, are one guess. Where a group may get any further row (k-anonymity, p-sensitivity) no
+more than t_in candidates are needed, by Lemma 2: each row goes where it loses least, but for those that a group needs
+which is where some row type loses least. Elsewhere rows have to match, and every set of candidates is a guess.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.problem.privacy import LDiversity, PSensitivity, Requirement
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverOptions, StopReason
@@ -53,7 +55,8 @@ def solve_fpt(session: Session) -> Result:
     """
     instance, limit = session.instance, session.limit
     flow = all(is_size_only(requirement) for requirement in session.problem.requirements)
-    guesses = Guesses(instance, MOST_GUESSES[flow])
+    few = all(_may_grow(requirement) for requirement in session.problem.requirements)
+    guesses = Guesses(instance, MOST_GUESSES[flow], instance.types.count if few else instance.candidates.count)
     best: Assignment | None = None
     with session.clock.step("search"):
         for chosen in guesses.worth_it():
@@ -68,25 +71,31 @@ def solve_fpt(session: Session) -> Result:
     return session.finish(best, bound=best.cost * instance.levels.unit)
 
 
+def _may_grow(requirement: Requirement) -> bool:
+    """Whether a group that satisfies it does so with any further row."""
+    distinct = type(requirement) is LDiversity and requirement.form == "distinct"
+    return is_size_only(requirement) or type(requirement) is PSensitivity or distinct
+
+
 class Guesses:
-    """Sets of candidates that cover all row types. Raises InputError where there are more than so many sets.
+    """Sets of at most so many candidates that cover all row types. Raises InputError where there are too many sets.
 
     incumbent: cost of the best assignment so far, None for none.
     """
 
     incumbent: int | None = None
 
-    def __init__(self, instance: Instance, most: int) -> None:
+    def __init__(self, instance: Instance, most: int, groups: int) -> None:
         candidates, types = instance.candidates, instance.types.count
         usable = np.flatnonzero(candidates.support >= instance.least)
         order = usable[np.argsort(candidates.cost[usable], kind="stable")]
-        number = sum(math.comb(len(order), size) for size in range(1, min(types, len(order)) + 1))
+        number = sum(math.comb(len(order), size) for size in range(1, min(groups, len(order)) + 1))
         if number > most:
             raise InputError(
                 f"the method fpt would guess {number:.2g} sets of released rows of {types} row types, and is for up to "
                 f"{most:,}; use another method, such as milp"
             )
-        self._instance, self._order, self._most = instance, order, min(types, len(order))
+        self._instance, self._order, self._most = instance, order, min(groups, len(order))
         # loss of a row type's rows in each candidate, with room for "none"
         never = int(candidates.cost.max(initial=0)) * instance.types.n + 1
         self._loss = np.full((candidates.count, types), never, dtype=np.int64)

@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from kanon_milp.errors import printable
+from kanon_milp.errors import InputError, printable
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
@@ -146,6 +146,8 @@ def compress(
     chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))
     schema = chosen.collect_schema()
     groups = chosen.group_by(by).agg(pl.len().alias("rows")).collect(engine="streaming")
+    if not groups.height:
+        raise InputError("the table has no rows")
     # floats are cast after the grouping: values that look alike as text are one value
     as_text = [pl.col(at).fill_nan(None) if schema[at].is_float() else pl.col(at) for at in by]
     groups = groups.with_columns(each.cast(pl.String) for each in as_text)

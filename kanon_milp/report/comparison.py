@@ -152,14 +152,14 @@ def compare(
         raise wrong("released", "a mapping from names to data frames", released)
     if on_method is not None and not callable(on_method):
         raise wrong("on_method", "a function of the name of a method", on_method)
+    # first, as one that cannot be measured is an error that should not cost the time of all methods
+    given = [_given(problem, text(name, "released: a name"), frame) for name, frame in (released or {}).items()]
     rows = []
     for name in methods:
         if on_method is not None:
             on_method(name)
         rows.append(_solved(problem, name, time_limit, threads, seed))
-    for name, frame in (released or {}).items():
-        rows.append(_given(problem, text(name, "released: a name"), frame))
-    return Comparison(problem, tuple(rows))
+    return Comparison(problem, (*rows, *given))
 
 
 def _solved(problem: Problem, name: str, time_limit: float | None, threads: int, seed: int) -> Compared:

@@ -25,11 +25,11 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 CUTS = ("mondrian", "mondrian_relaxed")
-DIVIDING = (*CUTS, "full_domain")
+DIVIDING = (*CUTS, "full_domain", "greedy")
 
 
 @pytest.mark.parametrize("method", DIVIDING)
-def test_mondrian_is_valid_and_never_better_than_the_optimum(method: str) -> None:
+def test_it_is_valid_and_never_better_than_the_optimum(method: str) -> None:
     @given(cases(max_rows=8, sides=False))
     @settings(relaxed, max_examples=examples(100, 25))
     def plain(case: Case) -> None:
@@ -54,6 +54,7 @@ def refused(problem: km.Problem) -> str:
 
 def valid(result: km.Result, best: Fraction | None) -> None:
     assert result.proof != "optimal" or result.exact_objective == best
+    assert result.report is None or result.report.ok
     if result.table is not None:
         assert result.verified
         assert result.exact_objective is not None
@@ -154,6 +155,13 @@ def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> int:
         left += cheapest[1]
     differing = sum(len({rows[i][j] for i in left}) > 1 for j in range(m))
     return sum(stars * len(group) for stars, group in groups) + differing * len(left)
+
+
+def test_what_greedy_leaves_over_is_suppressed_where_only_that_is_exempt() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"q": ["a", "b", "b"]}), ["q"])
+    result = km.solve(km.Problem(table, km.KAnonymity(2), suppressed_rows="exempt"), method="greedy")
+    assert result.verified
+    assert result.objective == 1
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))

@@ -115,3 +115,13 @@ def test_few_row_types_are_guessed(privacy: km.Requirement) -> None:
 def test_many_row_types_are_no_guesses() -> None:
     with pytest.raises(km.InputError, match=r"sets of released rows of \d+ row types.*use another method"):
         km.solve(km.Problem(table(30, 5, 6, 2), km.KAnonymity(3)), method="fpt")
+
+
+def test_more_groups_than_row_types_are_guessed() -> None:
+    """Three row types, each with a value of its own, in equal pairs; three odd rows are a fourth group."""
+    rows = [("0", "0", "0", "s"), ("0", "1", "1", "t"), ("1", "0", "1", "u")] * 3
+    frame = pl.DataFrame(rows, schema=["a", "b", "c", "secret"], orient="row")
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b", "c"], "secret"), km.LDiversity(2))
+    found = km.solve(problem, method="fpt")
+    assert found.is_optimal
+    assert found.exact_objective == 21

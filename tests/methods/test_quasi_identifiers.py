@@ -147,3 +147,12 @@ def test_bad_input_is_one_line(tmp_path: Path, options: tuple[str, ...], said: s
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [("qid",), ("compress", "--qi", "a")])
+def test_a_table_without_rows_is_one_line(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n")
+    done = run(command[0], str(path), *command[1:])
+    assert done.returncode == 2
+    assert done.stderr.strip() == "error: the table has no rows"

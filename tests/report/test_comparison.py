@@ -58,6 +58,13 @@ def test_a_released_table_that_does_not_hold_has_no_loss() -> None:
     assert row.metrics.rows_at_risk > 0
 
 
+def test_a_released_table_that_cannot_be_measured_costs_no_method_its_time() -> None:
+    asked, ran = problem(km.KAnonymity(3)), list[str]()
+    with pytest.raises(km.InputError, match="no column"):
+        km.compare(asked, ("greedy",), released={"other": pl.DataFrame({"x": ["1"]})}, on_method=ran.append)
+    assert not ran
+
+
 def test_a_loss_of_nothing_is_at_its_bound() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 4}), ["a"])
     found = km.compare(km.Problem(table, km.KAnonymity(2)), ("milp",))
