@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import assign_rows
-from kanon_milp.methods.outcome import Outcome
+from kanon_milp.methods.outcome import Outcome, Scale
 from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-MOST_GUESSES = {True: 2_000_000, False: 50_000}  # where phase 2 is a flow, and where it is an ILP
+MOST_GUESSES = {True: 2_000_000, False: 5_000}  # where phase 2 is a flow, and where it is an ILP
 INTEGRAL_GAP = 0.999
 
 
@@ -61,14 +61,32 @@ def solve_fpt(session: Session) -> Result:
     with session.clock.step("search"):
         for chosen in guesses.worth_it():
             if limit.over:
-                return session.end(session.fallback(Outcome().stopped(limit.reason)))
-            found = _flow(instance, chosen) if flow else _ilp(session, chosen)
+                return _cut_short(session, best, limit.reason)
+            try:
+                found = _flow(instance, chosen) if flow else _ilp(session, chosen)
+            except _UnfinishedError:
+                return _cut_short(session, best, StopReason.TIME_LIMIT.value)
             if found is not None and (best is None or found.cost < best.cost):
                 best, guesses.incumbent = found, found.cost
     if best is None:
         why = explain_infeasible(session.problem, session.prepared.before.levels.count)
         return session.end(Outcome().infeasible((f"method {session.method}",), why))
     return session.finish(best, bound=best.cost * instance.levels.unit)
+
+
+class _UnfinishedError(Exception):
+    """The time limit has ended a row assignment."""
+
+
+def _cut_short(session: Session, best: Assignment | None, reason: str) -> Result:
+    """What there is at the limit: the best table of all guesses so far, or one that needs no guess, if that is
+    better."""
+    outcome = Outcome().stopped(reason)
+    if best is None:
+        return session.end(session.fallback(outcome))
+    found = session.release(best)
+    better = session.constructed(found.objective)
+    return session.end(outcome.with_table(found if better is None else better, Scale.of_problem(session.instance)))
 
 
 def _may_grow(requirement: Requirement) -> bool:
@@ -136,7 +154,7 @@ def _flow(instance: Instance, chosen: NDArray[np.bool_]) -> Assignment | None:
 
 
 def _ilp(session: Session, chosen: NDArray[np.bool_]) -> Assignment | None:
-    """The strong formulation over these candidates alone, of which each need not be used."""
+    """The strong formulation over these candidates alone, of which each need not be used. Raises _UnfinishedError."""
     instance = session.instance
     smaller = instance.subset(chosen)
     model = session.formulation.build(smaller)
@@ -145,6 +163,8 @@ def _ilp(session: Session, chosen: NDArray[np.bool_]) -> Assignment | None:
     answer = session.adapter.solve(arrays.linear, replace(options, threads=session.options.threads))
     if answer.stop_reason is StopReason.INFEASIBLE:
         return None
+    if answer.stop_reason is StopReason.TIME_LIMIT:
+        raise _UnfinishedError
     if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
         raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
     values = arrays.values_of(list(model.assign.values()), answer.x)

@@ -10,6 +10,7 @@ from case_judge import judge
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import optimum
+from present import present
 from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
@@ -125,3 +126,12 @@ def test_more_groups_than_row_types_are_guessed() -> None:
     found = km.solve(problem, method="fpt")
     assert found.is_optimal
     assert found.exact_objective == 21
+
+
+def test_a_row_assignment_that_the_limit_ends_leaves_the_best_table() -> None:
+    problem = km.Problem(table(20, 2, 3, 20), km.LDiversity("1.5"))
+    found = km.solve(problem, method="fpt", time_limit=0.3)
+    assert found.verified
+    assert found.proof == "optimal" or found.stop_reason == "time_limit"
+    assert found.objective is not None
+    assert found.objective <= present(km.solve(problem, method="greedy").objective)
