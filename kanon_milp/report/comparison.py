@@ -4,6 +4,7 @@ best proven bound."""
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.metrics import Metrics, measure
+from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
@@ -140,8 +142,8 @@ def compare(
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
     methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
-    frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Raises
-    InputError for another objective, and for unknown methods.
+    frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the
+    method that runs, and those after it are not run. Raises InputError for another objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -154,17 +156,26 @@ def compare(
         raise wrong("on_method", "a function of the name of a method", on_method)
     # first, as one that cannot be measured is an error that should not cost the time of all methods
     given = [_given(problem, text(name, "released: a name"), frame) for name, frame in (released or {}).items()]
-    rows = []
-    for name in methods:
-        if on_method is not None:
-            on_method(name)
-        rows.append(_solved(problem, name, time_limit, threads, seed))
+    rows: list[Compared] = []
+    interrupted = threading.Event()
+    with ctrl_c_sets(interrupted):
+        for name in methods:
+            if interrupted.is_set():
+                rows.append(Compared(name, None, None, "none", None, None, "not run: interrupted"))
+                continue
+            if on_method is not None:
+                on_method(name)
+            rows.append(_solved(problem, name, time_limit, threads, seed, interrupted))
     return Comparison(problem, (*rows, *given))
 
 
-def _solved(problem: Problem, name: str, time_limit: float | None, threads: int, seed: int) -> Compared:
+def _solved(
+    problem: Problem, name: str, time_limit: float | None, threads: int, seed: int, interrupted: threading.Event
+) -> Compared:
     try:
-        result: Result = solve(problem, method=name, time_limit=time_limit, threads=threads, seed=seed)
+        result: Result = solve(
+            problem, method=name, time_limit=time_limit, threads=threads, seed=seed, interrupt=interrupted
+        )
     except KanonError as error:  # the problem is not for it, or too large
         return Compared(name, None, None, "none", None, None, str(error))
     seconds = result.seconds["total"] - result.seconds["read"]

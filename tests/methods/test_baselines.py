@@ -133,8 +133,9 @@ def test_a_mask_without_a_common_pattern_is_said() -> None:
     assert "the mask has no pattern" in result.message or result.proof == "infeasible"
 
 
-def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> int:
-    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table.
+def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> set[int]:
+    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table, for each way
+    to choose among equal groups.
 
     Patterns from the cheapest on; what is left over is suppressed in the columns in which it differs, together with the
     group that loses least by being suppressed, for as long as it is too small.
@@ -149,19 +150,21 @@ def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> int:
             if len(group) >= k:
                 groups.append((sum(pattern), group))
                 left = [i for i in left if i not in group]
-    while 0 < len(left) < k:
-        cheapest = min(groups, key=lambda each: len(each[1]) * (m - each[0]))
-        groups.remove(cheapest)
-        left += cheapest[1]
+    return ended(rows, k, left, groups)
+
+
+def ended(
+    rows: Sequence[tuple[str | None, ...]], k: int, left: list[int], groups: list[tuple[int, list[int]]]
+) -> set[int]:
+    m = len(rows[0])
+    if 0 < len(left) < k:
+        least = min(len(group) * (m - stars) for stars, group in groups)
+        found: set[int] = set()
+        for each in [each for each in groups if len(each[1]) * (m - each[0]) == least]:
+            found |= ended(rows, k, [*left, *each[1]], [other for other in groups if other is not each])
+        return found
     differing = sum(len({rows[i][j] for i in left}) > 1 for j in range(m))
-    return sum(stars * len(group) for stars, group in groups) + differing * len(left)
-
-
-def test_what_greedy_leaves_over_is_suppressed_where_only_that_is_exempt() -> None:
-    table = km.Table.from_frame(pl.DataFrame({"q": ["a", "b", "b"]}), ["q"])
-    result = km.solve(km.Problem(table, km.KAnonymity(2), suppressed_rows="exempt"), method="greedy")
-    assert result.verified
-    assert result.objective == 1
+    return {sum(stars * len(group) for stars, group in groups) + differing * len(left)}
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))
@@ -170,4 +173,4 @@ def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     assume(k <= len(case.rows))
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")
     assert result.verified
-    assert result.objective == as_printed(case.rows, k)
+    assert result.objective in as_printed(case.rows, k)

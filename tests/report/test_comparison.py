@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from fractions import Fraction
 from pathlib import Path
 
 import polars as pl
 import pytest
 from census import census
-from command_line import run
+from command_line import run, with_ctrl_c
 
 import kanon_milp as km
 
@@ -108,3 +110,17 @@ def test_a_target_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert ".csv, .md, .tex" in done.stderr
     assert run(*asked, "--to", str(data)).returncode == 2
+
+
+def test_ctrl_c_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The method that runs ends with what it has, those after it are not run."""
+    seen: list[str] = []
+
+    def on_method(name: str) -> None:
+        seen.append(name)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with with_ctrl_c():
+        found = km.compare(problem(km.KAnonymity(3)), ("greedy", "milp", "mondrian"), on_method=on_method)
+    assert seen == ["greedy"]
+    assert [row.message for row in found.rows[1:]] == ["not run: interrupted"] * 2

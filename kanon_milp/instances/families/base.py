@@ -99,10 +99,15 @@ class Family:
         return replace(found, optimum=None, reason=reason, sides=sides, groups=None)
 
 
+def refuse_large(rows: int, columns: int) -> None:
+    """Raise InputError for too many cells."""
+    if rows * columns > MOST_CELLS:
+        raise InputError(f"a generated table has at most {MOST_CELLS:,} cells; choose a smaller size")
+
+
 def text_frame(rows: Sequence[Sequence[object]], columns: Sequence[str]) -> pl.DataFrame:
     """Rows as a data frame of text. Raises InputError for too many cells."""
-    if len(rows) * len(columns) > MOST_CELLS:
-        raise InputError(f"a generated table has at most {MOST_CELLS:,} cells; choose a smaller size")
+    refuse_large(len(rows), len(columns))
     data = {name: [str(row[j]) for row in rows] for j, name in enumerate(columns)}
     return pl.DataFrame(data, schema=dict.fromkeys(columns, pl.String))
 

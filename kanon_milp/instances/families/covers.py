@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from kanon_milp.instances.families.base import Answer, Family, Generated, Groups, columns, text_frame
+from kanon_milp.instances.families.base import Answer, Family, Generated, Groups, columns, refuse_large, text_frame
 from kanon_milp.problem.privacy import KAnonymity
 
 EXTRA = 2  # times as many sets as a cover needs are drawn besides it
@@ -15,6 +15,7 @@ PATTERNS = (("keep", "*", "*"), ("*", "keep", "keep"))
 def three_set_cover(size: int, draw: random.Random, _answer: Answer) -> Generated:
     """Two patterns, three columns, k = 3 (Theorem 1): an element's own two rows need a third one, from a set that is
     chosen; a set that is not chosen is a group of its own."""
+    refuse_large(15 * size, 3)
     universe = list(range(3 * size))
     order = universe[:]
     draw.shuffle(order)

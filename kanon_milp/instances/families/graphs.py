@@ -6,7 +6,16 @@ import itertools
 import random
 from collections import Counter
 
-from kanon_milp.instances.families.base import Answer, Family, Generated, Groups, columns, masked, text_frame
+from kanon_milp.instances.families.base import (
+    Answer,
+    Family,
+    Generated,
+    Groups,
+    columns,
+    masked,
+    refuse_large,
+    text_frame,
+)
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity
 
 Edge = tuple[int, int]
@@ -51,6 +60,7 @@ def _read_cut(groups: Groups, edges: list[Edge], n: int) -> str:
 def edge_partition(size: int, draw: random.Random, _answer: Answer) -> Generated:
     """An edge is a row over two values, which says which two vertices it joins: three edges of a triangle, or of a star
     with three rays, lose three cells each (Theorem 1.5, after Aggarwal et al. 2005)."""
+    refuse_large(3 * size, 3 * size)
     vertices, groups = 0, []
     edges: list[Edge] = []
     known: list[int] = []

@@ -5,7 +5,16 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from kanon_milp.instances.families.base import Answer, Family, Generated, Groups, columns, masked, text_frame
+from kanon_milp.instances.families.base import (
+    Answer,
+    Family,
+    Generated,
+    Groups,
+    columns,
+    masked,
+    refuse_large,
+    text_frame,
+)
 from kanon_milp.problem.distances import MatrixDistance
 from kanon_milp.problem.privacy import KAnonymity, TCloseness
 
@@ -17,6 +26,7 @@ LOW, HIGH = Fraction(1, 5), Fraction(2, 5)  # t of Theorem 6 and of Theorem 7
 
 def _triples(size: int, draw: random.Random) -> tuple[list[Triple], list[Triple]]:
     """Triples of three times `size` elements, each element in at most three, and a perfect matching among them."""
+    refuse_large(3 * size, 27)
     perfect = list(zip(range(size), draw.sample(range(size), size), draw.sample(range(size), size), strict=True))
     times = [[1] * size for _ in range(3)]
     triples = set(perfect)

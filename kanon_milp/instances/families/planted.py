@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from kanon_milp.instances.families.base import Answer, Family, Generated, columns, text_frame
+from kanon_milp.instances.families.base import Answer, Family, Generated, columns, refuse_large, text_frame
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 
 COLUMNS, NOISE = 8, (1, 2, 3)
@@ -20,6 +20,7 @@ VALUES, SIZES = 4, (1, 1, 2)  # sensitive values, each as often in every group; 
 
 def _table(size: int, draw: random.Random) -> tuple[list[list[str]], tuple[tuple[int, ...], ...], int]:
     """Rows, planted groups and their loss."""
+    refuse_large(VALUES * size, COLUMNS)
     rows: list[list[str]] = []
     groups, loss = [], 0
     noisy: list[tuple[int, int]] = []
