@@ -134,8 +134,8 @@ def test_a_mask_without_a_common_pattern_is_said() -> None:
 
 
 def as_printed(rows: Sequence[tuple[str | None, ...]], k: int) -> set[int]:
-    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table, for each way
-    to choose among equal groups.
+    """Algorithm 1 of Bredereck et al. (2013) for all patterns, word by word; suppressed cells of its table, for each
+    way to choose among equal groups.
 
     Patterns from the cheapest on; what is left over is suppressed in the columns in which it differs, together with the
     group that loses least by being suppressed, for as long as it is too small.
