@@ -48,7 +48,10 @@ def compare(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run several methods on one table, measure released tables beside them, and say how far each is from the bound."""
+    """Run several methods on one table, side by side.
+
+    Tables that other tools have released are measured beside them, and each is held against the best proven bound.
+    """
     for path in to or []:
         if path.suffix.lower() not in WRITTEN:
             raise InputError(f"{path}: --to writes {', '.join(WRITTEN)}, by the end of the name")

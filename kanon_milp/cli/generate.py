@@ -26,7 +26,10 @@ def generate(
     no_mps: Annotated[bool, typer.Option("--no-mps", help="Leave model.mps.gz out.")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make an instance whose optimum is known: table, model file, MPS file, and the table that attains it."""
+    """Make an instance whose optimum is known.
+
+    The folder gets its table, model file, MPS file, and the table that attains the optimum.
+    """
     if listed:
         display.show_families(list(families.FAMILIES.values()))
         return

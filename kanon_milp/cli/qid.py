@@ -34,7 +34,10 @@ def qid(
     encoding: options.Encoding = "utf-8",
     json: options.Json = False,
 ) -> None:
-    """Say which columns are quasi-identifiers: fewest columns that identify, uniqueness of each, k-anonymity-test."""
+    """Say which columns are quasi-identifiers.
+
+    The fewest columns that identify, the uniqueness of each column, and whether all together are k-anonymous.
+    """
     frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
     known = frame.collect_schema().names()
     columns = list(options.names(qi, "--qi", required=False)) or known

@@ -26,19 +26,20 @@ from kanon_milp.verify import verify
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
 
-# column of a table for people: header, name in the frame, digits
+# column of a table for people: header, name in the frame, digits; a terminal of 80 characters has room for the first
 SHOWN = (
     ("loss", "objective", 0),
-    ("above bound %", "above_bound_percent", 2),
+    ("gap %", "gap", 2),
     ("proof", "proof", 0),
     ("seconds", "seconds", 1),
     ("u", "usefulness", 3),
     ("#h", "groups", 0),
-    ("h_avg", "h_avg", 3),
     ("h_max", "h_max", 0),
+    ("h_avg", "h_avg", 3),
     ("NCP", "certainty_penalty", 3),
     ("discernibility", "discernibility", 0),
 )
+NARROW = 7
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Comparison:
         """The best proven lower bound."""
         return max((row.bound for row in self.rows if row.bound is not None), default=None)
 
-    def above_bound(self, row: Compared) -> Fraction | None:
+    def gap(self, row: Compared) -> Fraction | None:
         """How far a loss is above the best bound, as a share of the loss: what could be saved at most."""
         if row.objective is None or self.bound is None:
             return None
@@ -82,15 +83,15 @@ class Comparison:
         return {"bound": None if self.bound is None else float(self.bound), "methods": self.frame().to_dicts()}
 
     def frame(self) -> pl.DataFrame:
-        """A row a method: name, loss, bound, distance, proof, seconds, and all measures."""
+        """A row a method: name, loss, bound, gap to the best bound as a share, proof, seconds, and all measures."""
         found: list[dict[str, object]] = []
         for row in self.rows:
-            above = self.above_bound(row)
+            gap = self.gap(row)
             known: dict[str, object] = {
                 "method": row.name,
                 "objective": None if row.objective is None else float(row.objective),
                 "bound": None if row.bound is None else float(row.bound),
-                "above_bound_percent": None if above is None else float(100 * above),
+                "gap": None if gap is None else float(gap),
                 "proof": row.proof,
                 "seconds": row.seconds,
             }
@@ -118,14 +119,15 @@ class Comparison:
         out.write("\\bottomrule\n\\end{tabular}\n")
         return out.getvalue()
 
-    def texts(self) -> list[list[str]]:
-        """A header, a row a method, and the bound: cells as text."""
-        frame = self.frame()
-        table = [["method", *(header for header, _, _ in SHOWN)]]
-        for row in frame.to_dicts():
-            table.append([str(row["method"]), *(_text(row.get(name), digits) for _, name, digits in SHOWN)])
+    def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
+        """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""
+        shown = SHOWN[:columns]
+        table = [["method", *(header for header, _, _ in shown)]]
+        for row in self.frame().to_dicts():
+            row["gap"] = None if row["gap"] is None else 100 * row["gap"]
+            table.append([str(row["method"]), *(_text(row.get(name), digits) for _, name, digits in shown)])
         if self.bound is not None:
-            table.append(["best bound", _text(float(self.bound), 0), *[""] * (len(SHOWN) - 1)])
+            table.append(["best bound", _text(float(self.bound), 0), *[""] * (len(shown) - 1)])
         return table
 
 

@@ -21,7 +21,7 @@ from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
-from kanon_milp.report.comparison import Comparison
+from kanon_milp.report.comparison import NARROW, Comparison
 from kanon_milp.report.output import as_polars, json_text
 from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
@@ -260,10 +260,10 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
 
 def show_comparison(found: Comparison, title: str) -> None:
     """Print methods side by side."""
-    header, *lines = found.texts()
+    header, *lines = found.texts(NARROW)
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", title=plain(title), title_justify="left")
     for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        table.add_column(name, justify="right" if number else "left", no_wrap=number > 0, overflow="fold")
     for cells in lines:
         table.add_row(*map(plain, cells))
     console = Console(highlight=False)
@@ -276,10 +276,11 @@ def show_comparison(found: Comparison, title: str) -> None:
 def show_families(families: Sequence[Family]) -> None:
     """Print families of generated instances."""
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for header in ("family", "what it is", "source", "size (default)"):
-        table.add_column(header, overflow="fold", no_wrap=header == "family")
+    table.add_column("family", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
     for each in families:
-        table.add_row(*map(plain, (each.name, each.about, each.source, f"{each.size} ({each.default})")))
+        table.add_row(plain(each.name), plain(each.about))
+        table.add_row("", plain(f"{each.source}; --size: {each.size}, default {each.default}", "dim"))
     Console(highlight=False).print(table)
 
 

@@ -35,7 +35,7 @@ def test_each_method_is_held_against_the_best_bound() -> None:
         assert row.objective is not None
         assert optimum is not None
         assert row.objective >= optimum
-        assert found.above_bound(row) == (row.objective - optimum) / row.objective
+        assert found.gap(row) == (row.objective - optimum) / row.objective
         assert row.metrics is not None
         assert row.metrics.suppressions == row.objective
     assert [row.proof for row in found.rows] == ["bound", "none", "optimal", "given"]
@@ -48,7 +48,7 @@ def test_a_method_that_is_not_for_the_problem_says_why() -> None:
     assert "not for this problem" in refused.message
     assert greedy.objective is not None
     assert found.bound is None
-    assert found.above_bound(greedy) is None
+    assert found.gap(greedy) is None
 
 
 def test_a_released_table_that_does_not_hold_has_no_loss() -> None:
@@ -70,7 +70,7 @@ def test_a_released_table_that_cannot_be_measured_costs_no_method_its_time() -> 
 def test_a_loss_of_nothing_is_at_its_bound() -> None:
     table = km.Table.from_frame(pl.DataFrame({"a": ["x"] * 4}), ["a"])
     found = km.compare(km.Problem(table, km.KAnonymity(2)), ("milp",))
-    assert found.above_bound(found.rows[0]) == Fraction(0)
+    assert found.gap(found.rows[0]) == Fraction(0)
 
 
 def test_other_objectives_and_unknown_methods_are_refused() -> None:
