@@ -5,7 +5,7 @@ Not among the reductions of `presolve`: it needs the compiled code of this packa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,8 +15,7 @@ from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, ex
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, separable_by_group, supports, without_values
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
@@ -75,13 +74,7 @@ class ReducedCosts(Reduction[Dropped]):
             used = self.kept.rows_of_pairs(instance) > 0
             pairs = pairs | used
             possible = possible | (np.bincount(of_pair[used], minlength=candidates.count) > 0)
-        members, of_pair = candidates.members[pairs], of_pair[pairs]
-        support = supports(instance.types.counts, of_pair, members, candidates.count)
-        indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
-        fewer = replace(candidates, support=support, indptr=indptr, members=members)
-        keep = possible & (support >= instance.least)
-        left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
-        return Dropped(self.name, instance, left, np.flatnonzero(keep))
+        return drop_pairs(self.name, instance, possible, pairs)
 
     def possible(self, instance: Instance) -> tuple[Flags, Flags]:
         """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in

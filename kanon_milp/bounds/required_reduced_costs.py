@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, separable_by_group, supports, without_values
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.jit import compiled
@@ -74,15 +74,7 @@ class RequiredReducedCosts(Reduction[Dropped]):
         return problem.objective == "loss" and separable_by_group(problem)
 
     def _apply(self, instance: Instance) -> Dropped:
-        candidates = instance.candidates
-        possible, pairs = self.possible(instance)
-        members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
-        support = supports(instance.types.counts, of_pair, members, candidates.count)
-        indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
-        fewer = replace(candidates, support=support, indptr=indptr, members=members)
-        keep = possible & (support >= instance.least)
-        left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
-        return Dropped(self.name, instance, left, np.flatnonzero(keep))
+        return drop_pairs(self.name, instance, *self.possible(instance))
 
     def possible(self, instance: Instance) -> tuple[Flags, Flags]:
         """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
@@ -109,6 +110,22 @@ def restore_values(steps: Sequence[Step], values: NDArray[T]) -> NDArray[T]:
 def drop(name: str, instance: Instance, keep: NDArray[np.bool_]) -> Dropped:
     """Keep only some candidates; keep: bool (G,)."""
     return Dropped(name, instance, instance.subset(keep), np.flatnonzero(keep))
+
+
+def drop_pairs(name: str, instance: Instance, possible: NDArray[np.bool_], pairs: NDArray[np.bool_]) -> Dropped:
+    """Keep only some candidates, bool (G,), and pairs, bool (pairs,) in the order of `Candidates.members`; what covers
+    too few rows then goes as well.
+
+    Covers are no longer what recoding the table gives, so the row types that are left have no values.
+    """
+    candidates = instance.candidates
+    members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
+    support = supports(instance.types.counts, of_pair, members, candidates.count)
+    indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
+    fewer = replace(candidates, support=support, indptr=indptr, members=members)
+    keep = possible & (support >= instance.least)
+    left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
+    return Dropped(name, instance, left, np.flatnonzero(keep))
 
 
 def sizes_of(instance: Instance) -> dict[str, int]:
