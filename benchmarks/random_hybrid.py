@@ -30,7 +30,7 @@ from sensitive_cases import CLOSENESS, DISCLOSURE, DIVERSITY, SensitiveCase
 
 import kanon_milp as km
 from kanon_milp.methods import core_problem, required_guide
-from kanon_milp.methods.registry import search_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.verify import check_certificate
 
 REQUIREMENTS = (("p",), DIVERSITY[1:], ("alpha", "alpha named"), ("beta",), DISCLOSURE, CLOSENESS, None)
@@ -48,7 +48,7 @@ def drawn_case(draw: Draw, number: int) -> SensitiveCase:
         if kinds is not None:
             case = replace(case, demands=tuple(demand for demand in case.demands if demand.kind in kinds)[:1])
         enough = 1 if kinds else 2
-        if len(case.demands) >= enough and not search_refuses(case.problem()):
+        if len(case.demands) >= enough and not groups_not_alone(case.problem()):
             return case
 
 

@@ -29,7 +29,7 @@ from sensitive_cases import SensitiveCase
 from strategies import Case
 
 import kanon_milp as km
-from kanon_milp.methods.registry import search_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.verify import check_certificate
 
 SOLVERS = ("highs", "cbc", "scip", "cpsat", "pulp:PULP_CBC_CMD")
@@ -57,7 +57,7 @@ def work(seed: int, number: int) -> campaign.Row:
     case = drawn_case(draw, number)
     solver = SOLVERS[(number + number // FORCED) % len(SOLVERS)]
     problem = case.problem()
-    forced = number % FORCED == 0 and not search_refuses(problem)
+    forced = number % FORCED == 0 and not groups_not_alone(problem)
     formulation = "strong" if forced else draw.choice(formulations(case))
     options: dict[str, Any] = {"solver": solver, "formulation": formulation, "time_limit": SECONDS}
     options |= {"method": "search"} if forced else {"method": "milp"}

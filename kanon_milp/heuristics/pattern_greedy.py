@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.unplaced import UnplacedCheck
 from kanon_milp.presolve.instance import Instance, recode
-from kanon_milp.presolve.partition import Division
+from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.system.jit import compiled
@@ -20,7 +20,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 Ints = NDArray[np.int64]
 
 
-def greedy_division(instance: Instance, limit: Limit = NO_LIMIT) -> Division | None:
+def greedy_partition(instance: Instance, limit: Limit = NO_LIMIT) -> Partition | None:
     """As `heuristics.greedy.greedy`, of which it is the form for tables with too many candidates to enumerate.
 
     instance: before the reductions; its candidates play no part, but for the first one if that is fully suppressed:
@@ -48,7 +48,7 @@ def greedy_division(instance: Instance, limit: Limit = NO_LIMIT) -> Division | N
         vector = -1 if free or not len(top) else int(top[0])
         formed.append(_Formed(rest, left[rest], vector))
     size = [len(each.members) for each in formed]
-    return Division(
+    return Partition(
         np.repeat(np.arange(len(formed)), size),
         np.concatenate([each.members for each in formed]),
         np.concatenate([each.rows for each in formed]),

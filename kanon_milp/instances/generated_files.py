@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.instances.families import Generated
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.presolve.expansion import expand
-from kanon_milp.presolve.partition import Division, released_as
+from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.distances import MatrixDistance
@@ -63,8 +63,8 @@ def released_groups(problem: Problem, groups: Sequence[Sequence[int]], expected:
     of_row = prepared.types.type_of_rows(problem.table.keys)
     order = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
     number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    division = Division(number, of_row[order].astype(np.int64), np.ones(len(order), dtype=np.int64))
-    released = released_as(prepared, division)
+    partition = Partition(number, of_row[order].astype(np.int64), np.ones(len(order), dtype=np.int64))
+    released = released_partition(prepared, partition)
     if released is None:
         raise SolverError("the mask has no pattern for a planted group")
     table = problem.table.released(expand(*released).columns)

@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import assign_rows
+from kanon_milp.methods.direct import integral_assignment
 from kanon_milp.methods.outcome import Outcome, Scale
-from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import LDiversity, PSensitivity, Requirement
 from kanon_milp.problem.privacy.base import is_size_only
-from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.solvers.second_look import solve_checked
 
 if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
@@ -40,11 +41,6 @@ Ints = NDArray[np.int64]
 
 MOST_GUESSES = {True: 2_000_000, False: 5_000}  # where phase 2 is a flow, and where it is an ILP
 INTEGRAL_GAP = 0.999
-
-
-def refuses(problem: Problem) -> str:
-    """Why Algorithm 1 is not for this problem; empty if it is."""
-    return subset_dp_refuses(problem)
 
 
 def solve_fpt(session: Session) -> Result:
@@ -158,9 +154,10 @@ def _ilp(session: Session, chosen: NDArray[np.bool_]) -> Assignment | None:
     instance = session.instance
     smaller = instance.subset(chosen)
     model = session.formulation.build(smaller)
-    arrays = to_arrays(model)
+    arrays = integral_assignment(smaller, to_arrays(model), model)
     options = SolverOptions(time_limit=session.limit.seconds, absolute_gap=INTEGRAL_GAP)
-    answer = session.adapter.solve(arrays.linear, replace(options, threads=session.options.threads))
+    options = replace(options, threads=session.options.threads)
+    answer = solve_checked(session.adapter, arrays.linear, options, Grid())
     if answer.stop_reason is StopReason.INFEASIBLE:
         return None
     if answer.stop_reason is StopReason.TIME_LIMIT:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.greedy import refuses as greedy_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance, recode
-from kanon_milp.presolve.partition import Division, released_as
+from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.arguments import instance_of, wrong
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.keys import mixed_key
@@ -121,15 +120,15 @@ def solve_full_domain(
     instance_of(table, Table, "table", "a Table")
     asked = instance_of(FullDomain() if asked is None else asked, FullDomain, "asked", "a FullDomain")
     problem = Problem(table, privacy, asked.recoding, suppressed_rows="exempt")
-    if not separable_by_group(problem):
-        raise InputError("full-domain recoding takes no k-anonymity of some of the quasi-identifiers")
+    if reason := groups_not_alone(problem):
+        raise InputError(f"full-domain recoding is not for this problem: {reason}")
     instance = presolve(problem, Clock(), enumerated=False).before
     lattice = _Lattice(instance, asked)
     best, looked_at = lattice.search()
     if best is None:
         return FullDomainResult(problem, asked, None, None, 0, None, None, looked_at, lattice.levels.count)
-    division, suppressed = lattice.division(best.vector)
-    released = released_as(instance, division)
+    partition, suppressed = lattice.partition(best.vector)
+    released = released_partition(instance, partition)
     assert released is not None  # the lattice has all vectors
     found = problem.table.released(expand(*released).columns)
     levels = dict(zip(instance.types.names, best.vector, strict=True))
@@ -141,7 +140,7 @@ def solve_full_domain(
 
 def refuses(problem: Problem) -> str:
     """Why full-domain recoding is no method for this problem; empty if it is."""
-    if reason := greedy_refuses(problem):
+    if reason := groups_not_alone(problem):
         return reason
     return "" if problem.recoding.mask is None else "there is a pattern mask; a full-domain table has one pattern"
 
@@ -155,7 +154,7 @@ def solve_method(session: Session) -> Result:
         best, _ = lattice.search()
     if best is None:
         return session.finish(None, message=NO_TABLE)
-    return session.finish_division(lattice.division(best.vector)[0])
+    return session.finish_partition(lattice.partition(best.vector)[0])
 
 
 class _Found(NamedTuple):
@@ -275,7 +274,7 @@ class _Lattice:
                 return Fraction(int((classes.sizes * np.maximum(classes.sizes, min(self._least, n))).sum()))
         return Fraction(n, min(len(classes.sizes), n // self._least) + 1)
 
-    def division(self, vector: Vector) -> tuple[Division, int]:
+    def partition(self, vector: Vector) -> tuple[Partition, int]:
         """The classes as groups, those that are suppressed as one; and the rows of the latter."""
         classes, shape = self.classes(vector), [height + 1 for height in self._heights]
         suppressed = ~classes.kept[classes.of_type]
@@ -286,4 +285,4 @@ class _Lattice:
             at[-1] = int(np.ravel_multi_index(self._heights, shape))
         types = np.arange(self._instance.types.count)
         counts = self._instance.types.counts
-        return Division(group.astype(np.int64), types, counts, at), int(counts[suppressed].sum())
+        return Partition(group.astype(np.int64), types, counts, at), int(counts[suppressed].sum())

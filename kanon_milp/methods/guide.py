@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
+from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.session import Session
@@ -23,6 +26,18 @@ if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
 MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to this size
+
+
+def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) -> DualPoint:
+    """The Lagrangian bound, and what users have registered: what they prove goes to the tracker."""
+    threads = session.options.threads
+    task = BoundTask(limit, table=tracker.best, threads=threads, on_progress=tracker.show)
+    proven = LAGRANGIAN.compute(session.instance, task)
+    assert proven.dual is not None
+    tracker.higher(proven.units, proven.justified_by)
+    own = best_registered(session.instance, replace(task, dual=proven.dual))
+    tracker.higher(own.units, own.justified_by)
+    return proven.dual
 
 
 class Guide(ABC):

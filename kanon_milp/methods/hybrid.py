@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, best_registered, round_dual
-from kanon_milp.bounds.providers import COLUMN_GENERATION, LAGRANGIAN, RELAX_AND_CUT
+from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
+from kanon_milp.bounds.providers import COLUMN_GENERATION, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.guide import MODEL_PAIRS, Guide
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
@@ -160,7 +160,6 @@ class _Hybrid(Guide):
     def bound(self) -> None:
         """The Lagrangian bound, and what users have registered."""
         began, limit, tracker = time.perf_counter(), self.limit, self.tracker
-        instance, threads = self.session.instance, self.session.options.threads
         share = limit if limit.seconds is None else limit.part(min(BOUND_SHARE * limit.left, BOUND_SECONDS))
         first_limit = BoundLimit(
             ends=share.ends,
@@ -168,14 +167,8 @@ class _Hybrid(Guide):
             target=None if tracker.best is None else float(tracker.best.cost),
             iterations=COUNTED_EVALUATIONS if self.session.iterations else None,
         )
-        task = BoundTask(first_limit, table=tracker.best, threads=threads, on_progress=tracker.show)
-        proven = LAGRANGIAN.compute(instance, task)
-        assert proven.dual is not None
-        self.dual = proven.dual
+        self.dual = multipliers_of_sizes(self.session, tracker, first_limit)
         self.iteration_seconds = (time.perf_counter() - began) / max(self.dual.evaluations, 1)
-        tracker.higher(proven.units, proven.justified_by)
-        own = best_registered(instance, replace(task, dual=self.dual))
-        tracker.higher(own.units, own.justified_by)
 
     def begin(self) -> None:
         """By the averages of the relaxation, in a second or two even on large tables."""

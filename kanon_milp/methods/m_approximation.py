@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.methods.greedy import refuses as greedy_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.presolve.instance import recode
-from kanon_milp.presolve.partition import Division
+from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import is_size_only, least_rows
 from kanon_milp.problem.problem import Problem
@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 def refuses(problem: Problem) -> str:
     """Why the m-approximation is no method for this problem; empty if it is."""
-    if reason := greedy_refuses(problem):
+    if reason := groups_not_alone(problem):
         return reason
     if not all(is_size_only(requirement) for requirement in problem.requirements):
         return "more than the sizes of groups is required"
@@ -59,12 +59,12 @@ def solve_m_approximation(session: Session) -> Result:
     losing = int(size[order][:small].sum() if before.exempt_reading else rest.sum())
     taken = np.zeros(len(size), dtype=np.int64)
     taken[order] = rest
-    division = _division(of_type, types.counts, taken)
+    partition = _partition(of_type, types.counts, taken)
     least = levels.costs[(levels.vectors != 0).any(axis=1)].min(initial=levels.costs.max())
-    return session.finish_division(division, bound=losing * int(least) * levels.unit)
+    return session.finish_partition(partition, bound=losing * int(least) * levels.unit)
 
 
-def _division(of_type: Ints, counts: Ints, taken: Ints) -> Division:
+def _partition(of_type: Ints, counts: Ints, taken: Ints) -> Partition:
     """Each class as a group, but for the rows that are taken out of it, which are the last group.
 
     of_type: int64 (t,), class of each row type. taken: int64 (classes,).
@@ -79,4 +79,4 @@ def _division(of_type: Ints, counts: Ints, taken: Ints) -> Division:
     rows = np.concatenate([counts - out, out])
     row_type = np.tile(np.arange(len(of_type)), 2)
     used = rows > 0
-    return Division(group[used].astype(np.int64), row_type[used], rows[used])
+    return Partition(group[used].astype(np.int64), row_type[used], rows[used])

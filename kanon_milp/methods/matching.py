@@ -15,10 +15,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, LDiversity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
@@ -31,10 +32,8 @@ LARGEST_TYPES = 1 << 20  # row types: a group is told apart by one number of 64 
 
 def refuses(problem: Problem) -> str:
     """Why simplex matching is not for this problem; empty if it is."""
-    if problem.objective != "loss":
-        return f"the objective is {problem.objective}"
-    if sides := side_constraints(problem):
-        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
+    if reason := groups_not_alone(problem):
+        return reason
     for requirement in problem.requirements:
         if reason := _not_covered(requirement):
             return reason
@@ -48,8 +47,6 @@ def refuses(problem: Problem) -> str:
 def _not_covered(requirement: Requirement) -> str:
     """Why a requirement is more than groups of two and three rows can be priced for; empty if it is not."""
     if type(requirement) is KAnonymity:
-        if requirement.quasi_identifiers is not None:
-            return "k-anonymity of some of the quasi-identifiers is about several groups together"
         return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
     if type(requirement) is LDiversity:
         if requirement.form != "frequency":

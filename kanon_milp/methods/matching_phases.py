@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, round_dual
+from kanon_milp.bounds import BoundLimit, round_dual
 from kanon_milp.bounds.matching.face import nearly_integral
 from kanon_milp.bounds.matching.program import MatchingProgram
 from kanon_milp.bounds.matching.proof import MatchingProof, prove
 from kanon_milp.bounds.matching.small_groups import SmallGroups, Space
-from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.bounds.required import required_bound
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.matching_table import Rounded, partition_model, table_of
 from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.guide import multipliers_of_sizes
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
@@ -137,20 +137,13 @@ class MatchingPhases:
         share = limit if limit.seconds is None else limit.part(BOUND_SHARE * limit.left)
         target = None if tracker.best is None else float(tracker.best.cost)
         bounded = BoundLimit(share.ends, limit.interrupt, target, ITERATIONS)
-        threads = self.session.options.threads
-        task = BoundTask(bounded, table=tracker.best, threads=threads, on_progress=tracker.show)
-        proven = LAGRANGIAN.compute(instance, task)
-        assert proven.dual is not None
-        self.dual = proven.dual
-        tracker.higher(proven.units, proven.justified_by)
-        own = best_registered(instance, replace(task, dual=self.dual))
-        tracker.higher(own.units, own.justified_by)
+        self.dual = multipliers_of_sizes(self.session, tracker, bounded)
         found = self.dual.multipliers
         if len(self.space.value):
             if not share.over:
                 point = required_bound(
                     instance, found, target, share.seconds, REQUIRED_ITERATIONS, tracker.show, limit.interrupt,
-                    threads=threads,
+                    threads=self.session.options.threads,
                 )  # fmt: skip
                 found = self.required = point.multipliers
             return found

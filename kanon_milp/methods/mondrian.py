@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.partition import Division
+from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies
 from kanon_milp.system.limit import Limit
 
@@ -37,17 +35,6 @@ NO_TABLE = "not even all rows together satisfy the requirements, so there is not
 CUT_SHORT = "the limit was reached before every part was divided as far as the requirements allow"
 
 
-def refuses(problem: Problem) -> str:
-    """Why Mondrian is no method for this problem; empty if it is."""
-    if reason := greedy_refuses(problem):
-        return reason
-    if not problem.merge_closed:
-        return (
-            "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
-        )
-    return ""
-
-
 def solve_mondrian(session: Session, *, relaxed: bool) -> Result:
     """Cut as long as a cut is allowable. relaxed: rows at the median go to both sides, so that these are equally
     large; otherwise a value is on one side."""
@@ -59,10 +46,10 @@ def solve_mondrian(session: Session, *, relaxed: bool) -> Result:
             return session.finish(None, message=NO_TABLE)
         parts = list(divide(instance, whole, check, limit, relaxed=relaxed))
     number = np.repeat(np.arange(len(parts)), [len(part.types) for part in parts])
-    division = Division(
+    partition = Partition(
         number, np.concatenate([part.types for part in parts]), np.concatenate([part.rows for part in parts])
     )
-    return session.finish_division(division, message=CUT_SHORT if limit.over else "")
+    return session.finish_partition(partition, message=CUT_SHORT if limit.over else "")
 
 
 strict = partial(solve_mondrian, relaxed=False)

@@ -20,7 +20,9 @@ from kanon_milp.problem.arguments import column_names, instance_of, integer, wro
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.solvers.second_look import solve_checked
 
 Columns = tuple[str, ...]
 Ints = NDArray[np.int64]
@@ -234,7 +236,7 @@ class _Search:
             return () if () not in known else None
         model = build_identifying(self._types.names, differing, known)
         arrays = to_arrays(model)
-        answer = self._adapter.solve(arrays.linear, SolverOptions())
+        answer = solve_checked(self._adapter, arrays.linear, SolverOptions(absolute_gap=0.999), Grid())
         if answer.stop_reason is StopReason.INFEASIBLE:
             return None
         if answer.stop_reason is not StopReason.OPTIMAL or answer.x is None:

@@ -10,21 +10,17 @@ from typing import Literal, get_args
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.direct import solve_milp
-from kanon_milp.methods.fpt import refuses as fpt_refuses
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.greedy import refuses as greedy_refuses
 from kanon_milp.methods.greedy import solve_greedy
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
 from kanon_milp.methods.matching import solve_matching
+from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.subset_dp import refuses as subset_dp_refuses
 from kanon_milp.methods.subset_dp import solve_subset_dp
-from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.preparation import Prepared
-from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
@@ -52,7 +48,7 @@ class Method:
     candidates, requirements) and ends with `session.finish(assignment, bound=...)`, which releases the table, verifies
     it and returns the Result. refuses: says why a problem is not for this method; "" where it is. takes: arguments of
     `solve` that it heeds beside time_limit, threads, seed and gap; others are refused, so that none is ignored.
-    candidates: False for a method that divides the rows itself and ends with `session.finish_division`: then no
+    candidates: False for a method that divides the rows itself and ends with `session.finish_partition`: then no
     candidates are enumerated, of which tables of many columns have too many.
     """
 
@@ -76,17 +72,6 @@ class Method:
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
 
 
-def search_refuses(problem: Problem) -> str:
-    """Why the hybrid method is not for this problem; empty if it is."""
-    if problem.objective != "loss":
-        return f"the objective is {problem.objective}"
-    if sides := side_constraints(problem):
-        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
-    if not separable_by_group(problem):
-        return "k-anonymity of some of the quasi-identifiers is about several groups together"
-    return ""
-
-
 def _solve_hybrid(session: Session) -> Result:
     from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
 
@@ -106,28 +91,28 @@ _METHODS: dict[str, Method] = {
             "search",
             "hybrid: Lagrangian bound, heuristics and restricted MILP, at minimum loss without side constraints",
             _solve_hybrid,
-            search_refuses,
+            groups_not_alone,
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
         Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
             solve_greedy,
-            greedy_refuses,
+            groups_not_alone,
             candidates=False,
         ),
         Method(
             "mondrian",
             "cuts at medians (LeFevre et al.), without a proof",
             mondrian.strict,
-            mondrian.refuses,
+            groups_not_merging,
             candidates=False,
         ),
         Method(
             "mondrian_relaxed",
             "the same, rows at a median on both sides",
             mondrian.relaxed,
-            mondrian.refuses,
+            groups_not_merging,
             candidates=False,
         ),
         Method(
@@ -144,9 +129,12 @@ _METHODS: dict[str, Method] = {
             full_domain.refuses,
             candidates=False,
         ),
-        Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, fpt_refuses),
+        Method("fpt", "Algorithm 1 of the homogeneity paper, for few row types", solve_fpt, groups_not_merging),
         Method(
-            "subset_dp", "dynamic programming over all sets of rows, up to about 22", solve_subset_dp, subset_dp_refuses
+            "subset_dp",
+            "dynamic programming over all sets of rows, up to about 22",
+            solve_subset_dp,
+            groups_not_merging,
         ),
         Method(
             "matching",
@@ -280,7 +268,7 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
         few = problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
         large = pairs >= SEARCH_PAIRS and not few
     open_ = prepared.obstacle is None and prepared.shortage is None
-    hybrid = large and open_ and "formulation" not in given and not search_refuses(problem)
+    hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
     return _METHODS["search" if hybrid else "milp"]
 
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
+from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
-from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
@@ -32,7 +30,7 @@ from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
-from kanon_milp.methods.guide import MODEL_PAIRS, Guide
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
@@ -119,18 +117,10 @@ class RequiredGuide(Guide):
         usual = max(PAIR_TURN * instance.candidates.pairs, SHORTEST)
         self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), usual, LONGEST)
         share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
-        task = BoundTask(
-            BoundLimit(share.ends, limit.interrupt, self._target, 10 * COUNTED_ITERATIONS if counted else None),
-            table=tracker.best,
-            threads=session.options.threads,
-            on_progress=tracker.show,
+        iterations = 10 * COUNTED_ITERATIONS if counted else None
+        self.dual = multipliers_of_sizes(
+            session, tracker, BoundLimit(share.ends, limit.interrupt, self._target, iterations)
         )
-        proven = LAGRANGIAN.compute(instance, task)
-        assert proven.dual is not None
-        self.dual = proven.dual
-        tracker.higher(proven.units, proven.justified_by)
-        own = best_registered(instance, replace(task, dual=self.dual))
-        tracker.higher(own.units, own.justified_by)
         exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
         found = exact_subproblems(instance, exact)
         self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)

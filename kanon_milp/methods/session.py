@@ -19,7 +19,7 @@ from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.partition import Division, released_as
+from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter
@@ -157,13 +157,13 @@ class Session:
             return self.end(outcome)
         return self.end(self.held_against(outcome, self.release(assignment)))
 
-    def finish_division(self, division: Division, *, bound: Fraction | None = None, message: str = "") -> Result:
-        """As `finish`, with a division of the table's rows into groups, each of which is released as cheaply as the
+    def finish_partition(self, partition: Partition, *, bound: Fraction | None = None, message: str = "") -> Result:
+        """As `finish`, with a partition of the table's rows into groups, each of which is released as cheaply as the
         recoding allows.
 
-        division: over `prepared.before.types`. Its groups need no candidates of `instance`.
+        partition: over `prepared.before.types`. Its groups need no candidates of `instance`.
         """
-        found = released_as(self.prepared.before, division)
+        found = released_partition(self.prepared.before, partition)
         if found is None:
             return self.finish(None, bound=bound, message=NO_COMMON_ROW)
         instance, assignment = found

@@ -15,10 +15,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.methods.outcome import Outcome
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import separable_by_group
-from kanon_milp.problem.problem import Problem
 from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import Limit
 
@@ -35,23 +33,8 @@ NEVER = 1 << 60
 SLICE = 1 << 25  # steps between two looks at the clock
 
 
-def refuses(problem: Problem) -> str:
-    """Why dynamic programming over sets of rows is not for this problem; empty if it is."""
-    if problem.objective != "loss":
-        return f"the objective is {problem.objective}"
-    if sides := side_constraints(problem):
-        return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
-    if not separable_by_group(problem):
-        return "k-anonymity of some of the quasi-identifiers is about several groups together"
-    if not problem.merge_closed:
-        return (
-            "two groups that satisfy a requirement may not do so together, which they are once they are released alike"
-        )
-    return ""
-
-
 def solve_subset_dp(session: Session) -> Result:
-    """The cheapest division of every set of rows into a group and the best division of the rest."""
+    """The cheapest way to part every set of rows into a group and the best partition of the rest."""
     instance, limit = session.instance, session.limit
     sets = RowSets.of(instance)
     with session.clock.step("search"):
@@ -192,7 +175,7 @@ class _Work(NamedTuple):
 
 
 def divide(sets: RowSets, cost: Ints, limit: Limit) -> tuple[int | None, Ints]:
-    """The least loss of the table, and for every set of rows the first group of its best division, int64 (count,).
+    """The least loss of the table, and for every set of rows the first group of its best partition, int64 (count,).
 
     cost: of every set as one group. The loss is None where the limit is reached before.
     """
@@ -211,7 +194,7 @@ def _divide_some(work: _Work, done: int, steps: int) -> int:
     """Go on from this set, in order, until so many parts were looked at; returns the first set that is not done.
 
     A part is looked at if it has a row of the last type that the set has: some group must take it. One that is not
-    cheaper as a group than divided is in no division that is needed.
+    cheaper as a group than divided is in no partition that is needed.
     """
     copies, place, cost, total, group = work
     types = len(copies)

@@ -24,7 +24,7 @@ BLOCK = 1 << 24  # comparisons of a group with a level vector at once
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
+class Partition:
     """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0.
 
     vector: int64, level vector of each group, of all that the recoding allows; -1, or None for all: the cheapest one
@@ -37,20 +37,20 @@ class Division:
     vector: Ints | None = None
 
 
-def released_as(instance: Instance, division: Division) -> tuple[Instance, Assignment] | None:
+def released_partition(instance: Instance, partition: Partition) -> tuple[Instance, Assignment] | None:
     """Release each group as cheaply as the recoding allows; groups that are then alike are one.
 
-    instance: its row types are those of the division; its candidates play no part. Returns the instance whose
+    instance: its row types are those of the partition; its candidates play no part. Returns the instance whose
     candidates are the released rows, and what each row type receives; None where the recoding can generalize some group
     to no common row.
     """
     types, levels = instance.types, recode(instance.problem, instance.types)
-    order = np.lexsort((division.row_type, division.group))
-    group, row_type, rows = division.group[order], division.row_type[order], division.rows[order]
+    order = np.lexsort((partition.row_type, partition.group))
+    group, row_type, rows = partition.group[order], partition.row_type[order], partition.rows[order]
     begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     vector = _cheapest_above(_common_levels(levels, types.codes[row_type], begin), levels)
-    if division.vector is not None:
-        vector = np.where(division.vector < 0, vector, division.vector)
+    if partition.vector is not None:
+        vector = np.where(partition.vector < 0, vector, partition.vector)
     if (vector < 0).any():
         return None
     first, at = types.codes[row_type[begin]], levels.vectors[vector]

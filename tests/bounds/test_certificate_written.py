@@ -22,7 +22,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
-from kanon_milp.methods.registry import search_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Group, Requirement
 from kanon_milp.verify import CertificateReport, check_certificate
@@ -37,7 +37,7 @@ relaxed = settings(
 @settings(relaxed, max_examples=examples(400, 20))
 def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
     problem = case.problem()
-    result = km.solve(problem, method="milp" if search_refuses(problem) else method)
+    result = km.solve(problem, method="milp" if groups_not_alone(problem) else method)
     said: AbstractContextManager[Any] = nullcontext()
     if result.proof == "infeasible":
         said = suppress(km.InputError)  # or a certificate, of a bound that holds since there is no table

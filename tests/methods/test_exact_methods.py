@@ -15,7 +15,7 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.methods.subset_dp import refuses
+from kanon_milp.methods.refusals import groups_not_merging
 
 relaxed = settings(
     deadline=None,
@@ -25,7 +25,7 @@ relaxed = settings(
 
 def agrees(case: Case | SensitiveCase) -> None:
     problem = case.problem()
-    assume(not refuses(problem))
+    assume(not groups_not_merging(problem))
     expected = judge(case) if isinstance(case, SensitiveCase) else optimum(case.rows, case.k, **case.judged())
     for method in ("subset_dp", "fpt"):
         try:

@@ -18,7 +18,7 @@ from sensitive_cases import FAMILIES, SensitiveCase, sensitive_cases
 
 import kanon_milp as km
 from kanon_milp.methods import core_problem, required_guide
-from kanon_milp.methods.registry import search_refuses
+from kanon_milp.methods.refusals import groups_not_alone
 
 relaxed = settings(
     deadline=None,
@@ -30,7 +30,7 @@ Q4 = ["age", "education", "marital-status", "race"]
 def agrees(case: SensitiveCase, *, proven: bool = True) -> None:
     """No bound above the optimum, no table below it, and "optimal" only where they meet."""
     problem = case.problem()
-    assume(not search_refuses(problem))
+    assume(not groups_not_alone(problem))
     expected = judge(case)
     result = km.solve(problem, method="search", iteration_limit=2)
     if expected is None:
