@@ -7,6 +7,9 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
@@ -68,6 +71,19 @@ def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -
     if number > most:
         raise InputError(f"{what} must be at most {most}")
     return number
+
+
+def group_numbers(value: object, rows: int, what: str) -> NDArray[np.int64]:
+    """A group of each row, int64 (n,); raises InputError for what is none."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        found = np.empty(0, dtype=object)
+    if found.shape != (rows,) or found.dtype.kind not in "iu":
+        raise InputError(
+            f"{what}: {rows:,} integers are expected, the group of each row, such as `groups` of another result"
+        )
+    return found.astype(np.int64)
 
 
 def _by_name(extra: object) -> dict[str, object]:

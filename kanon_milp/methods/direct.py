@@ -277,9 +277,10 @@ def _without_point(
 
 
 def first_table(session: Session, model: pyo.ConcreteModel, compiled: PyomoArrays) -> dict[int, float] | None:
-    """A first table for models whose `assign` is integer, where solvers find none for long; None for others."""
+    """The table that was given to start with; else a first one for models whose `assign` is integer, where solvers find
+    none for long; None for others."""
     problem, instance = session.problem, session.instance
-    if problem.network or problem.objective != "loss" or side_constraints(problem):
+    if session.start is None and (problem.network or problem.objective != "loss" or side_constraints(problem)):
         return None
     if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
         return None

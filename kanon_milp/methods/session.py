@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, KanonError
 from kanon_milp.formulations import Formulation
@@ -21,6 +22,7 @@ from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
+from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.problem import Problem
@@ -39,7 +41,8 @@ class Session:
 
     method: its name in the registry. interrupt: set by whoever wants it to stop. iterations: neighbourhoods of a
     search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
-    that the problem was read from. solver_used: whether the method asks the solver at all.
+    that the problem was read from. solver_used: whether the method asks the solver at all. start: int64 (n,), group of
+    each row in a table to start with.
     """
 
     prepared: Prepared
@@ -54,6 +57,7 @@ class Session:
     on_progress: OnProgress | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
     solver_used: bool = True
+    start: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -76,14 +80,27 @@ class Session:
 
     @cached_property
     def first(self) -> Assignment | None:
-        """A table to start with, and to end with if there is no better one: greedy, or all rows suppressed; None where
-        neither exists.
+        """A table to start with, and to end with if there is no better one: the one that was given, greedy, or all rows
+        suppressed; None where none of them exists.
 
         It may take its minimum time also after the limit. Whether it satisfies the problem is for the verifier to say.
         """
+        given = self._given
         with self.clock.step("search"):
             found = greedy(self.instance, self.limit.share(FIRST_SHARE, FIRST_SECONDS))
-            return suppress_all(self.instance) if found is None else found
+            found = suppress_all(self.instance) if found is None else found
+        if given is None or (found is not None and self.problem.objective == "loss" and found.cost < given.cost):
+            return found
+        return given
+
+    @cached_property
+    def _given(self) -> Assignment | None:
+        """The table that was given to start with, where it satisfies the problem."""
+        if self.start is None:
+            return None
+        with self.clock.step("search"):
+            found = assignment_of_groups(self.prepared, self.start)
+        return found if found is not None and self.release(found).report.ok else None
 
     def constructed(self, better_than: Fraction | None = None) -> Found | None:
         """A verified table that no solver has made, with a better objective than this one; None if there is none.

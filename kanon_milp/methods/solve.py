@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
@@ -19,6 +22,7 @@ from kanon_milp.methods.arguments import (
     check_callbacks,
     checked_options,
     count,
+    group_numbers,
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
@@ -55,6 +59,7 @@ def solve(
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     dask: str | None = None,
+    start: Sequence[int] | NDArray[np.int64] | None = None,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
@@ -72,6 +77,8 @@ def solve(
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
+    start: int (n,), group of each row in a table to start with, such as `groups` of another result: where it satisfies
+    the problem, the result is no worse, and methods that improve tables improve this one.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
@@ -83,6 +90,7 @@ def solve(
         iteration_limit = count(iteration_limit, "the iteration limit")
     if dask is not None:
         text(dask, "dask, the address of a scheduler")
+    begin = None if start is None else group_numbers(start, problem.table.n, "start")
     adapter, chosen = adapter_of(solver), get_formulation(formulation)
     given = registry.given(adapter.name, chosen.name, options.node_limit, iteration_limit, dask)
     named = registry.find(method, problem, given)
@@ -109,6 +117,7 @@ def solve(
             on_progress,
             files,
             solver_used="solver" in runs.takes,
+            start=begin,
         )
         return settled(session) or _run(runs, session)
 

@@ -1,0 +1,66 @@
+"""A partition of the table's rows, such as that of an earlier solution, as an assignment over the reduced instance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.presolve.reductions.signature import Merged
+
+Ints = NDArray[np.int64]
+
+BLOCK = 1_000  # groups that are held against all candidates at once
+
+
+def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
+    """Give each group the cheapest candidate of `prepared.instance` that covers all its rows.
+
+    groups: int64 (n,), group of each row, any numbers. Whether what comes out satisfies the problem is for the verifier
+    to say. None where some group has no candidate.
+    """
+    instance = prepared.instance
+    row_type = prepared.before.types.type_of_rows(prepared.problem.table.keys).astype(np.int64)
+    for step in prepared.steps if instance is not prepared.before else []:
+        if isinstance(step, Merged):
+            row_type = step.row_type[row_type]
+    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    types = instance.types.count
+    entries, rows = np.unique(numbers * types + row_type, return_counts=True)
+    group, row_type = np.divmod(entries, types)
+    candidate = _cheapest_covering(instance, group, row_type)
+    if candidate is None:
+        return None
+    candidate = candidate[group]
+    return Assignment(row_type, candidate, rows.astype(np.int64), 0).checked(instance)
+
+
+def _cheapest_covering(instance: Instance, group: Ints, row_type: Ints) -> Ints | None:
+    """int64 (groups,), by entries in the order of groups; None where a group has none."""
+    candidates = instance.candidates
+    pairs = np.ones(candidates.pairs, dtype=np.int32)
+    covers = csr_matrix((pairs, candidates.members, candidates.indptr), (candidates.count, instance.types.count))
+    of_type = covers.T.tocsr()
+    indptr = indptr_of(np.bincount(group))
+    found = np.empty(len(indptr) - 1, dtype=np.int64)
+    for first in range(0, len(found), BLOCK):
+        last = min(first + BLOCK, len(found))
+        begin, end = indptr[first], indptr[last]
+        ones = np.ones(end - begin, dtype=np.int32)
+        own = csr_matrix(
+            (ones, row_type[begin:end], indptr[first : last + 1] - begin), (last - first, of_type.shape[0])
+        )
+        common = (own @ of_type).tocoo()
+        covering = common.data == np.diff(indptr)[first:last][common.row]
+        at, which = common.row[covering], common.col[covering].astype(np.int64)
+        order = np.lexsort((which, candidates.cost[which], at))
+        at, which = at[order], which[order]
+        has, where = np.unique(at, return_index=True)
+        if len(has) < last - first:
+            return None
+        found[first:last] = which[where]
+    return found

@@ -1,0 +1,83 @@
+"""A table to start with: the result is no worse, whatever the method, and what is no such table has no effect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from case_judge import judge
+from census import census
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from present import present
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.system.clock import Clock
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+CENSUS = km.Table.from_frame(census(400), ["age", "education", "race"], "disease")
+
+
+@given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)))
+@settings(relaxed, max_examples=examples(300, 60))
+def test_an_optimal_table_is_found_again_in_the_reduced_instance(case: Case | SensitiveCase) -> None:
+    problem = case.problem()
+    assume(problem.objective == "loss" and problem.suppressed_rows == "strict")
+    best = km.solve(problem, method="milp")
+    assume(best.groups is not None)
+    again = assignment_of_groups(presolve(problem, Clock(), merge=True), present(best.groups))
+    if again is not None:  # the optimum may use a candidate that another one has replaced
+        assert again.cost * presolve(problem, Clock()).before.levels.unit >= present(best.exact_objective)
+
+
+@given(sensitive_cases(max_rows=7, sides=False), st.sampled_from(["milp", "search", "auto"]), st.integers(0, 5))
+@settings(relaxed, max_examples=examples(200, 30))
+def test_any_start_leaves_the_optimum(case: SensitiveCase, method: str, seed: int) -> None:
+    problem = case.problem()
+    start = np.random.default_rng(seed).integers(0, 3, problem.table.n)
+    try:
+        result = km.solve(problem, method=method, start=start, iteration_limit=None if method == "milp" else 2)
+    except km.InputError as error:
+        assume("not for this problem" not in str(error))
+        raise
+    expected = judge(case)
+    if expected is None:
+        assert result.table is None
+        assert result.proof == "infeasible" or method == "search"
+    elif result.is_optimal:
+        assert result.exact_objective == expected
+    else:
+        assert method != "milp"
+        assert result.table is None or present(result.exact_objective) >= expected
+        assert present(result.exact_bound) <= expected
+
+
+@pytest.mark.parametrize("method", ["milp", "search", "auto"])
+@pytest.mark.parametrize("privacy", [km.KAnonymity(4), (km.KAnonymity(4), km.LDiversity("1.5"))], ids=["k", "l"])
+def test_what_is_stopped_at_once_is_no_worse_than_its_start(method: str, privacy: km.Requirement) -> None:
+    problem = km.Problem(CENSUS, privacy)
+    best = km.solve(problem, time_limit=30)
+    stopped = km.solve(problem, method=method, start=best.groups, time_limit=0.5)
+    assert stopped.verified
+    assert present(stopped.exact_objective) <= present(best.exact_objective)
+
+
+def test_a_stricter_table_is_a_start() -> None:
+    strict = km.solve(km.Problem(CENSUS, km.KAnonymity(10)), method="greedy")
+    problem = km.Problem(CENSUS, km.KAnonymity(9))
+    found = assignment_of_groups(presolve(problem, Clock(), merge=True), present(strict.groups))
+    assert found is not None
+    assert present(strict.objective) >= found.cost
+
+
+@pytest.mark.parametrize("start", [[1, 2], ["a"] * 400, [0.5] * 400, [[1]], [[1], [1, 2]]])
+def test_what_is_no_partition_is_refused(start: list[object]) -> None:
+    with pytest.raises(km.InputError, match="start: 400 integers are expected"):
+        km.solve(km.Problem(CENSUS, km.KAnonymity(2)), start=start)  # type: ignore[arg-type]
