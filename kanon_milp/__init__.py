@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.table import Table, read_table
     from kanon_milp.report.comparison import Comparison, compare
     from kanon_milp.report.metrics import Metrics, measure
+    from kanon_milp.report.sweep import Sweep, SweepRow, sweep
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
@@ -77,6 +78,8 @@ __all__ = [
     "SolverAdapter",
     "SolverError",
     "Suppression",
+    "Sweep",
+    "SweepRow",
     "TCloseness",
     "Table",
     "build_model",
@@ -96,6 +99,7 @@ __all__ = [
     "solve",
     "solve_full_domain",
     "solve_model",
+    "sweep",
     "verify",
 ]
 
@@ -130,6 +134,7 @@ _HOMES = {
     "methods.solve": ("build_model", "solve", "solve_model"),
     "report.comparison": ("Comparison", "compare"),
     "report.metrics": ("Metrics", "measure"),
+    "report.sweep": ("Sweep", "SweepRow", "sweep"),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),

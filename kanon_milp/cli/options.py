@@ -15,6 +15,8 @@ from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.table import Missing
 
+MOST_VALUES = 10_000  # in a range; more are a slip of the pen
+
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
 ]
@@ -38,6 +40,11 @@ T = Annotated[
     str | None,
     typer.Option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
 ]
+SWEPT = {  # in place of the options of the same names
+    "k": Annotated[str | None, typer.Option("--k", metavar="A..B,C", help="Values of k, such as 2..10,25.")],
+    "l": Annotated[str | None, typer.Option("--l", metavar="A,B", help="Values of l, such as 1.5,2,3.")],
+    "t": Annotated[str | None, typer.Option("--t", metavar="A,B", help="Values of t, such as 0.1,0.2.")],
+}
 Distance = Annotated[
     str,
     typer.Option(
@@ -142,3 +149,28 @@ def weights(entries: list[str] | None) -> dict[str, str]:
             raise InputError(f'--weight names column "{name}" twice')
         found[name] = value
     return found
+
+
+def values(text: str, option: str) -> list[str]:
+    """Split 2..5,10 into 2, 3, 4, 5, 10; other numbers stay as they are written."""
+    found: list[str] = []
+    for part in text.split(","):
+        first, dots, last = (piece.strip() for piece in part.partition(".."))
+        if not first or (dots and not last):
+            raise InputError(f"{option}: values separated by commas are expected, or a range such as 2..10")
+        if not dots:
+            found.append(first)
+            continue
+        low, high = integer(first, option), integer(last, option)
+        if high < low or high - low >= MOST_VALUES:
+            raise InputError(f"{option}: the range must rise, by less than {MOST_VALUES:,}")
+        found += map(str, range(low, high + 1))
+    return found
+
+
+def integer(text: str, option: str) -> int:
+    """An integer as written."""
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{option}: an integer is expected in place of {text!r}") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,15 +105,32 @@ def with_problem(command: Callable[..., None]) -> Callable[..., None]:
 
     The command says itself how a model file is named, by a parameter `model`, which it does not see.
     """
+    return _with_options(command, {})
+
+
+def with_swept_problem(command: Callable[..., None]) -> Callable[..., None]:
+    """As `with_problem`, for a command with lists of values for some parameters of the problem: `swept`, a mapping from
+    their letters to texts, is its second argument. The problem has the first value of each."""
+    return _with_options(command, options.SWEPT)
+
+
+def _with_options(command: Callable[..., None], swept: Mapping[str, Any]) -> Callable[..., None]:
     stating = dict(list(inspect.signature(read_problem, eval_str=True).parameters.items())[1:])
+    stating.update({name: stating[name].replace(annotation=kind) for name, kind in swept.items()})
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    own = [parameter for parameter in own if parameter.name != "swept"]
     where = next(number for number, parameter in enumerate(own) if parameter.name == "model")
     parameters = [*own[: where + 1], *stating.values(), *own[where + 1 :]]
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> None:
-        asked = read_problem(given.pop("model"), **{name: given.pop(name) for name in stating})
-        command(asked, **given)
+        model = given.pop("model")
+        lists = {name: options.values(given.pop(name), f"--{name}") for name in swept if given[name] is not None}
+        first: dict[str, Any] = {} if model is not None else {name: values[0] for name, values in lists.items()}
+        if "k" in first:
+            first["k"] = options.integer(first["k"], "--k")
+        asked = read_problem(model, **{name: given.pop(name) for name in stating if name in given}, **first)
+        command(asked, *([lists] if swept else []), **given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     wrapped.__signature__ = inspect.Signature([each.replace(kind=keyword) for each in parameters])  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@ best proven bound."""
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.report import paper_tables
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
@@ -106,18 +106,12 @@ class Comparison:
     def to_markdown(self) -> str:
         """The table of people as Markdown."""
         header, *lines = self.texts()
-        rule = ["---", *["---:"] * (len(header) - 1)]
-        return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *lines))
+        return paper_tables.markdown(header, lines)
 
     def to_latex(self) -> str:
         """The table of people as LaTeX, with the rules of booktabs."""
-        header, *lines = [[_latex(cell) for cell in row] for row in self.texts()]
-        out = io.StringIO()
-        out.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\toprule\n")
-        out.write(" & ".join(header) + " \\\\\n\\midrule\n")
-        out.writelines(" & ".join(cells) + " \\\\\n" for cells in lines)
-        out.write("\\bottomrule\n\\end{tabular}\n")
-        return out.getvalue()
+        header, *lines = self.texts()
+        return paper_tables.latex(header, lines)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""
@@ -125,9 +119,11 @@ class Comparison:
         table = [["method", *(header for header, _, _ in shown)]]
         for row in self.frame().to_dicts():
             row["gap"] = None if row["gap"] is None else 100 * row["gap"]
-            table.append([str(row["method"]), *(_text(row.get(name), digits) for _, name, digits in shown)])
+            table.append(
+                [str(row["method"]), *(paper_tables.shown(row.get(name), digits) for _, name, digits in shown)]
+            )
         if self.bound is not None:
-            table.append(["best bound", _text(float(self.bound), 0), *[""] * (len(shown) - 1)])
+            table.append(["best bound", paper_tables.shown(float(self.bound), 0), *[""] * (len(shown) - 1)])
         return table
 
 
@@ -191,15 +187,3 @@ def _given(problem: Problem, name: str, frame: Any) -> Compared:
     loss = report.cost if report.ok else None
     message = "" if report.ok else f"not verified: {report.violations[0]}"
     return Compared(name, loss, None, "given", None, measure(problem, frame), message)
-
-
-def _text(value: object, digits: int) -> str:
-    if isinstance(value, float | int):
-        return f"{value:,.{digits}f}"
-    return "-" if value is None else str(value)
-
-
-def _latex(text: str) -> str:
-    for plain, written in (("\\", r"\textbackslash "), ("_", r"\_"), ("#", r"\#"), ("%", r"\%"), ("&", r"\&")):
-        text = text.replace(plain, written)
-    return text

@@ -258,16 +258,21 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
     console.print(table)
 
 
-def show_comparison(found: Comparison, title: str) -> None:
-    """Print methods side by side."""
-    header, *lines = found.texts(NARROW)
+def show_grid(texts: Sequence[Sequence[str]], title: str) -> None:
+    """Print a header and lines of texts."""
+    header, *lines = texts
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", title=plain(title), title_justify="left")
     for number, name in enumerate(header):
         table.add_column(name, justify="right" if number else "left", no_wrap=number > 0, overflow="fold")
     for cells in lines:
         table.add_row(*map(plain, cells))
+    Console(highlight=False).print(table)
+
+
+def show_comparison(found: Comparison, title: str) -> None:
+    """Print methods side by side."""
+    show_grid(found.texts(NARROW), title)
     console = Console(highlight=False)
-    console.print(table)
     for row in found.rows:
         if row.message:
             console.print(plain(f"{row.name}: {row.message}"))

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
@@ -20,6 +22,8 @@ from kanon_milp.problem.csv_files import csv_text, without_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.system.files import Fill, check_folder, write_together
+
+Groups = NDArray[np.int64]
 
 # C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
 UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -67,7 +71,7 @@ def write_result(result: Result, folder: Path, about: dict[str, Any] | None = No
     """
     written: dict[str, Any] = {**(described(result) if about is None else about), "sha256": {}}
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
-    for name, fill in _tables(result):
+    for name, fill in table_files(result.problem, result.table, result.groups):
         files[name] = _with_hash(name, fill, written["sha256"])
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
     try:
@@ -102,11 +106,11 @@ def json_text(value: Any, *, only_ascii: bool = False) -> str:
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def _tables(result: Result) -> Iterator[tuple[str, Fill]]:
-    """The released table and its groups: name and what fills the file."""
-    if result.table is None or result.groups is None:
+def table_files(problem: Problem, found: Any | None, of_row: Groups | None) -> Iterator[tuple[str, Fill]]:
+    """A released table and its groups: name and what fills the file; nothing where there is none."""
+    if found is None or of_row is None:
         return
-    table, released = result.problem.table, as_polars(result.table)
+    table, released = problem.table, as_polars(found)
     if not without_text(released):
         yield "anonymized.csv", lambda file: file.write(_encoded(released, table))
     if table.kind in COLUMNAR:
@@ -114,8 +118,8 @@ def _tables(result: Result) -> Iterator[tuple[str, Fill]]:
         content = io.BytesIO()  # the library has no error of its own for a full disk
         write(released, content)
         yield name, lambda file: file.write(content.getbuffer())
-    numbers = pl.Series("row", range(1, len(result.groups) + 1), dtype=pl.Int64)
-    groups = pl.DataFrame([numbers, pl.Series("group", result.groups)])
+    numbers = pl.Series("row", range(1, len(of_row) + 1), dtype=pl.Int64)
+    groups = pl.DataFrame([numbers, pl.Series("group", of_row)])
     yield "groups.csv", lambda file: file.write(csv_text(groups, ",").encode())
 
 

@@ -1,0 +1,336 @@
+"""One problem for many parameters: what each costs, with a certified band around what is not proven optimal.
+
+A table for stricter parameters is one for looser ones, and a bound for looser parameters is one for stricter ones: no
+run is left with less than its neighbours know. So along each parameter losses and bounds rise, whatever the limits.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.worker_pool import Pool, open_pool
+from kanon_milp.methods import registry
+from kanon_milp.methods.arguments import checked_options, count
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.solve import solve
+from kanon_milp.problem.arguments import listed, wrong
+from kanon_milp.problem.exact import exact_number, plain
+from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
+from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.report import paper_tables
+from kanon_milp.system.signals import ctrl_c_sets
+from kanon_milp.verify import verify
+
+Groups = NDArray[np.int64]
+KINDS: dict[str, type[Requirement]] = {"k": KAnonymity, "l": LDiversity, "t": TCloseness}
+STRICTER = {"k": 1, "l": 1, "t": -1}  # with the parameter, or against it
+LOOK = 0.2  # seconds between two looks at whether somebody wants an end
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parameters that are swept, exact; None for one that is not."""
+
+    k: int | None = None
+    l: Fraction | None = None  # noqa: E741  (the papers' letter)
+    t: Fraction | None = None
+
+    @property
+    def given(self) -> dict[str, Fraction]:
+        """The parameters that are swept."""
+        return {name: Fraction(value) for name in KINDS if (value := getattr(self, name)) is not None}
+
+    @property
+    def name(self) -> str:
+        """Such as `k=5,l=3/2`."""
+        return ",".join(f"{name}={value}" for name, value in self.given.items())
+
+    def looser_than(self, other: Setting) -> bool:
+        """Whether each table for the other setting is one for this; true for itself."""
+        return all(STRICTER[name] * value <= STRICTER[name] * other.given[name] for name, value in self.given.items())
+
+    def of(self, problem: Problem) -> Problem:
+        """The problem with these parameters in place of its own; its other requirements stay as they are."""
+        given, privacy = self.given, []
+        assert isinstance(problem.privacy, tuple)
+        for each in problem.privacy:
+            letter = next(
+                (letter for letter, kind in KINDS.items() if letter in given and isinstance(each, kind)), None
+            )
+            swept = letter is not None and getattr(each, "quasi_identifiers", None) is None
+            privacy.append(replace(each, **{letter: self._value(letter)}) if letter and swept else each)
+            if letter and swept:
+                del given[letter]
+        privacy += [KINDS[letter](**{letter: self._value(letter)}) for letter in given]
+        return replace(problem, privacy=privacy, name=f"{problem.name}, {self.name}")
+
+    def _value(self, letter: str) -> Any:
+        return getattr(self, letter)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one setting's own run has given. objective, bound: exact. groups: int64 (n,), of its verified table.
+
+    baselines: the loss of each method that was asked for beside, None where it has no table.
+    """
+
+    setting: Setting
+    objective: Fraction | None
+    bound: Fraction | None
+    proof: str
+    seconds: float
+    table: Any | None = None
+    groups: Groups | None = None
+    baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """A setting with the best that is known of it: from its own run, or from those of other settings.
+
+    table: the setting whose run gave the table; bounded_by: the one whose run proved the bound. seconds: of its own
+    run.
+    """
+
+    setting: Setting
+    objective: Fraction | None
+    bound: Fraction | None
+    proof: str
+    seconds: float
+    table: Setting | None
+    bounded_by: Setting | None
+    baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - bound) / objective; None where one of them is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        return float((self.objective - self.bound) / self.objective) if self.objective else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data, as `kanon-milp sweep --json` prints it."""
+        return {
+            "k": self.setting.k,
+            "l": None if self.setting.l is None else str(self.setting.l),
+            "t": None if self.setting.t is None else str(self.setting.t),
+            "objective": plain(self.objective),
+            "bound": plain(self.bound),
+            "gap": self.gap,
+            "proof": self.proof,
+            "seconds": round(self.seconds, 3),
+            "table": None if self.table is None else self.table.name,
+            "bounded_by": None if self.bounded_by is None else self.bounded_by.name,
+            **{name: plain(value) for name, value in self.baselines.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All settings that were run, in the order in which they were asked for."""
+
+    problem: Problem
+    rows: tuple[SweepRow, ...]
+
+    def frame(self) -> pl.DataFrame:
+        """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, baselines."""
+        return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
+
+    def to_csv(self) -> str:
+        """All columns as CSV."""
+        return self.frame().write_csv()
+
+    def to_markdown(self) -> str:
+        """The table of people as Markdown."""
+        header, *lines = self.texts()
+        return paper_tables.markdown(header, lines)
+
+    def to_latex(self) -> str:
+        """The table of people as LaTeX, with the rules of booktabs."""
+        header, *lines = self.texts()
+        return paper_tables.latex(header, lines)
+
+    def plot(self) -> Any:
+        """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
+        from kanon_milp.report.sweep_picture import chart
+
+        return chart(self)
+
+    def texts(self) -> list[list[str]]:
+        """A header and a row a setting: cells as text."""
+        swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
+        beside = list(dict.fromkeys(name for row in self.rows for name in row.baselines))
+        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *beside]]
+        for row in self.rows:
+            gap = None if row.gap is None else 100 * row.gap
+            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in beside))
+            objective, bound, *others = map(_loss, losses)
+            parameters = [str(row.setting.given[name]) for name in swept]
+            known = [objective, bound, paper_tables.shown(gap, 2), row.proof, paper_tables.shown(row.seconds, 1)]
+            table.append([*parameters, *known, *others])
+        return table
+
+
+def _loss(value: Fraction | None) -> str:
+    return paper_tables.shown(plain(value), 0 if value is None or value.denominator == 1 else 2)
+
+
+def sweep(
+    problem: Problem,
+    *,
+    k: Iterable[int] | None = None,
+    l: Iterable[Any] | None = None,  # noqa: E741
+    t: Iterable[Any] | None = None,
+    method: str = registry.AUTO,
+    baselines: Sequence[str] = (),
+    time_limit: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    processes: int = 1,
+    dask: str | None = None,
+    known: Sequence[Run] = (),
+    on_run: Callable[[Run, int, int], None] | None = None,
+) -> Sweep:
+    """Solve a problem of least loss for all combinations of the parameters that are given.
+
+    k, l, t: values to take in place of the problem's own. method, time_limit (seconds, of each setting), threads, seed:
+    as for `solve`. The strictest settings come first, since their tables are starts for the looser ones. baselines:
+    names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
+    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated. on_run:
+    called with each new run, how many are done and of how many. Ctrl-C ends what runs, and the rest is left out.
+    Raises InputError for other objectives and for parameters that are none.
+    """
+    expect_problem(problem, "sweep")
+    if problem.objective != "loss":
+        raise InputError(f"sweep is about losses, and the objective is {problem.objective}")
+    checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
+    for name in (method, *listed(baselines, "baselines", "a list of names of methods")):
+        registry.known_name(name)
+    if on_run is not None and not callable(on_run):
+        raise wrong("on_run", "a function of a run and two numbers", on_run)
+    asked = settings(k, l, t)
+    for setting in asked:
+        setting.of(problem)  # an error of one of them, before any of them runs
+    runs = {run.setting: run for run in known if run.setting in asked}
+    left = [setting for setting in strictest_first(asked) if setting not in runs]
+    options = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed}
+    with ctrl_c_sets(None) as interrupted, open_pool(count(processes, "processes"), dask) as pool:
+        for run in _runs(problem, left, runs, pool, options, tuple(baselines), interrupted):
+            runs[run.setting] = run
+            if on_run is not None:
+                on_run(run, len(runs), len(asked))
+    return Sweep(problem, combined(problem, [runs[setting] for setting in asked if setting in runs]))
+
+
+def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] | None) -> list[Setting]:  # noqa: E741
+    """All combinations. Raises InputError where nothing is swept, or a value is no number."""
+    found: dict[str, list[Any]] = {}
+    for name, values in (("k", k), ("l", l), ("t", t)):
+        if values is None:
+            continue
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise wrong(f"sweep: {name}", "a list of values", values)
+        exact = [exact_number(value, name) for value in values]
+        if not exact:
+            raise InputError(f"sweep: {name}: no value is given")
+        if name == "k" and any(value.denominator > 1 for value in exact):
+            raise InputError("sweep: k: an integer is expected")
+        found[name] = list(dict.fromkeys(int(value) if name == "k" else value for value in exact))
+    if not found:
+        raise InputError("sweep: name what is swept: k, l or t")
+    return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
+
+
+def strictest_first(asked: Sequence[Setting]) -> list[Setting]:
+    """In an order in which each setting comes after all that are stricter."""
+    return sorted(asked, key=lambda each: [-STRICTER[name] * value for name, value in each.given.items()])
+
+
+def solve_setting(
+    problem: Problem,
+    setting: Setting,
+    start: Groups | None,
+    options: Mapping[str, Any],
+    baselines: Sequence[str],
+    interrupt: threading.Event | None = None,
+) -> Run:
+    """One setting's own run, and its baselines."""
+    began, here = time.perf_counter(), setting.of(problem)
+    result: Result = solve(here, **options, start=start, interrupt=interrupt)
+    seconds = time.perf_counter() - began
+    beside: dict[str, Fraction | None] = {}
+    for name in baselines:
+        try:
+            beside[name] = solve(here, **{**options, "method": name}, interrupt=interrupt).exact_objective
+        except InputError:  # the problem is not for it, or too large
+            beside[name] = None
+    objective = result.exact_objective if result.verified else None
+    return Run(setting, objective, result.exact_bound, result.proof, seconds, result.table, result.groups, beside)
+
+
+def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
+    """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
+    ones."""
+    return tuple(_row(problem, run, runs) for run in runs)
+
+
+def _row(problem: Problem, run: Run, runs: Sequence[Run]) -> SweepRow:
+    looser = [each for each in runs if each.setting.looser_than(run.setting)]
+    objective, table = run.objective, None if run.objective is None else run.setting
+    stricter = [each for each in runs if run.setting.looser_than(each.setting) and each.objective is not None]
+    for each in sorted(stricter, key=lambda each: each.objective or 0):
+        if objective is not None and (each.objective or 0) >= objective:
+            break
+        report = verify(run.setting.of(problem), each.table)
+        if report.ok and report.cost is not None:
+            objective, table = report.cost, each.setting
+    bounded = max((each for each in looser if each.bound is not None), key=lambda each: each.bound or 0, default=None)
+    bound = None if bounded is None else bounded.bound
+    if objective is None and any(each.proof == "infeasible" for each in looser):
+        proof = "infeasible"
+    elif objective is not None and bound is not None and bound >= objective:
+        proof, bound = "optimal", objective
+    else:
+        proof = "none" if bound is None else "bound"
+    source = None if bounded is None else bounded.setting
+    return SweepRow(run.setting, objective, bound, proof, run.seconds, table, source, run.baselines)
+
+
+def _runs(
+    problem: Problem,
+    left: Sequence[Setting],
+    runs: Mapping[Setting, Run],
+    pool: Pool,
+    options: Mapping[str, Any],
+    baselines: Sequence[str],
+    interrupted: threading.Event,
+) -> Iterator[Run]:
+    """The runs of all settings as they come; each begins with the cheapest table of a stricter one that is known. A run
+    whose worker is lost begins again."""
+    waiting, running = list(left), dict[cf.Future[Run], Setting]()
+    while (waiting or running) and not interrupted.is_set():
+        while waiting and len(running) < max(pool.workers, 1) and not interrupted.is_set():
+            setting = waiting.pop(0)
+            stricter = [run for other, run in runs.items() if setting.looser_than(other) and run.objective is not None]
+            start = min(stricter, key=lambda run: run.objective or 0).groups if stricter else None
+            stop = None if pool.workers else interrupted  # which is of this process
+            running[pool.submit(solve_setting, problem, setting, start, options, baselines, stop)] = setting
+        for future in cf.wait(running, LOOK, cf.FIRST_COMPLETED).done:
+            setting = running.pop(future)
+            if pool.lost(future):
+                waiting.insert(0, setting)
+            else:
+                yield future.result()

@@ -1,0 +1,72 @@
+"""The picture of a sweep: loss against a parameter, the certified band, and methods beside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from kanon_milp.errors import InputError
+
+if TYPE_CHECKING:
+    from kanon_milp.report.sweep import Sweep
+
+WIDTH, HEIGHT = 460, 300
+BEST, BOUND = "best found", "bound"
+FORMAT = ",.6~r"  # plain numbers, no zeros at the end
+LOGARITHMIC, MOST_TICKS = 20, 12  # largest by smallest parameter; parameters that all have a tick
+NO_ALTAIR = "pictures need the packages altair and vl-convert-python: pip install 'kanon-milp[bench]'"
+
+
+def chart(sweep: Sweep) -> Any:
+    """An altair chart: best table and bound as lines with the band between them, methods beside as thin lines; one
+    panel for each combination of the other parameters."""
+    try:
+        import altair as alt
+    except ImportError:
+        raise InputError(NO_ALTAIR) from None
+    frame = sweep.frame()
+    if frame.is_empty():
+        raise InputError("there is nothing to draw: no setting was run")
+    swept = [name for name in ("k", "l", "t") if frame[name].n_unique() > 1] or ["k"]
+    along, *panels = swept
+    # exact parameters are text
+    number = [float(value) for value in (row.setting.given.get(along, 0) for row in sweep.rows)]
+    title = ", ".join(f"{name} = {{{name}}}" for name in panels)
+    panel = [title.format(**row) for row in frame.select("k", "l", "t").iter_rows(named=True)]
+    frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
+    beside = list(dict.fromkeys(name for row in sweep.rows for name in row.baselines))
+    order, known = [BEST, BOUND, *beside], {BEST: "objective", BOUND: "bound"}
+    series = [
+        frame.select(
+            "along",
+            "panel",
+            series=pl.lit(name),
+            loss=pl.col(known.get(name, name)).cast(pl.Float64),
+            low=(pl.col("bound") if name == BEST else pl.lit(None)).cast(pl.Float64),
+        )
+        for name in order
+    ]
+    data = pl.concat(series).drop_nulls("loss")
+    values = sorted(set(number))
+    wide = values[0] > 0 and values[-1] >= LOGARITHMIC * values[0]
+    scale = alt.Scale(type="log" if wide else "linear", zero=False, nice=False, padding=12)
+    axis = alt.Axis(values=values if len(values) <= MOST_TICKS else alt.Undefined, format=FORMAT, grid=False)
+    x = alt.X("along:Q", title=along, scale=scale, axis=axis)
+    y = alt.Y("loss:Q", title="information lost", axis=alt.Axis(format=FORMAT, gridColor="#e8e8e8"))
+    colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=_colours(len(beside))))
+    dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=_dashes(len(beside))))
+    base = alt.Chart(data)
+    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.25, color="#4c78a8").encode(x, y, y2="low:Q")
+    lines = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x, y, colour, dash)
+    drawn = alt.layer(band, lines, data=data).properties(width=WIDTH, height=HEIGHT)
+    return drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn
+
+
+def _colours(beside: int) -> list[str]:
+    others = ["#f58518", "#54a24b", "#b279a2", "#9d755d", "#e45756", "#72b7b2", "#bab0ac"]
+    return ["#1f4e79", "#4c78a8", *(others[i % len(others)] for i in range(beside))]
+
+
+def _dashes(beside: int) -> list[list[int]]:
+    return [[1, 0], [4, 3], *([1, 0] for _ in range(beside))]

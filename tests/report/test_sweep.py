@@ -1,0 +1,241 @@
+"""Sweeps: each optimum that of brute force, monotone whatever the limits, resumed as if never ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from census import census
+from command_line import run
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from present import present
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.problem.privacy.l_diversity import Form
+from kanon_milp.report.sweep import Run, Setting, combined, strictest_first
+from kanon_milp.report.sweep import settings as all_settings
+
+CENSUS = km.Table.from_frame(census(300), ["age", "education", "race"], "disease")
+
+
+@given(cases(max_rows=7, sides=False))
+@settings(deadline=None, max_examples=examples(100, 15))
+def test_each_setting_has_the_optimum(case: Case) -> None:
+    found = km.sweep(case.problem(), k=range(1, 5))
+    for row in found.rows:
+        expected = optimum(case.rows, present(row.setting.k), **case.judged())
+        assert row.proof == ("infeasible" if expected is None else "optimal")
+        assert row.objective == expected
+
+
+@pytest.mark.parametrize("form", ["frequency", "distinct"])
+def test_two_parameters_at_once(form: Form) -> None:
+    problem = km.Problem(CENSUS, [km.KAnonymity(2), km.LDiversity(2, form)])
+    found = km.sweep(problem, k=[2, 4], l=[1, 2], time_limit=20)
+    for row in found.rows:
+        k, l = present(row.setting.k), present(row.setting.l)  # noqa: E741
+        alone = km.solve(km.Problem(CENSUS, [km.KAnonymity(k), km.LDiversity(l, form)]), time_limit=20)
+        assert alone.is_optimal
+        assert (row.proof, row.objective) == ("optimal", alone.exact_objective)
+
+
+def test_requirements_that_are_not_swept_stay() -> None:
+    problem = km.Problem(CENSUS, [km.KAnonymity(9), km.PSensitivity(2), km.KAnonymity(2, ["age"])])
+    here = Setting(k=3, t=Fraction(1, 4)).of(problem)
+    assert [type(each).__name__ for each in here.requirements] == [
+        "KAnonymity",
+        "PSensitivity",
+        "KAnonymity",
+        "TCloseness",
+    ]
+    assert (here.requirements[0], here.requirements[2]) == (km.KAnonymity(3), km.KAnonymity(2, ["age"]))
+
+
+def runs() -> st.SearchStrategy[list[Run]]:
+    """Runs that a solver could have returned: tables of some groups, and bounds below the optima."""
+    sizes = st.lists(st.integers(1, 4), min_size=4, max_size=4)
+    return sizes.map(lambda worse: [own_run(k, extra) for k, extra in zip((2, 3, 4, 5), worse, strict=True)])
+
+
+FRAME = pl.DataFrame({"a": list("uuvvwwxxyyzz"), "b": list("112211221122")})
+SMALL = km.Problem(km.Table.from_frame(FRAME, ["a", "b"]), km.KAnonymity(2))
+
+
+def own_run(k: int, extra: int) -> Run:
+    """A valid table that need not be the best: the optimum for a larger k; a bound that need not be: of a smaller."""
+    table = km.solve(Setting(k=min(k + extra, 6)).of(SMALL))
+    below = km.solve(Setting(k=max(k - extra, 1)).of(SMALL))
+    return Run(Setting(k=k), table.exact_objective, below.exact_bound, "bound", 1.0, table.table, table.groups)
+
+
+@given(runs())
+@settings(deadline=None, max_examples=examples(60, 15))
+def test_losses_and_bounds_rise_and_stay_true(found: list[Run]) -> None:
+    rows = combined(SMALL, found)
+    best = {row.setting.k: present(km.solve(row.setting.of(SMALL)).exact_objective) for row in rows}
+    for row, own in zip(rows, found, strict=True):
+        assert present(row.bound) <= best[row.setting.k] <= present(row.objective)
+        assert present(row.objective) <= present(own.objective)
+        assert present(row.bound) >= present(own.bound)
+        assert (row.proof == "optimal") == (row.objective == row.bound)
+    losses, bounds = [present(row.objective) for row in rows], [present(row.bound) for row in rows]
+    assert losses == sorted(losses)
+    assert bounds == sorted(bounds)
+
+
+def test_a_table_that_does_not_hold_is_not_taken_over() -> None:
+    """Somebody's run of k = 5 claims a table of no loss that is not even 2-anonymous."""
+    spoiled = FRAME.with_columns(pl.Series("b", [str(i) for i in range(12)]))
+    problem = km.Problem(km.Table.from_frame(spoiled, ["a", "b"]), km.KAnonymity(2))
+    lie = Run(Setting(k=5), Fraction(0), None, "none", 1.0, spoiled, np.arange(12))
+    own = km.solve(problem)
+    truth = Run(Setting(k=2), own.exact_objective, own.exact_bound, "optimal", 1.0, own.table, own.groups)
+    assert combined(problem, [truth, lie])[0].objective == own.exact_objective
+
+
+def test_an_infeasible_setting_makes_stricter_ones_infeasible() -> None:
+    mask = km.PatternMask([["keep", "keep"]])
+    problem = km.Problem(km.Table.from_frame(FRAME, ["a", "b"]), km.KAnonymity(2), mask)
+    found = km.sweep(problem, k=[2, 3, 4])
+    assert [row.proof for row in found.rows] == ["optimal", "infeasible", "infeasible"]
+    assert found.rows[1].as_dict()["objective"] is None
+
+
+def test_the_strictest_come_first() -> None:
+    ordered = strictest_first(all_settings([2, 5], None, ["0.1", "0.3"]))
+    assert [each.name for each in ordered] == ["k=5,t=1/10", "k=5,t=3/10", "k=2,t=1/10", "k=2,t=3/10"]
+    assert ordered[2].looser_than(ordered[0])
+    assert not ordered[1].looser_than(ordered[2])
+
+
+def test_baselines_stand_beside_as_they_are() -> None:
+    found = km.sweep(km.Problem(CENSUS, km.KAnonymity(2)), k=[3, 5], baselines=["greedy", "mondrian", "subset_dp"])
+    for row in found.rows:
+        alone = km.solve(row.setting.of(found.problem), method="mondrian")
+        assert row.baselines["mondrian"] == alone.exact_objective
+        assert present(row.baselines["greedy"]) >= present(row.objective)
+        assert row.baselines["subset_dp"] is None  # too many rows
+    header, *lines = found.texts()
+    assert header == ["k", "loss", "bound", "gap %", "proof", "seconds", "greedy", "mondrian", "subset_dp"]
+    assert [line[0] for line in lines] == ["3", "5"]
+    assert "\\toprule" in found.to_latex()
+    assert found.to_markdown().count("\n") == 4
+    assert found.frame()["mondrian"].to_list() == [float(present(row.baselines["mondrian"])) for row in found.rows]
+
+
+def test_several_processes_give_the_same() -> None:
+    problem = km.Problem(CENSUS, km.KAnonymity(2))
+    one, two = (km.sweep(problem, k=range(2, 6), processes=number) for number in (1, 2))
+    assert [(row.proof, row.objective) for row in one.rows] == [(row.proof, row.objective) for row in two.rows]
+    assert all(row.proof == "optimal" for row in one.rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "name what is swept"),
+        ({"k": []}, "no value is given"),
+        ({"k": ["3/2"]}, "an integer is expected"),
+        ({"k": "25"}, "a list of values"),
+        ({"k": [0]}, "k must be at least 1"),
+        ({"t": [2]}, "t"),
+        ({"k": [2], "method": "magic"}, "unknown method"),
+        ({"k": [2], "baselines": "greedy"}, "baselines"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(km.InputError, match=message):
+        km.sweep(km.Problem(CENSUS, km.KAnonymity(2)), **arguments)  # type: ignore[arg-type]
+
+
+def test_another_objective_is_refused() -> None:
+    with pytest.raises(km.InputError, match="about losses"):
+        km.sweep(km.Problem(CENSUS, km.KAnonymity(2), objective="min_groups"), k=[2])
+
+
+def command(tmp_path: Path, *more: str) -> list[str]:
+    data = tmp_path / "people.csv"
+    if not data.exists():
+        census(300).write_csv(data)
+    return ["sweep", "--data", str(data), "--qi", "age,education,race", *more]
+
+
+def test_the_folder_and_how_it_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = run(*command(tmp_path, "--k", "2..3", "--out", str(out), "--json"))
+    assert first.returncode == 0
+    assert {path.name for path in out.iterdir()} >= {"runs", "sweep.csv", "sweep.json", "sweep.md", "sweep.tex"}
+    assert json.loads(first.stdout) == json.loads((out / "sweep.json").read_text())
+    assert [row["k"] for row in json.loads(first.stdout)] == [2, 3]
+
+    again = run(*command(tmp_path, "--k", "2..3", "--out", str(out)))
+    assert again.returncode == 2
+    assert "--resume" in again.stderr
+
+    before = (out / "runs" / "k=3" / "run.json").read_bytes()
+    more = run(*command(tmp_path, "--k", "2..4,6", "--out", str(out), "--resume", "--json"))
+    assert more.returncode == 0
+    assert [row["k"] for row in json.loads(more.stdout)] == [2, 3, 4, 6]
+    assert (out / "runs" / "k=3" / "run.json").read_bytes() == before
+
+    other = run(*command(tmp_path, "--k", "2", "--out", str(out), "--resume", "--seed", "7"))
+    assert other.returncode == 2
+    assert "another sweep" in other.stderr
+
+    table = out / "runs" / "k=3" / "anonymized.csv"
+    table.write_text(table.read_text().replace("*", "x"))
+    changed = run(*command(tmp_path, "--k", "2..3", "--out", str(out), "--resume"))
+    assert changed.returncode == 2
+    assert "is not what run.json says" in changed.stderr
+
+
+@pytest.mark.parametrize("k", ["5..2", "x", "2..", "", "2.5", "1..99999"])
+def test_lists_that_are_none(tmp_path: Path, k: str) -> None:
+    found = run(*command(tmp_path, "--k", k))
+    assert found.returncode == 2
+    assert found.stderr.count("error") == 1
+
+
+def test_a_model_file_is_swept(tmp_path: Path) -> None:
+    model = Path(__file__).parents[2] / "models" / "hospital.toml"
+    found = run("sweep", str(model), "--k", "2,3", "--json")
+    assert [row["proof"] for row in json.loads(found.stdout)] == ["optimal", "optimal"]
+
+
+def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
+    """Killed after the first run is written; what is left is run, and the rest is as of a sweep that nobody killed."""
+    whole, ended = tmp_path / "whole", tmp_path / "ended"
+    assert run(*command(tmp_path, "--k", "2..6", "--out", str(whole))).returncode == 0
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kanon_milp", *command(tmp_path, "--k", "2..6", "--out", str(ended), "-q")]
+    )
+    while process.poll() is None and not list(ended.glob("runs/*/run.json")):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert run(*command(tmp_path, "--k", "2..6", "--out", str(ended), "--resume")).returncode == 0
+    rows = [json.loads((folder / "sweep.json").read_text()) for folder in (whole, ended)]
+    assert [[{**row, "seconds": 0} for row in found] for found in rows[:1]] == [
+        [{**row, "seconds": 0} for row in found] for found in rows[1:]
+    ]
+
+
+def test_the_picture_has_a_series_for_each_line() -> None:
+    pytest.importorskip("altair", reason="pictures need the extra bench")
+    found = km.sweep(km.Problem(CENSUS, km.KAnonymity(2)), k=[2, 3, 60], l=[1, 2], baselines=["greedy"], time_limit=5)
+    spec = json.dumps(found.plot().to_dict())
+    for words in ("best found", "bound", "greedy", "l = 1", "l = 2", '"type": "log"'):
+        assert words in spec
