@@ -13,10 +13,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+import typer
 from command_line import run
 from oracle import optimum
 
 import kanon_milp as km
+from kanon_milp.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -25,6 +27,7 @@ EXAMPLES: tuple[str, ...] = (
     "README.md",
     "docs/getting-started.md",
     "docs/methods.md",
+    "docs/sweeps.md",
     "docs/quasi-identifiers.md",
     "docs/generated.md",
     "docs/extending/requirements.md",
@@ -120,13 +123,21 @@ def test_the_python_examples_run(tmp_path: Path) -> None:
         assert re.search("proven optimum|verified table", printed[f"docs/extending/{page}.md"]), page
 
 
+def commands(command: Any) -> list[tuple[str, ...]]:
+    """The words that lead to each command, also of commands with commands of their own."""
+    inner = getattr(command, "commands", {})
+    found = [(name, *rest) for name, each in inner.items() for rest in commands(each)]
+    return [(), *found] if inner else [()]
+
+
 def test_every_option_in_the_documentation_exists() -> None:
     text = "".join(page.read_text() for page in PAGES)
     helped = ""
-    for name in ("solve", "verify", "export", "import", "compress", "compare", "qid", "generate", "doctor"):
-        done = run(name, "--help")
+    for path in commands(typer.main.get_command(app)):
+        done = run(*path, "--help")
         assert done.returncode == 0
         helped += done.stdout
+    assert "--out" in helped
     for option in set(re.findall(r"kanon-milp [^\n`]*", text)):
         for flag in re.findall(r"--[a-z-]+", option):
             assert flag in helped, flag
