@@ -4,12 +4,18 @@ The public names are imported when they are first used: the command line has to 
 frames, the modeling language and the compiler are there, which takes seconds.
 """
 
+import logging
 import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet until somebody asks for it
+if logging.getLogger("pyomo").level == logging.NOTSET:
+    # it would inherit "debug", at which it prints each model that it declares
+    logging.getLogger("pyomo").setLevel(logging.INFO)
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.registry import register_bound

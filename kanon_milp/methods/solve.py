@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ from kanon_milp.solvers import OnProgress, SolverAdapter
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
+
+LOGGER = logging.getLogger(__name__)
 
 EXTENDED_INFEASIBLE = (
     "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
@@ -103,6 +106,7 @@ def solve(
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
         runs = named or registry.choose(prepared, given, options.time_limit)
+        LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
         session = Session(
             prepared,
@@ -119,7 +123,9 @@ def solve(
             solver_used="solver" in runs.takes,
             start=begin,
         )
-        return settled(session) or _run(runs, session)
+        result = settled(session) or _run(runs, session)
+    LOGGER.info("%s", result.summary())
+    return result
 
 
 def _run(method: registry.Method, session: Session) -> Result:

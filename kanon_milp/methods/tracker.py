@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -9,6 +10,8 @@ from fractions import Fraction
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers import OnProgress, Progress
 from kanon_milp.solvers.proof import REGISTERED, Backing
+
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass
@@ -71,6 +74,7 @@ class Tracker:
         seconds = time.perf_counter() - self.began
         point = (seconds, self._loss(), self.bound * float(self.unit))
         self.trajectory.append(point)
+        LOGGER.debug("after %.3f s: table %s, bound %s", *point)
         if self.on_progress is not None:
             self.on_progress(Progress(*point))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ STEPS = (
 )
 OPTIONAL_STEPS = ("bound", "search")
 
+LOGGER = logging.getLogger(__name__)
+
 OnStage = Callable[[str], None]
 
 
@@ -38,11 +41,14 @@ class Clock:
         """Time one step."""
         if self.on_stage is not None:
             self.on_stage(name)
+        LOGGER.info("%s begins", name)
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[name] += time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self.seconds[name] += seconds
+            LOGGER.info("%s: %.3f s", name, seconds)
 
     def since_reading(self) -> float:
         """Seconds since the table was read."""
