@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kanon_milp.errors import InputError, nearest, unreadable
-from kanon_milp.instances import datasets, generators
+from kanon_milp.instances import datasets, generators, model_library
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.problem.csv_files import CsvFormat
@@ -55,8 +55,11 @@ class ModelFile:
 
 
 def read_model(path: str | Path) -> ModelFile:
-    """Read and check a model file; raises InputError that names file, key and the way out."""
-    path = file_path(path, "path of a model file")
+    """Read and check a model file; raises InputError that names file, key and the way out.
+
+    path: a file, or the name of a model of the library that comes with the package, such as "hospital".
+    """
+    path = model_library.named(file_path(path, "path of a model file"))
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
     from kanon_milp.instances.schema import checked  # takes a while to import

@@ -29,6 +29,7 @@ from kanon_milp.solvers.canaries import Diagnosis
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
     from kanon_milp.instances.families import Family
+from kanon_milp.instances.model_library import Listed
 
 STAGES = {
     "compress": "compressing rows",
@@ -44,6 +45,7 @@ STAGES = {
 }
 COMPILING = "compiling, once"
 SHOWN_GROUPS = 20
+WIDEST = 1000  # characters of a line
 SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
@@ -259,14 +261,16 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
 
 
 def show_grid(texts: Sequence[Sequence[str]], title: str) -> None:
-    """Print a header and lines of texts."""
+    """Print a header and lines of texts, complete even where they are wider than the terminal."""
     header, *lines = texts
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim", title=plain(title), title_justify="left")
     for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left", no_wrap=number > 0, overflow="fold")
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
     for cells in lines:
         table.add_row(*map(plain, cells))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.width = max(console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum)
+    console.print(table)
 
 
 def show_comparison(found: Comparison, title: str) -> None:
@@ -276,6 +280,17 @@ def show_comparison(found: Comparison, title: str) -> None:
     for row in found.rows:
         if row.message:
             console.print(plain(f"{row.name}: {row.message}"))
+
+
+def show_models(found: Sequence[Listed]) -> None:
+    """Print the model library."""
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("model", no_wrap=True)
+    table.add_column("optimum", justify="right", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
+    for each in found:
+        table.add_row(plain(each.name), plain(each.optimum or "open"), plain(each.title))
+    Console(highlight=False).print(table)
 
 
 def show_families(families: Sequence[Family]) -> None:

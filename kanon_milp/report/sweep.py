@@ -145,6 +145,11 @@ class Sweep:
     problem: Problem
     rows: tuple[SweepRow, ...]
 
+    @property
+    def beside(self) -> list[str]:
+        """The methods that were measured beside."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
+
     def frame(self) -> pl.DataFrame:
         """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, baselines."""
         return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
@@ -167,16 +172,15 @@ class Sweep:
         """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
         from kanon_milp.report.sweep_picture import chart
 
-        return chart(self)
+        return chart(self.frame(), self.beside)
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text."""
         swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
-        beside = list(dict.fromkeys(name for row in self.rows for name in row.baselines))
-        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *beside]]
+        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.beside]]
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
-            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in beside))
+            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.beside))
             objective, bound, *others = map(_loss, losses)
             parameters = [str(row.setting.given[name]) for name in swept]
             known = [objective, bound, paper_tables.shown(gap, 2), row.proof, paper_tables.shown(row.seconds, 1)]

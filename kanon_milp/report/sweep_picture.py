@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import polars as pl
 
 from kanon_milp.errors import InputError
-
-if TYPE_CHECKING:
-    from kanon_milp.report.sweep import Sweep
 
 WIDTH, HEIGHT = 460, 300
 BEST, BOUND = "best found", "bound"
@@ -18,24 +17,25 @@ LOGARITHMIC, MOST_TICKS = 20, 12  # largest by smallest parameter; parameters th
 NO_ALTAIR = "pictures need the packages altair and vl-convert-python: pip install 'kanon-milp[bench]'"
 
 
-def chart(sweep: Sweep) -> Any:
-    """An altair chart: best table and bound as lines with the band between them, methods beside as thin lines; one
-    panel for each combination of the other parameters."""
+def chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
+    """An altair chart: best table and bound as lines with the band between them, and a line for each method beside; one
+    panel for each combination of the other parameters.
+
+    frame: that of a sweep. beside: names of the methods, columns of the frame.
+    """
     try:
         import altair as alt
     except ImportError:
         raise InputError(NO_ALTAIR) from None
-    frame = sweep.frame()
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
-    swept = [name for name in ("k", "l", "t") if frame[name].n_unique() > 1] or ["k"]
-    along, *panels = swept
+    given = [name for name in ("k", "l", "t") if frame[name].null_count() == 0]
+    along, *panels = [name for name in given if frame[name].n_unique() > 1] or given[:1]
     # exact parameters are text
-    number = [float(value) for value in (row.setting.given.get(along, 0) for row in sweep.rows)]
+    number = [float(Fraction(str(value))) for value in frame[along]]
     title = ", ".join(f"{name} = {{{name}}}" for name in panels)
     panel = [title.format(**row) for row in frame.select("k", "l", "t").iter_rows(named=True)]
     frame = frame.with_columns(pl.Series("along", number), pl.Series("panel", panel))
-    beside = list(dict.fromkeys(name for row in sweep.rows for name in row.baselines))
     order, known = [BEST, BOUND, *beside], {BEST: "objective", BOUND: "bound"}
     series = [
         frame.select(

@@ -239,3 +239,5 @@ def test_the_picture_has_a_series_for_each_line() -> None:
     spec = json.dumps(found.plot().to_dict())
     for words in ("best found", "bound", "greedy", "l = 1", "l = 2", '"type": "log"'):
         assert words in spec
+    one = km.sweep(km.Problem(CENSUS, km.KAnonymity(9)), t=["1/2"], time_limit=5)
+    assert '"title": "t"' in json.dumps(one.plot().to_dict())

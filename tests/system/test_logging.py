@@ -22,8 +22,8 @@ km.solve(km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2)), m
 
 
 def said(setting: str) -> str:
-    done = subprocess.run([sys.executable, "-c", SCRIPT.format(setting=setting)], capture_output=True, text=True)
-    assert done.returncode == 0
+    command = [sys.executable, "-c", SCRIPT.format(setting=setting)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout + done.stderr
 
 
