@@ -11,6 +11,7 @@ from kanon_milp import __version__
 from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
+from kanon_milp.cli.help import Command
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.models import models
 from kanon_milp.cli.qid import qid
@@ -39,15 +40,14 @@ app = typer.Typer(
     cls=_Commands,
     help="Provably optimal anonymization of tables.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # click itself names the nearest one then
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (solve, verify, compare, sweep, export, compress, qid, models, generate, doctor):
-    app.command()(command)
-app.command("import")(import_solution)
+    app.command(cls=Command)(command)
+app.command("import", cls=Command)(import_solution)
 
 
 def _version(value: bool) -> None:

@@ -32,7 +32,10 @@ def export(
     reduced: Reduced = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a problem's model as MPS or LP, with a map of its names beside it."""
+    """Write a problem's model as MPS or LP.
+
+    A map of its names goes beside it.
+    """
     if to is None:
         raise InputError("name the file to write: --to model.mps.gz")
     written = [("--to", to), ("--to", names_path(to))]
@@ -72,7 +75,9 @@ def import_solution(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make the released table from a solver's solution of an exported model, and verify it.
+    """Make the released table of a solver's solution.
+
+    The solution is one of an exported model; the table is verified.
 
     Solution files of HiGHS, CBC, SCIP, Gurobi, CPLEX (XML) and MIPLIB, also compressed by gzip. Exit codes: 0 verified,
     and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;

@@ -26,7 +26,10 @@ def compress(
     encoding: options.Encoding = "utf-8",
     json: options.Json = False,
 ) -> None:
-    """Count the row types of a table, also of one that is larger than memory."""
+    """Count the row types of a table.
+
+    It may be larger than memory.
+    """
     frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
     roles.check(frame.collect_schema().names(), str(file))
@@ -43,7 +46,10 @@ def doctor(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Say for each solver where it was found, its version, and whether it solves the models with known answers."""
+    """Say which solvers are here and work.
+
+    For each: where it was found, its version, and whether it solves the models with known answers.
+    """
     if warm:
         functions, seconds = warm_up()
         typer.echo(f"the search is compiled: {functions} functions, {seconds:.0f} s", err=json)

@@ -54,7 +54,9 @@ def verify(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Check a released table, by whatever tool it was made, or a certificate, exactly and without a solver.
+    """Check a released table, or a certificate.
+
+    By whatever tool it was made: exactly, and without a solver.
 
     Exit codes: 0 everything holds; 2 bad usage or input; 6 something does not hold.
     """

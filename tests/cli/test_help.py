@@ -1,0 +1,62 @@
+"""Help: every command in one line of 80 characters, with an example that it takes; options in sections."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+from command_line import run
+
+from kanon_milp.cli.app import app
+from kanon_milp.cli.help import EXAMPLES, OTHERS, SECTIONS
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def test_the_list_of_commands_fits_80_columns_uncut() -> None:
+    text = run("--help").stdout
+    listed = text[text.index("Commands:") :].splitlines()[1:]
+    assert len([line for line in listed if line.strip()]) == len(COMMANDS)
+    assert all(len(line) <= 80 and not line.endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_examples_whose_options_exist(name: str) -> None:
+    text = run(name, "--help").stdout
+    assert EXAMPLES[name]
+    for example in EXAMPLES[name]:
+        assert f"kanon-milp {example}\n" in text
+        first, *words = shlex.split(example)
+        assert first == name
+        assert all(word in text for word in words if word.startswith("--"))
+
+
+def test_options_of_a_long_command_are_in_sections() -> None:
+    text = run("solve", "--help").stdout
+    titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+    assert titles == ["Arguments", *SECTIONS, OTHERS, "Examples"]
+    others = text[text.index(f"{OTHERS}:") : text.index("Examples:")]
+    assert re.findall(r"--[a-z-]+", others) == ["--help"]
+
+
+def test_each_option_of_a_long_command_has_a_section() -> None:
+    known = {name for names in SECTIONS.values() for name in names.split()}
+    long = [command for command in COMMANDS.values() if len(command.params) > 20]
+    assert long
+    for command in long:
+        assert {each.name for each in command.params if each.param_type_name == "option"} <= known
+
+
+def test_the_shell_completes_options() -> None:
+    asked = {"_KANON_MILP_COMPLETE": "complete_bash", "COMP_WORDS": "kanon-milp solve --obj", "COMP_CWORD": "2"}
+    script = "import sys; sys.argv[0] = 'kanon-milp'; from kanon_milp.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["--objective"]
