@@ -15,7 +15,8 @@ OTHERS = "Options"
 
 # section → names of parameters, whatever the command
 SECTIONS = {
-    "Table": "data query original qi sensitive identifying keep symbol delimiter encoding missing released cells groups model names",
+    "Table": "data query original model names qi sensitive identifying keep symbol delimiter encoding missing "
+    "released cells groups",
     "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows",
     "Recoding": "mask hierarchies numeric quantiles dates prefix weight boxes",
     "Objective and side constraints": "cost_bound min_groups max_groups objective",
