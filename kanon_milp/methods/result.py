@@ -181,6 +181,12 @@ class Result:
             raise NotProvenError(f"no proven optimum: {self.summary()}")
         return self
 
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers that came as numbers, dates or the like and are text in `table`, since they hold labels
+        now; a column in which nothing is generalized keeps its type."""
+        return () if self.table is None else self.problem.table.text_columns(self.table)
+
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
         return printable(self._summary())
@@ -242,6 +248,7 @@ class Result:
             "judged_by_their_own_code": [] if report is None else list(report.own),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
+            "text_columns": list(self.text_columns),
             "warnings": list(self.problem.table.warnings),
         }
 
