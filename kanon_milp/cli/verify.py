@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_milp.cli import options
+from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files, verify_files
@@ -38,6 +38,10 @@ def verify(
     delta: options.Delta = None,
     mask: options.Mask = None,
     hierarchies: options.HierarchyFolder = None,
+    numeric: hierarchy_options.Numeric = None,
+    quantiles: hierarchy_options.Quantiles = None,
+    dates: hierarchy_options.Dates = None,
+    prefix: hierarchy_options.Prefixes = None,
     weight: options.Weights = None,
     suppressed_rows: options.ReadingAsked = None,
     symbol: options.Symbol = "*",
@@ -77,6 +81,7 @@ def verify(
         "privacy": privacy,
         "mask": mask,
         "hierarchies": hierarchies,
+        "makers": hierarchy_options.makers(numeric, quantiles, dates, prefix),
         "weights": options.weights(weight),
         "symbol": symbol,
         "delimiter": delimiter,
