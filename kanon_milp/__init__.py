@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
     from kanon_milp.report.comparison import Comparison, compare
+    from kanon_milp.report.inspection import Inspection, inspect
     from kanon_milp.report.metrics import Metrics, measure
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
@@ -56,6 +57,7 @@ __all__ = [
     "Hierarchies",
     "Hierarchy",
     "InputError",
+    "Inspection",
     "KAnonymity",
     "KanonError",
     "KanonWarning",
@@ -87,6 +89,7 @@ __all__ = [
     "export_model",
     "find_quasi_identifiers",
     "import_solution",
+    "inspect",
     "measure",
     "read_model",
     "read_table",
@@ -129,6 +132,7 @@ _HOMES = {
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
     "report.comparison": ("Comparison", "compare"),
+    "report.inspection": ("Inspection", "inspect"),
     "report.metrics": ("Metrics", "measure"),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),

@@ -12,6 +12,7 @@ from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
 from kanon_milp.cli.hierarchy import hierarchy
+from kanon_milp.cli.inspect import inspect
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.qid import qid
 from kanon_milp.cli.solve import solve
@@ -44,7 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (solve, verify, compare, export, compress, qid, hierarchy, generate, doctor):
+for command in (solve, verify, compare, export, compress, qid, inspect, hierarchy, generate, doctor):
     app.command()(command)
 app.command("import")(import_solution)
 

@@ -36,7 +36,7 @@ def date_rows(values: Values, levels: Any, form: str | None, missing: str, other
     if form is not None:
         text(form, "format")
     if form is None:
-        known = values.read(_iso, "a date such as 2024-03-17 (another form needs its name: format=...)", other)
+        known = values.read(iso_date, "a date such as 2024-03-17 (another form needs its name: format=...)", other)
     else:
         known = values.read(lambda value: _read(value, form), f"a date of the form {form}", other)
     if levels is None:
@@ -66,7 +66,7 @@ def _check(levels: list[Any]) -> None:
             raise InputError(f"levels: no {fine} is a part of a {coarse}; the order is {', '.join(order)}")
 
 
-def _iso(value: str) -> datetime | None:
+def iso_date(value: str) -> datetime | None:
     """A date of ISO 8601, with or without a time: of this only the hour, in the zone in which it is written."""
     found = ISO.fullmatch(value)
     if found is None:
