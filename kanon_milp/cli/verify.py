@@ -16,6 +16,7 @@ from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report
+from kanon_milp.verify.plain import Cells
 
 
 def verify(
@@ -48,6 +49,10 @@ def verify(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     missing: options.MissingValues = "value",
+    cells: Annotated[
+        Cells,
+        typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
+    ] = "labels",
     groups: Annotated[
         Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
     ] = None,
@@ -98,6 +103,7 @@ def verify(
             identifying=options.names(identifying, "--identifying", required=False),
             keep=options.names(keep, "--keep", required=False),
             suppressed_rows=suppressed_rows or "strict",
+            cells=cells,
             **common,
         )
         if groups is not None:

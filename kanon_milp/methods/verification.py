@@ -19,7 +19,7 @@ from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, 
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim
-from kanon_milp.verify.plain import ProblemData, Question
+from kanon_milp.verify.plain import Cells, ProblemData, Question
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.stated import stated
 
@@ -43,6 +43,7 @@ def verify_files(
     encoding: str = "utf-8",
     missing: Missing = "value",
     distances: Mapping[str, GroundDistance] | None = None,
+    cells: Cells = "labels",
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
@@ -54,7 +55,8 @@ def verify_files(
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
     widths=[5, 10]).
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
-    tables. encoding: of all CSV files. Raises InputError for files that cannot be read or do not belong together.
+    tables. encoding: of all CSV files. cells: "intervals" for tables of other tools, as in `verify`. Raises
+    InputError for files that cannot be read or do not belong together.
     """
     table = read_table(
         original,
@@ -75,7 +77,7 @@ def verify_files(
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
         asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
-    return verify(asked, frame, distances=known)
+    return verify(asked, frame, distances=known, cells=cells)
 
 
 def check_certificate_files(

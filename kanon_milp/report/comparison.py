@@ -22,6 +22,7 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
+from kanon_milp.verify.check import recoded
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
@@ -40,6 +41,10 @@ SHOWN = (
     ("discernibility", "discernibility", 0),
 )
 NARROW = 7
+FOREIGN = (
+    "cells of another tool, in which the original values lie; the loss is that of the table with the least general "
+    "label that covers each"
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ class Comparison:
             known: dict[str, object] = {
                 "method": row.name,
                 "objective": None if row.objective is None else float(row.objective),
+                "objective_exact": None if row.objective is None else str(row.objective),
                 "bound": None if row.bound is None else float(row.bound),
                 "gap": None if gap is None else float(gap),
                 "proof": row.proof,
@@ -145,7 +151,10 @@ def compare(
 
     methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
     frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the
-    method that runs, and those after it are not run. Raises InputError for another objective, and for unknown methods.
+    method that runs, and those after it are not run. Tables of other tools may have cells such as `20-39` or `{a, b}`
+    (`verify(..., cells="intervals")`); their loss is that of the table in which each such cell is the least general
+    label of the problem's recoding that covers it, so that the bound holds for it. Raises InputError for another
+    objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -187,15 +196,21 @@ def _solved(
 
 
 def _given(problem: Problem, name: str, frame: Any) -> Compared:
-    report = verify(problem, frame)
+    report, message = verify(problem, frame), ""
+    if not report.ok and problem.recoding.mask is None:
+        read = verify(problem, frame, cells="intervals")
+        if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
+            report, message = verify(problem, recoded(problem, frame)), FOREIGN
+            message += "" if report.ok else f", which is not verified: {report.violations[0]}"
+    if not report.ok:
+        message = message or f"not verified: {report.violations[0]}"
     loss = report.cost if report.ok else None
-    message = "" if report.ok else f"not verified: {report.violations[0]}"
     return Compared(name, loss, None, "given", None, measure(problem, frame), message)
 
 
 def _text(value: object, digits: int) -> str:
     if isinstance(value, float | int):
-        return f"{value:,.{digits}f}"
+        return f"{value:,.{digits or (2 if value % 1 else 0)}f}"
     return "-" if value is None else str(value)
 
 

@@ -156,5 +156,5 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
         km.inspect(pandas.head(0))
     with pytest.raises(km.InputError, match="no such file"):
         km.inspect(tmp_path / "no.csv")
-    wide = pl.DataFrame({f"c{j}": [j % 2, 1, 2] for j in range(24)})
+    wide = pl.DataFrame({f"c{j}": [1, 1, 2] for j in range(24)})
     assert "24 quasi-identifiers are more than" in km.inspect(wide).notes[0]
