@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.report.boxes import boxes
     from kanon_milp.report.comparison import Comparison, compare
     from kanon_milp.report.inspection import Inspection, inspect
     from kanon_milp.report.metrics import Metrics, measure
@@ -81,6 +82,7 @@ __all__ = [
     "Suppression",
     "TCloseness",
     "Table",
+    "boxes",
     "build_model",
     "compare",
     "compress",
@@ -131,6 +133,7 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "report.boxes": ("boxes",),
     "report.comparison": ("Comparison", "compare"),
     "report.inspection": ("Inspection", "inspect"),
     "report.metrics": ("Metrics", "measure"),

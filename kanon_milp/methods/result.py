@@ -85,6 +85,8 @@ class Result:
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.
+    parts: the same of a method that divides the rows first, before those of its groups that are released alike became
+    one; None of others.
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
     SHA-256 of each file that the problem was read from.
     """
@@ -109,6 +111,7 @@ class Result:
     required: NDArray[np.float64] | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
+    parts: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @property
     def objective(self) -> Numeric | None:

@@ -19,6 +19,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
@@ -42,8 +43,7 @@ SHOWN = (
 )
 NARROW = 7
 FOREIGN = (
-    "cells of another tool, in which the original values lie; the loss is that of the table with the least general "
-    "label that covers each"
+    "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
 )
 
 
@@ -142,6 +142,7 @@ def compare(
     methods: Sequence[str] = METHODS,
     *,
     released: Mapping[str, Any] | None = None,
+    boxes: bool = False,
     time_limit: float | None = None,
     threads: int = 1,
     seed: int = 0,
@@ -150,11 +151,12 @@ def compare(
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
     methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
-    frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the
-    method that runs, and those after it are not run. Tables of other tools may have cells such as `20-39` or `{a, b}`
-    (`verify(..., cells="intervals")`); their loss is that of the table in which each such cell is the least general
-    label of the problem's recoding that covers it, so that the bound holds for it. Raises InputError for another
-    objective, and for unknown methods.
+    frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit: seconds,
+    of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs, and those
+    after it are not run. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in `verify(...,
+    cells="intervals")`); their loss is that of the table in which each such cell is the least general label of the
+    problem's recoding that covers it, so that the bound holds for it. Raises InputError for another objective, and for
+    unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -176,23 +178,33 @@ def compare(
                 continue
             if on_method is not None:
                 on_method(name)
-            rows.append(_solved(problem, name, time_limit, threads, seed, interrupted))
+            rows += _solved(problem, name, time_limit, threads, seed, interrupted, boxes=boxes)
     return Comparison(problem, (*rows, *given))
 
 
 def _solved(
-    problem: Problem, name: str, time_limit: float | None, threads: int, seed: int, interrupted: threading.Event
-) -> Compared:
+    problem: Problem,
+    name: str,
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    interrupted: threading.Event,
+    *,
+    boxes: bool,
+) -> list[Compared]:
     try:
         result: Result = solve(
             problem, method=name, time_limit=time_limit, threads=threads, seed=seed, interrupt=interrupted
         )
     except KanonError as error:  # the problem is not for it, or too large
-        return Compared(name, None, None, "none", None, None, str(error))
+        return [Compared(name, None, None, "none", None, None, str(error))]
     seconds = result.seconds["total"] - result.seconds["read"]
     metrics = None if result.table is None else measure(problem, result.table)
     message = "" if result.table is not None else result.message or result.stop_reason
-    return Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)
+    found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
+    if boxes and result.groups is not None:
+        found.append(_given(problem, f"{name} as boxes", boxes_of(result)))
+    return found
 
 
 def _given(problem: Problem, name: str, frame: Any) -> Compared:

@@ -20,7 +20,7 @@ from kanon_milp.verify.frames import classes, compare_shape, open_released, text
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
 from kanon_milp.verify.minimality import Property, not_minimal
-from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.numbers import exact, in_words
 from kanon_milp.verify.original import Original
 from kanon_milp.verify.plain import CELLS, Cells, ProblemData, RecodingData, SuppressedRows
 from kanon_milp.verify.report import Report
@@ -249,7 +249,7 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
 def _side_constraints(asked: Asked, cost: Fraction | None, groups: int) -> list[str]:
     found = []
     if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
-        found.append(f"the cost {cost} is larger than the bound {asked.cost_bound}")
+        found.append(f"the cost {in_words(cost)} is larger than the bound {in_words(asked.cost_bound)}")
     if asked.min_groups is not None and groups < asked.min_groups:
         found.append(f"the number of groups is {groups}, at least {asked.min_groups} are asked for")
     if asked.max_groups is not None and groups > asked.max_groups:

@@ -20,7 +20,7 @@ End = Fraction | str  # a number, or a date as text of ISO 8601
 Meaning = Callable[[], Collection[str]]
 
 DIGITS = r"\d{1,300}"
-NUMBER = rf"[+-]?(?:{DIGITS}\.?(?:{DIGITS})?|\.{DIGITS})(?:[eE][+-]?\d{{1,2}})?"
+NUMBER = rf"[+-]?(?:{DIGITS}(?:\.(?:{DIGITS})?)?|\.{DIGITS})(?:[eE][+-]?\d{{1,2}})?"
 DAY = r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::\d\d)*(?:\.\d+)?)?"
 ENDLESS = r"[+-]?(?:inf(?:inity)?|∞)"
 END = rf"(?:{DAY}|{NUMBER})"
@@ -50,7 +50,9 @@ class Domain:
 
     def __init__(self, values: Collection[Value]) -> None:
         self._values = [value for value in values if value is not None]
-        self._known = set(self._values)
+        self._stripped: dict[str, list[str]] = {}
+        for value in self._values:
+            self._stripped.setdefault(value.strip(), []).append(value)
         numbers = [(number, value) for value in self._values if (number := number_in(value)) is not None]
         self._numbers = sorted(numbers)
         self._ends = [number for number, _ in self._numbers]
@@ -113,12 +115,12 @@ class Domain:
         number = number_in(cell)
         if number is not None:
             return self._between(number, number, True, True)
-        return [value for value in self._values if value.strip() == cell]
+        return self._stripped.get(cell, [])
 
     def _members(self, cell: str) -> list[str]:
         found: list[str] = []
         for member in _split(cell):
-            found += [member] if member in self._known else []
+            found += self._stripped.get(member.strip(), [])
             number = number_in(member)
             found += [] if number is None else self._between(number, number, True, True)
         return found
@@ -163,7 +165,7 @@ def _split(cell: str) -> list[str]:
     """The members of a set; those that hold a comma stand in double quotes."""
     if '"' in cell:
         try:
-            return [each.strip() for each in next(csv.reader([cell], skipinitialspace=True, strict=True), [])]
+            return next(csv.reader([cell], skipinitialspace=True, strict=True), [])
         except csv.Error:
             return []
     return [each.strip("'") for each in MEMBERS.split(cell.strip())]

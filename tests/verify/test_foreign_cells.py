@@ -266,4 +266,4 @@ def test_the_command_line_and_compare(tmp_path: Path) -> None:
     assert theirs["objective_exact"] == "10"
     assert theirs["gap"] == pytest.approx(1 - ours["bound"] / 10)
     assert 0 < theirs["certainty_penalty"] < 1
-    assert theirs["message"].startswith("cells of another tool")
+    assert theirs["message"].startswith("cells are intervals")
