@@ -17,7 +17,7 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import listed, text, wrong
+from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
@@ -165,6 +165,7 @@ def compare(
     methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
+    instance_of(boxes, bool, "boxes", "True or False")
     if on_method is not None and not callable(on_method):
         raise wrong("on_method", "a function of the name of a method", on_method)
     # first, as one that cannot be measured is an error that should not cost the time of all methods

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import compress
-from kanon_milp.problem.arguments import integer, listed
+from kanon_milp.problem.arguments import file_path, integer, listed
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
@@ -200,11 +200,12 @@ def inspect(
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
     if not ks:
         raise InputError("k: name at least one")
-    fmt = None if delimiter is None and encoding == "utf-8" else (delimiter, encoding)
+    CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
+    fmt = delimiter, encoding
     frame, source = _opened(table, fmt, "table")
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
-    given = Roles.of(quasi_identifiers or [], sensitive, identifying, keep)
+    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep)
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source)
@@ -232,11 +233,11 @@ def inspect(
     )
 
 
-def _opened(table: Any, fmt: tuple[str | None, str] | None, what: str) -> tuple[nw.DataFrame[Any], str]:
+def _opened(table: Any, fmt: tuple[str | None, str], what: str) -> tuple[nw.DataFrame[Any], str]:
     if isinstance(table, str | Path):
-        path = Path(table)
-        delimiter, encoding = fmt or (None, "utf-8")
-        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding) if path.name else None)
+        path = file_path(table, what)
+        delimiter, encoding = fmt
+        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
         return nw.from_native(frame, eager_only=True), str(path)
     return open_frame(table, what)[0], what
 

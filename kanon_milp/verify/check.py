@@ -55,7 +55,7 @@ def verify(
         )
     if not isinstance(distances, Mapping | None) or not all(isinstance(name, str) for name in distances or ()):
         raise InputError("distances: a mapping from sensitive attributes to ground distances is expected")
-    if cells not in CELLS:
+    if not (isinstance(cells, str) and cells in CELLS):
         raise InputError(f"cells must be one of {', '.join(CELLS)}")
     return _examine(Asked.of(problem, distances or {}), anonymized, partition, cells)
 

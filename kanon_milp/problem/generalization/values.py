@@ -79,7 +79,7 @@ class Values:
         values without one come after them with `other` at each level, a missing one last with `missing`."""
         height = len(next(iter(paths.values())))
         for label, what in ((missing, "missing"), (other, "other")):
-            if label is not None and not text(label, what):
+            if (label is not None or what == "missing") and not text(label, what):
                 raise InputError(f"{what}: the label must not be empty")
         found: list[Row] = [(value, *labels, SYMBOL) for value, labels in paths.items()]
         found += [(value, *[other] * height, SYMBOL) for value in self.present if value not in paths]
