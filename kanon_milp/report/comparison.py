@@ -36,9 +36,9 @@ SHOWN = (
     ("seconds", "seconds", 1),
     ("u", "usefulness", 3),
     ("#h", "groups", 0),
+    ("NCP", "certainty_penalty", 3),
     ("h_max", "h_max", 0),
     ("h_avg", "h_avg", 3),
-    ("NCP", "certainty_penalty", 3),
     ("discernibility", "discernibility", 0),
 )
 NARROW = 7

@@ -68,7 +68,9 @@ def show_inspection(found: Inspection) -> None:
             sizes.add_row(_range(size), f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
     console.print(sizes)
     console.print()
-    console.print("A command to begin with (only you know which columns are --sensitive):")
+    known = any(each.role == "sensitive" for each in found.columns)
+    doubt = "" if known else " (only you know which columns are --sensitive)"
+    console.print(f"A command to begin with{doubt}:")
     console.print(plain(found.command), soft_wrap=True)
 
 
@@ -80,7 +82,7 @@ def _facts(found: Inspection) -> list[tuple[str, str]]:
         ("known", f"{', '.join(found.quasi_identifiers)} (the quasi-identifiers)"),
         (
             "classes",
-            f"{found.classes:,}: smallest {found.smallest:,} rows, mean {mean:,.2f}, largest {found.largest:,}",
+            f"{found.classes:,} of {found.smallest:,} to {found.largest:,} rows, on average {mean:,.2f}",
         ),
         ("unique", f"{found.unique:,} rows ({found.unique / rows:.1%}) are like no other row"),
         ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),

@@ -135,4 +135,6 @@ def test_two_hierarchies_of_one_column_are_refused(people: Path) -> None:
     assert "has a hierarchy in hierarchies" in done.stderr
     done = run("solve", "--data", people.name, "--qi", "age,zip", "--k", "2", *both[:2], "--prefix", "zip=2", "--json")
     assert done.returncode == 0
-    assert set(json.loads(done.stdout)["input"]["hierarchies"]) == {"age", "zip"}
+    described = json.loads(done.stdout)["input"]["hierarchies"]
+    assert described["age"]["file"] == "hierarchies/age.csv"
+    assert described["zip"]["source"] == 'people.csv: column "zip" (lengths 2)'
