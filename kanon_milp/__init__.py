@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
+    from kanon_milp.report.boxes import boxes
     from kanon_milp.report.comparison import Comparison, compare
+    from kanon_milp.report.inspection import Inspection, inspect
     from kanon_milp.report.metrics import Metrics, measure
     from kanon_milp.report.sweep import Sweep, SweepRow, sweep
     from kanon_milp.solvers import SolverAdapter, register_solver
@@ -63,6 +65,7 @@ __all__ = [
     "Hierarchies",
     "Hierarchy",
     "InputError",
+    "Inspection",
     "KAnonymity",
     "KanonError",
     "KanonWarning",
@@ -88,6 +91,7 @@ __all__ = [
     "SweepRow",
     "TCloseness",
     "Table",
+    "boxes",
     "build_model",
     "compare",
     "compress",
@@ -96,6 +100,7 @@ __all__ = [
     "export_model",
     "find_quasi_identifiers",
     "import_solution",
+    "inspect",
     "measure",
     "read_model",
     "read_table",
@@ -138,7 +143,9 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
+    "report.boxes": ("boxes",),
     "report.comparison": ("Comparison", "compare"),
+    "report.inspection": ("Inspection", "inspect"),
     "report.metrics": ("Metrics", "measure"),
     "report.sweep": ("Sweep", "SweepRow", "sweep"),
     "solvers": ("SolverAdapter", "register_solver"),

@@ -26,6 +26,7 @@ PAGES = (ROOT / "README.md", ROOT / "models" / "README.md", *sorted((ROOT / "doc
 EXAMPLES: tuple[str, ...] = (
     "README.md",
     "docs/getting-started.md",
+    "docs/hierarchies.md",
     "docs/methods.md",
     "docs/sweeps.md",
     "docs/quasi-identifiers.md",

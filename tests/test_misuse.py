@@ -90,6 +90,36 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"frame": pl.DataFrame({"level0": ["a"], "level1": ["*"]})},
         {"frame": ""},
     ),
+    "Hierarchy.intervals": (
+        km.Hierarchy.intervals,
+        {"column": [1, 12], "widths": [5, 10]},
+        {"column": "list", "widths": "whole float", "origin": "whole float", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.quantiles": (
+        km.Hierarchy.quantiles,
+        {"column": [1, 12], "counts": [2]},
+        {"column": "", "counts": "whole", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.dates": (
+        km.Hierarchy.dates,
+        {"column": ["2024-01-31"]},
+        {"column": "", "levels": "none", "format": "none", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.prefixes": (
+        km.Hierarchy.prefixes,
+        {"column": ["abcdef"], "lengths": [2, 1]},
+        {"column": "list", "lengths": "whole", "missing": "text"},
+    ),
+    "Hierarchy.ordered": (
+        km.Hierarchy.ordered,
+        {"column": ["a"], "order": ["a", "b"], "sizes": [2]},
+        {"column": "", "order": "", "sizes": "whole", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.groups": (
+        km.Hierarchy.groups,
+        {"column": ["a"], "groups": {"x": ["a"]}},
+        {"column": "", "groups": "", "missing": "text", "other": "none text"},
+    ),
     "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
     "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
     "LDiversity": (km.LDiversity, {"l": 2}, {"l": "whole float", "form": "", "sensitive": "none whole text"}),
@@ -247,6 +277,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "problem": "",
             "methods": "",
             "released": "none",
+            "boxes": "truth",
             "time_limit": "none whole float",
             "threads": "whole",
             "seed": "whole",
@@ -263,6 +294,22 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"table": TABLE, "privacy": km.KAnonymity(2)},
         {"table": "table", "privacy": "", "asked": "none"},
     ),
+    "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": ""}),
+    "inspect": (
+        km.inspect,
+        {"table": FRAME},
+        {
+            "table": "frame",
+            "quasi_identifiers": "none",
+            "sensitive": "none",
+            "identifying": "none",
+            "keep": "none",
+            "k": "",
+            "population": "none frame",
+            "delimiter": "none",
+            "encoding": "",
+        },
+    ),
     "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,
@@ -272,7 +319,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "verify": (
         km.verify,
         {"problem": PROBLEM, "anonymized": FRAME},
-        {"problem": "", "anonymized": "frame", "partition": "none", "distances": "none"},
+        {"problem": "", "anonymized": "frame", "partition": "none", "distances": "none", "cells": ""},
     ),
 }
 DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
@@ -289,6 +336,7 @@ MADE = {
     "Assignment",
     "Comparison",
     "FullDomainResult",
+    "Inspection",
     "Metrics",
     "ModelFile",
     "QuasiIdentifiers",

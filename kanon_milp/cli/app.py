@@ -12,6 +12,8 @@ from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
 from kanon_milp.cli.help import Command
+from kanon_milp.cli.hierarchy import hierarchy
+from kanon_milp.cli.inspect import inspect
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.models import models
 from kanon_milp.cli.qid import qid
@@ -45,9 +47,22 @@ app = typer.Typer(
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (solve, verify, compare, sweep, export, compress, qid, models, generate, doctor):
-    app.command(cls=Command)(command)
-app.command("import", cls=Command)(import_solution)
+for command in (
+    solve,
+    verify,
+    compare,
+    sweep,
+    inspect,
+    hierarchy,
+    qid,
+    compress,
+    models,
+    generate,
+    export,
+    import_solution,
+    doctor,
+):
+    app.command("import" if command is import_solution else None, cls=Command)(command)
 
 
 def _version(value: bool) -> None:

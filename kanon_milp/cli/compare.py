@@ -36,6 +36,10 @@ def compare(
         list[Path] | None,
         typer.Option("--released", metavar="FILE", help="A table that another tool has released; may be repeated."),
     ] = None,
+    boxes: Annotated[
+        bool,
+        typer.Option("--boxes", help="Measure each method's groups as intervals and sets, too."),
+    ] = False,
     to: Annotated[
         list[Path] | None,
         typer.Option("--to", metavar="FILE", help="Write the comparison as .csv, .md or .tex; may be repeated."),
@@ -66,6 +70,7 @@ def compare(
         asked.problem,
         names,
         released=tables,
+        boxes=boxes,
         time_limit=time_limit,
         threads=threads,
         seed=seed,

@@ -12,8 +12,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem.problem import SuppressedRows
 from kanon_milp.problem.recoding import Recoding
-from kanon_milp.problem.recoding_files import read_recoding
-from kanon_milp.problem.table import Missing
+from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
+from kanon_milp.problem.table import Missing, Table
 
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 
@@ -132,10 +132,11 @@ def privacy(
 
 
 def recoding(
-    names: tuple[str, ...], mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str
+    table: Table, mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str, makers: Makers
 ) -> Recoding:
-    """The recoding that --mask, --hierarchies and --weight ask for."""
-    return read_recoding(names, mask, folder, weights(weight), encoding=encoding)
+    """The recoding that --mask, --hierarchies, --numeric and its like, and --weight ask for."""
+    made = made_hierarchies(table, makers)
+    return read_recoding(table.quasi_identifiers, mask, folder, weights(weight), encoding=encoding, made=made)
 
 
 def weights(entries: list[str] | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_milp.cli import options
+from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.errors import InputError
 from kanon_milp.instances.model_files import ModelFile, read_model
 from kanon_milp.problem.problem import Objective, Problem
@@ -52,6 +52,10 @@ def read_problem(
     delta: options.Delta = None,
     mask: options.Mask = None,
     hierarchies: options.HierarchyFolder = None,
+    numeric: hierarchy_options.Numeric = None,
+    quantiles: hierarchy_options.Quantiles = None,
+    dates: hierarchy_options.Dates = None,
+    prefix: hierarchy_options.Prefixes = None,
     weight: options.Weights = None,
     suppressed_rows: options.Reading = "strict",
     cost_bound: Annotated[str | None, typer.Option("--cost-bound", metavar="S", help="Largest allowed loss.")] = None,
@@ -68,7 +72,8 @@ def read_problem(
         if model.suffix.lower() in TABLES:
             raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
         own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
-        if any(value is not None for value in own):
+        making = (numeric, quantiles, dates, prefix)
+        if any(value is not None for value in (*own, *making)):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
         read = read_model(model)
         return Asked(read.problem, read.title or read.problem.name, read)
@@ -85,7 +90,8 @@ def read_problem(
         missing=missing,
         symbol=symbol,
     )
-    recoding = options.recoding(table.quasi_identifiers, mask, hierarchies, weight, encoding)
+    makers = hierarchy_options.makers(numeric, quantiles, dates, prefix)
+    recoding = options.recoding(table, mask, hierarchies, weight, encoding, makers)
     problem = Problem(
         table,
         options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta),

@@ -47,7 +47,7 @@ def sweep(
     """Solve one problem for many values of k, l or t.
 
     Losses and bounds rise along each parameter: a table for stricter values is one for looser ones, and a bound the
-    other way round. kanon-milp sweep --data adult.csv --qi age,sex --k 2..10 --time-limit 60 --out study
+    other way round.
     """
     if not swept:
         raise InputError("name what is swept: --k 2..10, --l 1.5,2 or --t 0.1,0.2")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kanon_milp.cli import options
+from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files, verify_files
@@ -16,6 +16,7 @@ from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report
+from kanon_milp.verify.plain import Cells
 
 
 def verify(
@@ -38,12 +39,20 @@ def verify(
     delta: options.Delta = None,
     mask: options.Mask = None,
     hierarchies: options.HierarchyFolder = None,
+    numeric: hierarchy_options.Numeric = None,
+    quantiles: hierarchy_options.Quantiles = None,
+    dates: hierarchy_options.Dates = None,
+    prefix: hierarchy_options.Prefixes = None,
     weight: options.Weights = None,
     suppressed_rows: options.ReadingAsked = None,
     symbol: options.Symbol = "*",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     missing: options.MissingValues = "value",
+    cells: Annotated[
+        Cells,
+        typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
+    ] = "labels",
     groups: Annotated[
         Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
     ] = None,
@@ -79,6 +88,7 @@ def verify(
         "privacy": privacy,
         "mask": mask,
         "hierarchies": hierarchies,
+        "makers": hierarchy_options.makers(numeric, quantiles, dates, prefix),
         "weights": options.weights(weight),
         "symbol": symbol,
         "delimiter": delimiter,
@@ -95,6 +105,7 @@ def verify(
             identifying=options.names(identifying, "--identifying", required=False),
             keep=options.names(keep, "--keep", required=False),
             suppressed_rows=suppressed_rows or "strict",
+            cells=cells,
             **common,
         )
         if groups is not None:

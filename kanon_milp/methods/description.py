@@ -88,7 +88,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
             "symbol": table.symbol,
         },
         "mask": None if recoding.mask is None else _mask(recoding.mask, files),
-        "hierarchies": {name: _file(each.source, files) for name, each in recoding.hierarchies.items()},
+        "hierarchies": {name: _hierarchy(each.source, files) for name, each in recoding.hierarchies.items()},
         "weights": weights,
         "level_costs": costs,
         "distances": [_file(source, files) for source in dict.fromkeys(sources) if source in files],
@@ -97,6 +97,11 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
 
 def _file(source: str, files: Mapping[str, str | None]) -> dict[str, str | None]:
     return {"file": source if source in files else None, "sha256": files.get(source)}
+
+
+def _hierarchy(source: str, files: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Where a hierarchy was read from; of one that was made, how."""
+    return _file(source, files) if source in files else {**_file(source, files), "source": source}
 
 
 def _mask(mask: PatternMask, files: Mapping[str, str | None]) -> dict[str, Any]:

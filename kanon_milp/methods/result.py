@@ -85,6 +85,8 @@ class Result:
     exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.
+    parts: the same of a method that divides the rows first, before those of its groups that are released alike became
+    one; None of others.
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
     SHA-256 of each file that the problem was read from.
     """
@@ -109,6 +111,7 @@ class Result:
     required: NDArray[np.float64] | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
+    parts: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @property
     def objective(self) -> Numeric | None:
@@ -181,6 +184,12 @@ class Result:
             raise NotProvenError(f"no proven optimum: {self.summary()}")
         return self
 
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers that came as numbers, dates or the like and are text in `table`, since they hold labels
+        now; a column in which nothing is generalized keeps its type."""
+        return () if self.table is None else self.problem.table.text_columns(self.table)
+
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
         return printable(self._summary())
@@ -242,6 +251,7 @@ class Result:
             "judged_by_their_own_code": [] if report is None else list(report.own),
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
+            "text_columns": list(self.text_columns),
             "warnings": list(self.problem.table.warnings),
         }
 

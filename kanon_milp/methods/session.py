@@ -185,7 +185,11 @@ class Session:
             return self.finish(None, bound=bound, message=NO_COMMON_ROW)
         instance, assignment = found
         prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
-        return replace(self, prepared=prepared).finish(assignment, bound=bound, message=message)
+        result = replace(self, prepared=prepared).finish(assignment, bound=bound, message=message)
+        if result.groups is None or bound is not None:  # with a bound, a better table may have taken its place
+            return result
+        types = self.prepared.before.types
+        return replace(result, parts=partition.of_rows(types.type_of_rows(self.problem.table.keys).astype(np.int64)))
 
     def held_against(self, claimed: Outcome, found: Found) -> Outcome:
         """What a method claims, with its table; or with a better one that needs no method, where that refutes the

@@ -13,13 +13,13 @@ from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding
-from kanon_milp.problem.recoding_files import read_recoding
+from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim
-from kanon_milp.verify.plain import ProblemData, Question
+from kanon_milp.verify.plain import Cells, ProblemData, Question
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.stated import stated
 
@@ -35,6 +35,7 @@ def verify_files(
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
+    makers: Makers | None = None,
     weights: Mapping[str, Number] | None = None,
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
@@ -42,6 +43,7 @@ def verify_files(
     encoding: str = "utf-8",
     missing: Missing = "value",
     distances: Mapping[str, GroundDistance] | None = None,
+    cells: Cells = "labels",
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
@@ -50,8 +52,11 @@ def verify_files(
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
+    makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
+    widths=[5, 10]).
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
-    tables. encoding: of all CSV files. Raises InputError for files that cannot be read or do not belong together.
+    tables. encoding: of all CSV files. cells: "intervals" for tables of other tools, as in `verify`. Raises
+    InputError for files that cannot be read or do not belong together.
     """
     table = read_table(
         original,
@@ -67,12 +72,12 @@ def verify_files(
     path = Path(anonymized)
     frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
     Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
-    recoding = _recoding(table, mask, hierarchies, weights)
+    recoding = _recoding(table, mask, hierarchies, weights, makers=makers)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
         asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
-    return verify(asked, frame, distances=known)
+    return verify(asked, frame, distances=known, cells=cells)
 
 
 def check_certificate_files(
@@ -87,6 +92,7 @@ def check_certificate_files(
     hierarchies: str | Path | None = None,
     weights: Mapping[str, Number] | None = None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
+    makers: Makers | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
@@ -107,7 +113,7 @@ def check_certificate_files(
         table = read_table(
             original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
         )
-    recoding = _recoding(table, mask, hierarchies, weights, level_costs)
+    recoding = _recoding(table, mask, hierarchies, weights, level_costs, makers)
     reading = suppressed_rows or claim.reading
     requirements = claim.requirements
     if privacy:
@@ -129,12 +135,14 @@ def _recoding(
     hierarchies: str | Path | None,
     weights: Mapping[str, Number] | None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
+    makers: Makers | None = None,
 ) -> Recoding:
     """A folder whose hierarchies are all of sensitive attributes holds ground distances, and is no recoding."""
     folder = hierarchies
     if folder is not None and _hierarchy_files(table.sensitive, folder):
         folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.encoding)
+    made = made_hierarchies(table, makers or {})
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.encoding, made)
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:

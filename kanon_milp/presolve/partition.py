@@ -36,6 +36,13 @@ class Partition:
     rows: Ints
     vector: Ints | None = None
 
+    def of_rows(self, type_of_row: Ints) -> Ints:
+        """The group of each row, int64 (n,); rows of a type go to its groups in the order of both."""
+        order = np.lexsort((self.group, self.row_type))
+        found = np.empty(len(type_of_row), dtype=np.int64)
+        found[np.argsort(type_of_row, kind="stable")] = np.repeat(self.group[order], self.rows[order])
+        return found
+
 
 def released_partition(instance: Instance, partition: Partition) -> tuple[Instance, Assignment] | None:
     """Release each group as cheaply as the recoding allows; groups that are then alike are one.

@@ -15,8 +15,15 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of, printable
 from kanon_milp.problem.arguments import file_path, listed, text, wrong
+from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.exact import Number
+from kanon_milp.problem.generalization.dates import date_rows
+from kanon_milp.problem.generalization.intervals import interval_rows, quantile_rows
+from kanon_milp.problem.generalization.texts import group_rows, order_rows, prefix_rows
+from kanon_milp.problem.generalization.values import MISSING, OTHER, Values
 from kanon_milp.problem.side_files import read_hierarchy_rows
 from kanon_milp.problem.table import SYMBOL, open_frame
+from kanon_milp.system.files import write_file
 
 Label = str | None
 
@@ -96,6 +103,119 @@ class Hierarchy:
         """
         path = file_path(path, "path of a hierarchy")
         return cls.from_rows(read_hierarchy_rows(path, encoding), str(path))
+
+    @classmethod
+    def intervals(
+        cls,
+        column: Any,
+        widths: Any,
+        *,
+        origin: Number = 0,
+        missing: str = MISSING,
+        other: str | None = OTHER,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
+        """Numbers as intervals, such as `20-24`, `20-29`, `20-39` of integers and `[20, 22.5[` of decimals.
+
+        column: a series of any data frame, or a list; its values, as text, are level 0. widths: one for each level,
+        each a multiple of the one before, which makes levels nest. origin: where an interval begins. missing: label of
+        missing values from level 1 on. other: that of values that are no numbers, of which a warning tells; None
+        refuses them. Raises InputError for widths that do not nest, and a column without numbers.
+        """
+        return cls.from_rows(interval_rows(Values.of(column, source), widths, origin, missing, other), source)
+
+    @classmethod
+    def quantiles(
+        cls,
+        column: Any,
+        counts: Any,
+        *,
+        missing: str = MISSING,
+        other: str | None = OTHER,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
+        """Numbers in classes of about equally many rows, such as `<25`, `25-36`, `>=37`.
+
+        counts: how many classes at each level, each a multiple of the next ([16, 4]); a number has all of its rows in
+        one class, so there may be fewer. The outer labels do not tell the least and the largest number. column,
+        missing, other: as of `intervals`.
+        """
+        return cls.from_rows(quantile_rows(Values.of(column, source), counts, missing, other), source)
+
+    @classmethod
+    def dates(
+        cls,
+        column: Any,
+        levels: Sequence[str] | str | None = None,
+        *,
+        format: str | None = None,
+        missing: str = MISSING,
+        other: str | None = OTHER,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
+        """Dates and times as `2024-03-17`, `2024-03`, `2024-Q1`, `2024`, `2020s`.
+
+        levels: some of hour, day, month, quarter, year and decade, in this order; default: month, quarter and year,
+        and day before them where there are times. format: of `datetime.strptime`, for dates that are not written as in
+        ISO 8601. column, missing, other: as of `intervals`.
+        """
+        return cls.from_rows(date_rows(Values.of(column, source), levels, format, missing, other), source)
+
+    @classmethod
+    def prefixes(cls, column: Any, lengths: Any, *, missing: str = MISSING, source: str = "hierarchy") -> Hierarchy:
+        """Codes such as zip codes by their first characters: `1305*`, `13***`.
+
+        lengths: the characters that are kept at each level, falling ([4, 2]). A value shorter than the longest is
+        filled up with `_` first. column, missing: as of `intervals`.
+        """
+        return cls.from_rows(prefix_rows(Values.of(column, source), lengths, missing), source)
+
+    @classmethod
+    def ordered(
+        cls,
+        column: Any,
+        order: Sequence[Any],
+        sizes: Any,
+        *,
+        missing: str = MISSING,
+        other: str | None = None,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
+        """Values that have an order, so many neighbours together, such as `9th to 12th`.
+
+        order: all values from the lowest to the highest. sizes: values in a group at each level, each a multiple of the
+        one before ([2, 6]). column, missing: as of `intervals`. other: label of values that the order lacks, which are
+        refused by default.
+        """
+        return cls.from_rows(order_rows(Values.of(column, source), order, sizes, missing, other), source)
+
+    @classmethod
+    def groups(
+        cls,
+        column: Any,
+        groups: Mapping[str, Any],
+        *,
+        missing: str = MISSING,
+        other: str | None = None,
+        source: str = "hierarchy",
+    ) -> Hierarchy:
+        """Groups that you name: {"north": ["DK", "SE"], "south": ["IT"]}, or such mappings within mappings, for more
+        levels, all of one depth.
+
+        column, missing: as of `intervals`. other: label of values in no group, which are refused by default.
+        """
+        return cls.from_rows(group_rows(Values.of(column, source), groups, missing, other), source)
+
+    def to_frame(self) -> pl.DataFrame:
+        """The columns level0, level1, ...: a row a value, as in a file that `read` reads."""
+        rows = list(self.paths.values())
+        return pl.DataFrame(rows, schema={f"level{i}": pl.String for i in range(self.height + 1)}, orient="row")
+
+    def write(self, path: str | Path) -> None:
+        """Write the CSV file that `read` and the folder of `--hierarchies` take; the file appears whole or not at
+        all."""
+        content = csv_text(self.to_frame(), ",").encode()
+        write_file(file_path(path, "path of a hierarchy"), lambda file: file.write(content))
 
     def __repr__(self) -> str:
         """Shape and name, and no label: those of level 0 are values of the table."""

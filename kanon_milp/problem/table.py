@@ -25,7 +25,8 @@ from kanon_milp.problem.arguments import (
     one_of,
     text,
 )
-from kanon_milp.problem.csv_files import CsvFormat, NoTextError, read_csv, scan_csv, text_of
+from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv
 from kanon_milp.problem.roles import Names, Roles, warning
 from kanon_milp.system.processes import begin_threads
 
@@ -114,7 +115,7 @@ class Table:
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         one_of(missing, ("value", "error"), "missing")
-        keys = _as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
+        keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
         if missing == "error":
             _refuse_missing(keys, source)
         header = [name for name in eager.columns if name not in own_names]
@@ -170,10 +171,11 @@ class Table:
 
     def released(self, columns: Mapping[str, pl.Series]) -> Any:
         """Return the user's own kind of data frame with these columns (text) in place of the old ones, and without the
-        identifying ones; row order kept."""
+        identifying ones; row order kept. A column in which nothing is generalized stays what it was, with its type."""
         replace = [
             nw.new_series(name, series.to_list(), nw.String(), backend=self.frame.implementation)
             for name, series in columns.items()
+            if not series.equals(self.keys[name])
         ]
         if self.frame.implementation.is_pandas_like():  # a data frame of pandas may have any index
             index = nw.maybe_get_index(self.frame)
@@ -182,6 +184,14 @@ class Table:
         if not self.own_names:
             return released.to_native()
         return released.to_native().set_axis([self.own_names.get(name, name) for name in released.columns], axis=1)
+
+    def text_columns(self, released: Any) -> tuple[str, ...]:
+        """The quasi-identifiers that were numbers, dates or the like, and are text in a released table, since they hold
+        labels now."""
+        after, _ = open_frame(released, "released table")
+        texts = (nw.String, nw.Categorical, nw.Enum)
+        was = {name: kind for name, kind in self.frame.schema.items() if name in self.quasi_identifiers}
+        return tuple(name for name, kind in was.items() if kind not in texts and after.schema[name] == nw.String)
 
     def _refuse_symbol(self) -> None:
         if not is_text(self.symbol):
@@ -322,37 +332,6 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
         raise InputError(f"{source}: a column name occurs twice, as text and as a number; rename one of the columns")
     renamed: nw.DataFrame[Any] = nw.from_native(eager.to_native().set_axis(named, axis=1), eager_only=True)
     return renamed, own_names
-
-
-def _as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.DataFrame:
-    columns: dict[str, pl.Series] = {}
-    for name in names:
-        try:
-            columns[name] = text_of(_to_polars(frame[name]))
-        except NoTextError as error:
-            raise InputError(
-                f'{source}: column "{name}" holds {error} values; '
-                "only text, numbers, dates, times and truth values can be used"
-            ) from None
-        except pl.exceptions.PanicException:  # no Exception of Python's
-            raise InputError(
-                f'{source}: column "{name}" holds {getattr(frame.to_native()[name], "type", "unknown")} values, which '
-                "cannot be used; make them text"
-            ) from None
-        except Exception as error:  # whatever backend: its own message may quote cells
-            raise InputError(
-                f'{source}: column "{name}" holds values of several kinds ({type(error).__name__}); make them all text'
-            ) from None
-    return pl.DataFrame(columns)
-
-
-def _to_polars(series: nw.Series[Any]) -> pl.Series:
-    """Raises TypeError for objects of which different ones become the same: times with a time zone and without one."""
-    column = series.to_polars().alias("")
-    merged = series.dtype == nw.Object and column.dtype.is_temporal()
-    if merged and column.drop_nulls().n_unique() < series.drop_nulls().n_unique():
-        raise TypeError
-    return column
 
 
 def _refuse_missing(keys: pl.DataFrame, source: str) -> None:

@@ -16,12 +16,14 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import listed, text, wrong
+from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report import paper_tables
+from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
+from kanon_milp.verify.check import recoded
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
@@ -34,12 +36,15 @@ SHOWN = (
     ("seconds", "seconds", 1),
     ("u", "usefulness", 3),
     ("#h", "groups", 0),
+    ("NCP", "certainty_penalty", 3),
     ("h_max", "h_max", 0),
     ("h_avg", "h_avg", 3),
-    ("NCP", "certainty_penalty", 3),
     ("discernibility", "discernibility", 0),
 )
 NARROW = 7
+FOREIGN = (
+    "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ class Comparison:
             known: dict[str, object] = {
                 "method": row.name,
                 "objective": None if row.objective is None else float(row.objective),
+                "objective_exact": None if row.objective is None else str(row.objective),
                 "bound": None if row.bound is None else float(row.bound),
                 "gap": None if gap is None else float(gap),
                 "proof": row.proof,
@@ -132,6 +138,7 @@ def compare(
     methods: Sequence[str] = METHODS,
     *,
     released: Mapping[str, Any] | None = None,
+    boxes: bool = False,
     time_limit: float | None = None,
     threads: int = 1,
     seed: int = 0,
@@ -140,8 +147,12 @@ def compare(
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
     methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
-    frame. time_limit: seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the
-    method that runs, and those after it are not run. Raises InputError for another objective, and for unknown methods.
+    frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit: seconds,
+    of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs, and those
+    after it are not run. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in `verify(...,
+    cells="intervals")`); their loss is that of the table in which each such cell is the least general label of the
+    problem's recoding that covers it, so that the bound holds for it. Raises InputError for another objective, and for
+    unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -150,6 +161,7 @@ def compare(
     methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
+    instance_of(boxes, bool, "boxes", "True or False")
     if on_method is not None and not callable(on_method):
         raise wrong("on_method", "a function of the name of a method", on_method)
     # first, as one that cannot be measured is an error that should not cost the time of all methods
@@ -163,27 +175,43 @@ def compare(
                 continue
             if on_method is not None:
                 on_method(name)
-            rows.append(_solved(problem, name, time_limit, threads, seed, interrupted))
+            rows += _solved(problem, name, time_limit, threads, seed, interrupted, boxes=boxes)
     return Comparison(problem, (*rows, *given))
 
 
 def _solved(
-    problem: Problem, name: str, time_limit: float | None, threads: int, seed: int, interrupted: threading.Event
-) -> Compared:
+    problem: Problem,
+    name: str,
+    time_limit: float | None,
+    threads: int,
+    seed: int,
+    interrupted: threading.Event,
+    *,
+    boxes: bool,
+) -> list[Compared]:
     try:
         result: Result = solve(
             problem, method=name, time_limit=time_limit, threads=threads, seed=seed, interrupt=interrupted
         )
     except KanonError as error:  # the problem is not for it, or too large
-        return Compared(name, None, None, "none", None, None, str(error))
+        return [Compared(name, None, None, "none", None, None, str(error))]
     seconds = result.seconds["total"] - result.seconds["read"]
     metrics = None if result.table is None else measure(problem, result.table)
     message = "" if result.table is not None else result.message or result.stop_reason
-    return Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)
+    found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
+    if boxes and result.groups is not None:
+        found.append(_given(problem, f"{name} as boxes", boxes_of(result)))
+    return found
 
 
 def _given(problem: Problem, name: str, frame: Any) -> Compared:
-    report = verify(problem, frame)
+    report, message = verify(problem, frame), ""
+    if not report.ok and problem.recoding.mask is None:
+        read = verify(problem, frame, cells="intervals")
+        if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
+            report, message = verify(problem, recoded(problem, frame)), FOREIGN
+            message += "" if report.ok else f", which is not verified: {report.violations[0]}"
+    if not report.ok:
+        message = message or f"not verified: {report.violations[0]}"
     loss = report.cost if report.ok else None
-    message = "" if report.ok else f"not verified: {report.violations[0]}"
     return Compared(name, loss, None, "given", None, measure(problem, frame), message)

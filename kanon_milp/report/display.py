@@ -155,6 +155,8 @@ def show_result(
     grid.add_row("solver", plain(_solver(result)))
     if result.table is not None and result.message:
         grid.add_row("note", plain(result.message))
+    if result.text_columns:
+        grid.add_row("types", plain(f"text now, as they hold labels: {', '.join(result.text_columns)}"))
     if out is not None:
         grid.add_row("written", plain(out))
     if certificate is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.verify.foreign import as_suppressed
+from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
 from kanon_milp.verify.frames import classes, open_released, text_columns
 
 
@@ -30,7 +33,7 @@ class Metrics:
     2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the prosecutor, 1/|group| at
     most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k.
 
-    None: what cannot be told, since the numbers of rows differ, or cells have labels of no hierarchy of the problem.
+    None: what cannot be told, since the numbers of rows differ, or original values do not lie in their cells.
     """
 
     suppressions: int
@@ -56,11 +59,15 @@ class Metrics:
 def measure(problem: Problem, anonymized: Any) -> Metrics:
     """Measure a released table of a problem, by whatever tool it was made.
 
-    Raises InputError for a released table without rows or without one of the quasi-identifiers.
+    Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`,
+    `{a, b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
+    leaving them out, all missing ones of the column are suppressed. Raises InputError for a released
+    table without rows or without one of the quasi-identifiers.
     """
     table = expect_problem(problem, "measure").table
     original = table.keys[list(table.quasi_identifiers)]
     released = text_columns(open_released(anonymized, table), table.quasi_identifiers)
+    released = as_suppressed(original, released, table.symbol)
     sizes, same = group_sizes(released), released.height == table.n
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
     cells = _cells(problem, original, released) if same else None
@@ -178,8 +185,11 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
         labels = _Labels(problem, name, counts)
         pairs = pl.DataFrame({"value": column, "label": released[name]}).group_by("value", "label").len()
+        originals: dict[Label, set[Label]] = defaultdict(set)
+        for value, label, _ in pairs.rows():
+            originals[label].add(value)
         for value, label, rows in pairs.rows():
-            known = labels.of(value, label)
+            known = labels.of(value, label, originals[label])
             if known is None:
                 return None
             height, stands_for = known
@@ -207,22 +217,37 @@ class _Labels:
         self.span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
         self.numbers = numbers if len(numbers) == len(counts) and self.span else None
         self._under: dict[tuple[int, Label], list[Label]] = {}
+        self._domain = Domain(counts)
+        self._foreign: dict[Label, Stands | None] = {}
 
-    def of(self, value: Label, label: Label) -> tuple[Fraction, Sequence[Label]] | None:
-        """Level/height of a label that a value got, and the values of the table that it may stand for."""
+    def of(self, value: Label, label: Label, originals: set[Label]) -> tuple[Fraction, Sequence[Label]] | None:
+        """Level/height of a label that a value got, and the values of the table that it may stand for. originals: all
+        values that got it."""
+        path = self._path(value)
+        if not all(label in self._path(each) for each in originals):
+            if label not in self._foreign:
+                self._foreign[label] = self._domain.stands_for(label, originals)
+            stands = self._foreign[label]
+            if stands is not None and not stands.kept:
+                return Fraction(covering_level(self._path, stands.values), len(path) - 1), stands.values
+            if stands is not None:
+                return Fraction(0), [value]
+        if label not in path:
+            return None
         if label == value:
             return Fraction(0), [value]
         if self._paths is None:
-            return (Fraction(1), list(self._counts)) if label == self._symbol else None
-        path = [*self._paths[value][:-1], self._symbol]
-        if label not in path:
-            return None
+            return Fraction(1), list(self._counts)
         level = path.index(label)
         key = (level, label)
         if key not in self._under:
             top = level == len(path) - 1
             self._under[key] = [each for each in self._counts if top or self._paths[each][level] == label]
         return Fraction(level, len(path) - 1), self._under[key]
+
+    def _path(self, value: Label) -> Sequence[Label]:
+        """The labels of a value by level, the symbol last."""
+        return (value, self._symbol) if self._paths is None else (*self._paths[value][:-1], self._symbol)
 
 
 def _mean(weighted: Sequence[tuple[Fraction, int]]) -> Fraction:

@@ -23,9 +23,9 @@ def latex(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def shown(value: object, digits: int = 0) -> str:
-    """A cell: a number with so many digits, "-" where there is nothing."""
+    """A cell: a number with so many digits, two where a fraction would be hidden; "-" where there is nothing."""
     if isinstance(value, float | int):
-        return f"{value:,.{digits}f}"
+        return f"{value:,.{digits or (2 if value % 1 else 0)}f}"
     return "-" if value is None else str(value)
 
 

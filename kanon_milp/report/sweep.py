@@ -181,15 +181,11 @@ class Sweep:
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
             losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.beside))
-            objective, bound, *others = map(_loss, losses)
+            objective, bound, *others = (paper_tables.shown(plain(loss)) for loss in losses)
             parameters = [str(row.setting.given[name]) for name in swept]
             known = [objective, bound, paper_tables.shown(gap, 2), row.proof, paper_tables.shown(row.seconds, 1)]
             table.append([*parameters, *known, *others])
         return table
-
-
-def _loss(value: Fraction | None) -> str:
-    return paper_tables.shown(plain(value), 0 if value is None or value.denominator == 1 else 2)
 
 
 def sweep(

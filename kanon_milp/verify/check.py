@@ -15,13 +15,14 @@ from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, near
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.definitions.base import Rule, SizeRule
+from kanon_milp.verify.foreign import read_foreign
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
 from kanon_milp.verify.minimality import Property, not_minimal
-from kanon_milp.verify.numbers import exact
+from kanon_milp.verify.numbers import exact, in_words
 from kanon_milp.verify.original import Original
-from kanon_milp.verify.plain import ProblemData, RecodingData, SuppressedRows
+from kanon_milp.verify.plain import CELLS, Cells, ProblemData, RecodingData, SuppressedRows
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.rules import rules_of
 
@@ -32,6 +33,7 @@ def verify(
     partition: Sequence[int] | None = None,
     *,
     distances: Mapping[str, Any] | None = None,
+    cells: Cells = "labels",
 ) -> Report:
     """Check a released table exactly: shape, each cell, mask, cost, requirements and side constraints.
 
@@ -39,6 +41,10 @@ def verify(
     partition: a group id per row, for a table that comes with its groups; then each of them must have one
     released row and satisfy every requirement, and so must the groups of equal released rows.
     distances: sensitive attribute → a further ground distance for which to report the closeness.
+    cells: "labels", those that the recoding of the problem has, or "intervals": those of other tools too, such as
+    `20-39`, `[20, 40[`, `>=20`, `{a, b}`, `130**`, in which the original value must lie. The cost is then that of the
+    table in which each such cell is the least general label of the recoding that covers it, so that it can be held
+    against a bound on the loss. A pattern mask is refused then.
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length), and for hierarchies that are none. A released table that is wrong gives violations.
     """
@@ -49,7 +55,32 @@ def verify(
         )
     if not isinstance(distances, Mapping | None) or not all(isinstance(name, str) for name in distances or ()):
         raise InputError("distances: a mapping from sensitive attributes to ground distances is expected")
-    return _examine(Asked.of(problem, distances or {}), anonymized, partition)
+    if not (isinstance(cells, str) and cells in CELLS):
+        raise InputError(f"cells must be one of {', '.join(CELLS)}")
+    return _examine(Asked.of(problem, distances or {}), anonymized, partition, cells)
+
+
+def recoded(problem: ProblemData, anonymized: Any) -> Any:
+    """The released table of another tool as the recoding of the problem would write it: each cell that is none of its
+    labels as the least general one that covers what the cell stands for. A data frame of polars.
+
+    Raises InputError where the two cannot be compared, or a cell does not hold the original value.
+    """
+    table = Original.of(problem.table)
+    frame = open_released(anonymized, table)
+    released = text_columns(frame, table.quasi_identifiers)
+    if released.height != table.n:
+        raise InputError(f"there are {released.height} rows, the original has {table.n}")
+    found = read_foreign(table, Rules.of(table, problem.recoding), released)
+    if found.violations:
+        raise InputError(found.violations[0])
+    columns = [found.recoded[name] if name in found.recoded.columns else None for name in frame.columns]
+    return pl.DataFrame(
+        [
+            frame[name].to_polars() if column is None else column.alias(name)
+            for name, column in zip(frame.columns, columns, strict=True)
+        ]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +129,7 @@ class Asked:
         return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if each.own))
 
 
-def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None) -> Report:
+def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cells: Cells) -> Report:
     """Check a released table; errors as in `verify`."""
     table = asked.table
     exempt = asked.suppressed_rows == "exempt"
@@ -106,8 +137,13 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None) -> 
     violations = compare_shape(table, frame)
     released = text_columns(frame, table.quasi_identifiers)
     rules = Rules.of(table, asked.recoding)
-    cost, readings = None, None
-    if released.height == table.n:
+    cost, readings, foreign = None, None, None
+    if released.height == table.n and cells == "intervals":
+        foreign = read_foreign(table, rules, released)
+        released = foreign.released
+        violations += foreign.violations
+        cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
+    elif released.height == table.n:
         cost, illegal, readings = check_cells(table, rules, released)
         violations += illegal
     legal = not violations
@@ -161,6 +197,9 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None) -> 
         minimal=minimal,
         not_minimal=not_minimal_text,
         groupings=(groups, blocks),
+        cells=cells,
+        generalized_cells=None if foreign is None else foreign.generalized,
+        certainty_penalty=None if foreign is None else foreign.penalty,
     )
 
 
@@ -210,7 +249,7 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
 def _side_constraints(asked: Asked, cost: Fraction | None, groups: int) -> list[str]:
     found = []
     if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
-        found.append(f"the cost {cost} is larger than the bound {asked.cost_bound}")
+        found.append(f"the cost {in_words(cost)} is larger than the bound {in_words(asked.cost_bound)}")
     if asked.min_groups is not None and groups < asked.min_groups:
         found.append(f"the number of groups is {groups}, at least {asked.min_groups} are asked for")
     if asked.max_groups is not None and groups > asked.max_groups:

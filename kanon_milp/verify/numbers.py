@@ -55,3 +55,11 @@ def plain(value: Fraction | None) -> int | float | None:
 def both(name: str, value: Fraction | None) -> dict[str, object]:
     """A number as plain data, and under NAME_exact its exact text."""
     return {name: plain(value), f"{name}_exact": None if value is None else str(value)}
+
+
+def in_words(value: Fraction) -> str:
+    """An exact number for people: 54, 0.75, or 1/3 (0.3333) where no short decimal number is exact."""
+    if value.denominator == 1:
+        return str(value)
+    short = f"{float(value):.4g}"
+    return short if Fraction(short) == value else f"{value} ({short})"

@@ -15,6 +15,9 @@ from kanon_milp.problem.records import Label
 SuppressedRows = Literal["strict", "exempt"]
 SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")
 
+Cells = Literal["labels", "intervals"]
+CELLS: tuple[Cells, ...] = ("labels", "intervals")
+
 
 class Roles(Protocol):
     """Which columns are quasi-identifying, which sensitive."""

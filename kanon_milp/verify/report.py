@@ -14,7 +14,7 @@ from kanon_milp.verify.details import group_frame
 from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
 from kanon_milp.verify.groups import Grouping
 from kanon_milp.verify.logarithms import LogRatio
-from kanon_milp.verify.numbers import both
+from kanon_milp.verify.numbers import both, in_words
 
 MINIMAL = (
     "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
@@ -39,6 +39,10 @@ class Report:
     violation. not_minimal: what could be more specific.
     own: requirements and ground distances of the user's making: the verifier has no definition of them, and takes what
     their own code says.
+    cells: which cells were legal, "labels" of the recoding, or "intervals" and sets of other tools too. Only of these:
+    generalized_cells: cells that are neither the original value nor the symbol; certainty_penalty: mean NCP of the
+    cells (Xu et al. 2006), from 0 to 1; and `cost` is that of the table in which each such cell is the least general
+    label of the recoding that covers it.
     """
 
     violations: tuple[str, ...]
@@ -54,6 +58,9 @@ class Report:
     minimal: bool | None = None
     not_minimal: str | None = None
     own: tuple[str, ...] = ()
+    cells: str = "labels"
+    generalized_cells: int | None = None
+    certainty_penalty: Fraction | None = None
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -121,12 +128,22 @@ class Report:
             "minimal": self.minimal,
             "not_minimal": self.not_minimal,
             "judged_by_their_own_code": list(self.own),
+            **self._of_foreign_cells(),
+        }
+
+    def _of_foreign_cells(self) -> dict[str, object]:
+        if self.cells == "labels":
+            return {}
+        return {
+            "cells": self.cells,
+            "generalized_cells": self.generalized_cells,
+            **both("certainty_penalty", self.certainty_penalty),
         }
 
     def summary(self) -> str:
         """A few lines for people."""
         exempt = "none" if self.k_exempt is None else str(self.k_exempt)
-        cost = "undefined" if self.cost is None else str(self.cost)
+        cost = "undefined" if self.cost is None else in_words(self.cost)
         mean = float(self.mean_group)
         lines = [
             ("verified" if self.privacy else "consistent with the original; no requirement was checked")
@@ -137,6 +154,7 @@ class Report:
             f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
             f"cost {cost}, suppressed cells {self.suppressed_cells}, "
             f"fully suppressed rows {self.fully_suppressed_rows}",
+            *self._foreign_summary(),
             f"k = {self.k_strict} counting fully suppressed rows as a group, {exempt} without them",
         ]
         for name, facts in self.released.sensitive.items():
@@ -148,21 +166,31 @@ class Report:
         lines += [f"judged by its own code, not by a definition of the verifier: {what}" for what in self.own]
         return "\n".join(map(printable, lines))
 
+    def _foreign_summary(self) -> list[str]:
+        if self.cells == "labels" or self.cost is None or self.certainty_penalty is None:
+            return []
+        number = counted(self.generalized_cells or 0, "generalized cell")
+        return [
+            f"  {number}; the cost is that of the table in which each is the least general label of the recoding that "
+            "covers it",
+            f"NCP {in_words(self.certainty_penalty)} (mean of the cells)",
+        ]
+
 
 def _summary(name: str, facts: SensitiveFacts) -> list[str]:
     """A few short lines about one sensitive attribute."""
-    others = ", ".join(f"{t} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
-    recursive = f", c > {facts.recursive[2]} (recursive, l = 2)" if 2 in facts.recursive else ""
+    others = ", ".join(f"{in_words(t)} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
+    recursive = f", c > {in_words(facts.recursive[2])} (recursive, l = 2)" if 2 in facts.recursive else ""
     of_present = f"> {_up(facts.delta_present.natural)}"
     if facts.delta is None:
         delta = f"no delta, since a group lacks a value (of the values that are there: delta {of_present})"
     else:
         delta = f"delta {of_present}"
     return [
-        f"{name}: p = {facts.p}, l = {facts.l} (frequency), t = {facts.t} (equal distance)",
+        f"{name}: p = {facts.p}, l = {in_words(facts.l)} (frequency), t = {in_words(facts.t)} (equal distance)",
         *([f"  t = {others}"] if others else []),
-        f"  l = {_down(facts.l_entropy.value)} (entropy){recursive}, alpha = {facts.alpha}",
-        f"  beta = {facts.beta}, {delta}",
+        f"  l = {_down(facts.l_entropy.value)} (entropy){recursive}, alpha = {in_words(facts.alpha)}",
+        f"  beta = {in_words(facts.beta)}, {delta}",
     ]
 
 

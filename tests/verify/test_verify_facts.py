@@ -28,6 +28,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
 from kanon_milp.verify import EntropyDiversity, LogRatio, verify
 from kanon_milp.verify.logarithms import less
+from kanon_milp.verify.numbers import in_words
 from kanon_milp.verify.ratios import Ratios
 
 NUMBERS = ["1", "2.5", "7", "-3"]
@@ -224,7 +225,7 @@ def test_further_ground_distances(distance: Any, judge: Any) -> None:
     expected = max(judges.distance_from_table(part, secrets, 0, judge) for part in members(groups))
     report = report_of(groups, {"d": values}, distances={"d": distance})
     assert report.released.sensitive["d"].closeness[distance.name] == expected
-    assert f"t = {expected} ({distance.name})" in report.summary()
+    assert f"t = {in_words(expected)} ({distance.name})" in report.summary()
     # that of a requirement is reported too
     asked = report_of(groups, {"d": values}, [TCloseness(1, distance)])
     assert asked.released.sensitive["d"].closeness[distance.name] == expected
@@ -318,7 +319,7 @@ def test_the_report_with_all_facts_is_plain_data() -> None:
     assert found["t_numeric_exact"] == found["t_ordered_exact"]
     assert data["l_pairwise"] == report.released.l_pairwise
     lines = report.summary().splitlines()
-    assert lines[4].startswith("d: p = 2, l = 3/2 (frequency), t = ")
+    assert lines[4].startswith("d: p = 2, l = 1.5 (frequency), t = ")
     assert "c > 2 (recursive, l = 2)" in lines[6]
     assert lines[-2].startswith("all together: l = 2")
 

@@ -20,7 +20,7 @@ from present import present
 from sensitive_cases import Demand, Ground
 
 import kanon_milp as km
-from kanon_milp.problem import distances, hierarchies, powers, privacy, recoding, table
+from kanon_milp.problem import column_text, distances, hierarchies, powers, privacy, recoding, table
 from kanon_milp.problem.privacy import delta_disclosure, pairwise, t_closeness
 
 OUTCOMES = REFUSED, RIGHT, NO_TABLE, ERROR, WRONG = "refused", "right table", "no table", "error", "WRONG"
@@ -273,7 +273,7 @@ RECODING: dict[str, tuple[bool, Patch]] = {
         (recoding, "parse_mask", lambda *_: np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int16)),
     ),
     "level 1 is one label": (True, (recoding, "column_levels", first_label_for_all(hierarchies.column_levels))),
-    "a column is read as one value": (False, (table, "_as_text", first_value_for_all(table._as_text))),
+    "a column is read as one value": (False, (table, "as_text", first_value_for_all(column_text.as_text))),
 }
 
 

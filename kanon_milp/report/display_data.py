@@ -1,0 +1,105 @@
+"""What people see of their data before anything is anonymized: hierarchies, and what a table gives away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from kanon_milp.errors import counted
+from kanon_milp.report.display import plain, say
+from kanon_milp.report.inspection import Inspection, SizeRange
+from kanon_milp.report.labels import EXAMPLES, LevelLabels
+
+
+def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target: Path) -> None:
+    """Print the levels of a hierarchy, and where it was written."""
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("level", "labels", "rows of one", "alone"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("such as", overflow="fold")
+    for each in found:
+        rows = f"{each.smallest:,}" if each.smallest == each.largest else f"{each.smallest:,} to {each.largest:,}"
+        shown = ", ".join(each.examples) + (", ..." if each.labels > EXAMPLES else "")
+        what = "(the values)" if each.level == 0 else shown
+        table.add_row(str(each.level), f"{each.labels:,}", rows, f"{each.alone:,}", plain(what))
+    console = Console(highlight=False)
+    console.print(plain(f'{title}: column "{column}", {counted(found[0].labels, "value")}'))
+    console.print(table)
+    say(f"written to {target}; use it with --hierarchies {target.parent}")
+
+
+def show_inspection(found: Inspection) -> None:
+    """Print what a table gives away, in tables that fit 80 columns, and no cell of it."""
+    console, rows = Console(highlight=False), found.rows
+    console.print(plain(f"{found.source}: {counted(rows, 'row')}, {counted(len(found.columns), 'column')}", "bold"))
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("column", overflow="fold", max_width=22)
+    table.add_column("values")
+    for name in ("distinct", "missing", "unique rows"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("role")
+    for each in found.columns:
+        missing = f"{each.missing:,}" if each.missing else "-"
+        role = each.role if each.role != "none" else "not named"
+        shown = f"{role}?" if each.proposed and each.role != "none" else role
+        unique = f"{each.unique:,} ({each.unique / rows:.0%})"
+        table.add_row(plain(each.name), each.kind, f"{each.distinct:,}", missing, unique, shown)
+    console.print(table)
+    if any(each.proposed for each in found.columns):
+        console.print("? is a proposal from the values alone: name roles with --qi, --sensitive, ...")
+    console.print()
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for head, text in _facts(found):
+        grid.add_row(head, plain(text))
+    console.print(grid)
+    console.print()
+    sizes = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("rows of a class", "classes", "rows", ""):
+        sizes.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for size in found.sizes:
+        if size.classes:
+            share = size.rows / rows
+            bar = "#" * max(1, round(30 * share))
+            sizes.add_row(_range(size), f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
+    console.print(sizes)
+    console.print()
+    known = any(each.role == "sensitive" for each in found.columns)
+    doubt = "" if known else " (only you know which columns are --sensitive)"
+    console.print(f"A command to begin with{doubt}:")
+    console.print(plain(found.command), soft_wrap=True)
+
+
+def _facts(found: Inspection) -> list[tuple[str, str]]:
+    rows, identification, risk = found.rows, found.identification, found.risk
+    few = ", ".join(*identification.minimum[:1]) if identification.minimum else "none"
+    mean = float(found.mean)
+    lines = [
+        ("known", f"{', '.join(found.quasi_identifiers)} (the quasi-identifiers)"),
+        (
+            "classes",
+            f"{found.classes:,} of {found.smallest:,} to {found.largest:,} rows, on average {mean:,.2f}",
+        ),
+        ("unique", f"{found.unique:,} rows ({found.unique / rows:.1%}) are like no other row"),
+        ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
+        (
+            "risk",
+            f"prosecutor {float(risk.prosecutor_highest):.1%} at most, {float(risk.prosecutor_average):.1%} on "
+            f"average; journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}",
+        ),
+    ]
+    for each in found.touched:
+        share = f"{each.rows:,} rows ({each.rows / rows:.1%})"
+        lines.append((f"k = {each.k}", f"{share} are in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"))
+    lines += [("note", note) for note in found.notes]
+    return lines
+
+
+def _range(sizes: SizeRange) -> str:
+    if sizes.most is None:
+        return f"{sizes.least:,} or more"
+    return f"{sizes.least:,}" if sizes.least == sizes.most else f"{sizes.least:,} to {sizes.most:,}"

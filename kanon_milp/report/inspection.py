@@ -1,0 +1,296 @@
+"""What a data owner asks first of a table: its columns, which of them identify, who is at risk, what to run next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
+from kanon_milp.presolve.row_types import compress
+from kanon_milp.problem.arguments import file_path, integer, listed
+from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
+from kanon_milp.problem.roles import NEARLY_UNIQUE, Names, Roles
+from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
+from kanon_milp.report.proposal import proposed_options
+from kanon_milp.report.value_kinds import Kind, kind_of_values
+
+Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "none"]
+
+KS = (2, 5, 10)
+EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
+MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
+FEW = 2  # distinct values that a column needs to tell rows apart
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. kind: of its values, as far as they are not missing. distinct: different values, missing ones aside.
+    missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
+    proposed (`proposed`), "none" where that is for you to say. span: largest minus least value of a column of numbers.
+    """
+
+    name: str
+    kind: Kind
+    distinct: int
+    missing: int
+    unique: int
+    role: Role
+    proposed: bool
+    span: Fraction | None = None
+
+    def as_dict(self, rows: int) -> dict[str, Any]:
+        """As plain data, with shares of the rows."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "distinct": self.distinct,
+            "missing": self.missing,
+            "missing_share": self.missing / rows,
+            "unique": self.unique,
+            "unique_share": self.unique / rows,
+            "role": self.role,
+            "proposed": self.proposed,
+        }
+
+
+@dataclass(frozen=True)
+class SizeRange:
+    """Classes of at least `least` and at most `most` rows (None: or more), and the rows in them."""
+
+    least: int
+    most: int | None
+    classes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Risks of re-identification by the quasi-identifiers, where classes are the rows that are alike in them (El Emam,
+    *Guide to the De-Identification of Personal Health Information*, 2013).
+
+    prosecutor: somebody looks for a person who is known to be in the table; 1/|class| of a row, the highest and the
+    mean over rows. journalist: the same for somebody who does not know whether the person is in it, with the classes of
+    the population; without one, the table stands for it. marketer: the share of rows that somebody who links all rows
+    finds on average, Σ over classes of |class|/|class of the population| / rows.
+    """
+
+    prosecutor_highest: Fraction
+    prosecutor_average: Fraction
+    journalist_highest: Fraction
+    marketer: Fraction
+
+    def as_dict(self) -> dict[str, float]:
+        """As plain data."""
+        return {name: float(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What k-anonymity of this k asks for. rows: those in classes of fewer than k, each of which must change, or be
+    joined by others that do; the share of rows with a prosecutor's risk above 1/k. classes: how many classes those are.
+    """
+
+    k: int
+    rows: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a table gives away before anything is done about it; no cell of it is in here.
+
+    columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
+    identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
+    are alike. sizes: the same in ranges. options: of a proposed `kanon-milp solve`, its source first.
+    """
+
+    source: str
+    rows: int
+    columns: tuple[Column, ...]
+    quasi_identifiers: tuple[str, ...]
+    identification: QuasiIdentifiers
+    classes: int
+    smallest: int
+    largest: int
+    unique: int
+    sizes: tuple[SizeRange, ...]
+    risk: Risk
+    touched: tuple[Touched, ...]
+    options: tuple[str, ...]
+
+    @property
+    def mean(self) -> Fraction:
+        """Mean rows of a class."""
+        return Fraction(self.rows, self.classes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before the command is run."""
+        many = len(self.quasi_identifiers)
+        if many <= MOST_QUASI:
+            return ()
+        return (f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)",)
+
+    @property
+    def command(self) -> str:
+        """The proposed command line, as a shell takes it."""
+        return shlex.join(["kanon-milp", "solve", *self.options])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data: what `kanon-milp inspect --json` prints."""
+        return {
+            "source": self.source,
+            "rows": self.rows,
+            "columns": [each.as_dict(self.rows) for each in self.columns],
+            "quasi_identifiers": list(self.quasi_identifiers),
+            "identification": self.identification.as_dict(),
+            "classes": {
+                "count": self.classes,
+                "smallest": self.smallest,
+                "mean": float(self.mean),
+                "largest": self.largest,
+                "unique_rows": self.unique,
+                "sizes": [vars(each) for each in self.sizes],
+            },
+            "risk": self.risk.as_dict(),
+            "touched": [{**vars(each), "share": each.rows / self.rows} for each in self.touched],
+            "command": self.command,
+            "notes": list(self.notes),
+        }
+
+    def frame(self) -> pl.DataFrame:
+        """A row a column of the table."""
+        return pl.DataFrame([each.as_dict(self.rows) for each in self.columns])
+
+
+def inspect(
+    table: Any,
+    quasi_identifiers: Names = None,
+    sensitive: Names = None,
+    *,
+    identifying: Names = None,
+    keep: Names = None,
+    k: Sequence[int] = KS,
+    population: Any = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+) -> Inspection:
+    """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
+
+    table: a path, or a data frame of any kind that narwhals knows. Columns whose role is not named get a proposed one:
+    identifying, where nearly every row has a value of its own that is text or an integer; keep, where all rows have the
+    same; else quasi-identifier, if you have named none. Which columns are sensitive only you know. k: for which to
+    count the rows that k-anonymity touches; with the second of them (or the only one) a command is proposed.
+    population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
+    the journalist and of the marketer are about it. Raises InputError for columns that the table does not have, and
+    where no quasi-identifier is left.
+    """
+    ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
+    if not ks:
+        raise InputError("k: name at least one")
+    CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
+    fmt = delimiter, encoding
+    frame, source = _opened(table, fmt, "table")
+    if not len(frame):
+        raise InputError(f"{source}: the table has no rows")
+    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep)
+    # a quasi-identifier must be named to check roles, and here none need be
+    some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
+    replace(given, quasi_identifiers=some).check(frame.columns, source)
+    texts = as_text(frame, frame.columns, source)
+    columns = tuple(_column(texts[name].alias(""), name, given) for name in texts.columns)
+    chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
+    if not chosen:
+        raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
+    types = compress(texts, chosen)
+    sizes = types.counts
+    return Inspection(
+        source,
+        types.n,
+        columns,
+        chosen,
+        find_quasi_identifiers(texts, chosen, k=ks[0]),
+        len(sizes),
+        int(sizes.min()),
+        int(sizes.max()),
+        int((sizes == 1).sum()),
+        tuple(_ranges(sizes)),
+        _risk(texts, chosen, sizes, None if population is None else _opened(population, fmt, "population")),
+        tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
+        tuple(proposed_options(source, columns, ks[min(1, len(ks) - 1)], delimiter, encoding)),
+    )
+
+
+def _opened(table: Any, fmt: tuple[str | None, str], what: str) -> tuple[nw.DataFrame[Any], str]:
+    if isinstance(table, str | Path):
+        path = file_path(table, what)
+        delimiter, encoding = fmt
+        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+        return nw.from_native(frame, eager_only=True), str(path)
+    return open_frame(table, what)[0], what
+
+
+def _column(values: pl.Series, name: str, given: Roles) -> Column:
+    present = values.drop_nulls()
+    counts = present.value_counts(name="rows")
+    distinct = counts.height
+    unique = int((counts["rows"] == 1).sum())
+    kind, span = kind_of_values(counts[counts.columns[0]])
+    named: dict[Role, tuple[str, ...]] = {
+        "quasi-identifier": given.quasi_identifiers,
+        "sensitive": given.sensitive,
+        "identifying": given.identifying,
+        "keep": given.insensitive,
+    }
+    role = next((role for role, names in named.items() if name in names), None)
+    if role is None:
+        proposed: Role = "none" if given.quasi_identifiers else "quasi-identifier"
+        if distinct + (present.len() < values.len()) < FEW:
+            proposed = "keep"
+        if distinct > FEW and unique >= NEARLY_UNIQUE * present.len() and kind in ("text", "integer"):
+            proposed = "identifying"
+        return Column(name, kind, distinct, values.null_count(), unique, proposed, True, span)
+    return Column(name, kind, distinct, values.null_count(), unique, role, False, span)
+
+
+def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:
+    found = []
+    for least, following in zip(EDGES, (*EDGES[1:], None), strict=True):
+        inside = sizes[(sizes >= least) & (sizes < (following or np.inf))]
+        found.append(SizeRange(least, None if following is None else following - 1, len(inside), int(inside.sum())))
+    return found
+
+
+def _risk(
+    texts: pl.DataFrame,
+    chosen: tuple[str, ...],
+    sizes: NDArray[np.int64],
+    population: tuple[nw.DataFrame[Any], str] | None,
+) -> Risk:
+    n, classes = int(sizes.sum()), len(sizes)
+    highest, average = Fraction(1, int(sizes.min())), Fraction(classes, n)
+    if population is None:
+        return Risk(highest, average, highest, average)
+    frame, source = population
+    Roles.of(chosen).check(frame.columns, source)
+    by = [f"c{j}" for j in range(len(chosen))]
+    ours, all_ = (each.select(chosen) for each in (texts, as_text(frame, list(chosen), source)))
+    ours.columns = all_.columns = by
+    joined = ours.group_by(by).len("rows").join(all_.group_by(by).len("among"), on=by, how="left", nulls_equal=True)
+    if joined.filter(pl.col("among").is_null() | (pl.col("among") < pl.col("rows"))).height:
+        raise InputError(f"{source}: a class has fewer rows there than in the table; the population must hold them all")
+    rows, among = joined["rows"].to_list(), joined["among"].to_list()
+    expected = sum((Fraction(each, large) for each, large in zip(rows, among, strict=True)), Fraction(0))
+    return Risk(highest, average, Fraction(1, min(among)), expected / n)

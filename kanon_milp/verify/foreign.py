@@ -1,0 +1,157 @@
+"""Tables of other tools: cells that are intervals, sets or prefixes of the values that they came from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from kanon_milp.errors import InputError
+from kanon_milp.verify.cells import ColumnRule, Rules, Value
+from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
+from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.numbers import number_in
+from kanon_milp.verify.plain import KeyedTable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ForeignTable:
+    """A released table of another tool, read cell by cell.
+
+    released: the quasi-identifiers as text; where some values were suppressed by leaving them out, all missing ones of
+    the column are the symbol. recoded: the same with each cell of another kind as the least general label of the
+    recoding, above the value itself, that covers what the cell stands for. Rows that are equal in `released` are equal
+    in `recoded`, too. generalized: cells that are neither the value nor the symbol. penalty: mean NCP of the cells (Xu
+    et al. 2006), from 0 to 1. violations: cells in which the original value does not lie.
+    """
+
+    released: pl.DataFrame
+    recoded: pl.DataFrame
+    generalized: int
+    penalty: Fraction | None
+    violations: tuple[str, ...]
+
+
+def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> ForeignTable:
+    """Read the quasi-identifiers of another tool's table, row by row as in the original.
+
+    Raises InputError for a mask, which speaks of levels that such cells do not have.
+    """
+    if rules.allowed is not None:
+        raise InputError("a pattern mask speaks of levels, and the cells of another tool have none; leave the mask out")
+    released = as_suppressed(table.keys, released, table.symbol)
+    violations: list[str] = []
+    recoded: dict[str, pl.Series] = {}
+    generalized, penalty = 0, Fraction(0)
+    for rule in rules.columns:
+        column = _Column.of(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
+        recoded[rule.name] = column.recoded
+        generalized += column.generalized
+        penalty += column.penalty
+        if column.wrong.any():
+            rows = list_rows(np.flatnonzero(column.wrong.to_numpy()))
+            violations.append(f'column "{rule.name}": the original value does not lie in the released cell: {rows}')
+    cells = released.height * released.width
+    known = None if violations or not cells else penalty / cells
+    return ForeignTable(released, pl.DataFrame(recoded), generalized, known, tuple(violations))
+
+
+def as_suppressed(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -> pl.DataFrame:
+    """A released table in which missing values are the symbol in each column where some stand for values that were
+    there: sdcMicro suppresses so."""
+    if original.height != released.height:
+        return released
+    columns = []
+    for name in released.columns:
+        before, after = original[name].alias(""), released[name].alias("")
+        left_out = (after.is_null() & before.is_not_null()).any()
+        columns.append((after.fill_null(symbol) if left_out else after).alias(name))
+    return pl.DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Column:
+    """One column, read. wrong: bool (n,), whether the original value does not lie in the cell. penalty: Σ of NCP."""
+
+    recoded: pl.Series
+    wrong: pl.Series
+    generalized: int
+    penalty: Fraction
+
+    @classmethod
+    def of(cls, rule: ColumnRule, original: pl.Series, released: pl.Series) -> _Column:
+        pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
+        rows = np.bincount(pair_of_row, minlength=pairs.height).tolist()
+        originals: dict[Value, set[Value]] = defaultdict(set)
+        for before, after in pairs.iter_rows():
+            originals[after].add(before)
+        values = list(dict.fromkeys(original.to_list()))
+        meanings = _Meanings(rule, values)
+        labels: list[Value] = []
+        wrong: list[bool] = []
+        generalized, penalty = 0, Fraction(0)
+        for (before, after), count in zip(pairs.iter_rows(), rows, strict=True):
+            levels = rule.levels(before, after)
+            own = all(rule.levels(each, after) for each in originals[after])
+            stands = None if own else meanings.foreign(after, originals[after])
+            levels = levels if stands is None else ()
+            wrong.append(not levels and stands is None and meanings.outside(before, after, originals[after]))
+            if levels:
+                labels.append(after)
+                generalized += count if 0 not in levels and after != rule.symbol else 0
+                penalty += count * meanings.penalty(meanings.under(before, levels[0]))
+            elif stands is None or stands.kept:
+                labels.append(before)
+            else:
+                labels.append(rule.path(before)[covering_level(rule.path, stands.values)])
+                generalized += count
+                penalty += count * meanings.penalty(stands.values)
+        at = pl.Series(pair_of_row)
+        return cls(pl.Series(labels, dtype=pl.String).gather(at), pl.Series(wrong).gather(at), generalized, penalty)
+
+
+class _Meanings:
+    """What labels and cells of a column stand for. values: the distinct original ones."""
+
+    def __init__(self, rule: ColumnRule, values: list[Value]) -> None:
+        self._rule, self._values, self._domain = rule, values, Domain(values)
+        self._foreign: dict[Value, Stands | None] = {}
+        self._outside: dict[Value, set[Value]] = {}
+        self._under: dict[tuple[int, Value], list[Value]] = {}
+        known = [number_in(value) for value in values]
+        numbers = [number for number in known if number is not None]
+        span = max(numbers, default=Fraction(0)) - min(numbers, default=Fraction(0))
+        self._span = span if len(numbers) == len(values) else Fraction(0)
+
+    def foreign(self, cell: Value, originals: set[Value]) -> Stands | None:
+        """What a cell of another tool stands for."""
+        if cell not in self._foreign:
+            self._foreign[cell] = self._domain.stands_for(cell, originals)
+        return self._foreign[cell]
+
+    def outside(self, value: Value, cell: Value, originals: set[Value]) -> bool:
+        """Whether an original value does not lie in a cell, which does not hold all of these."""
+        if cell not in self._outside:
+            self._outside[cell] = self._domain.outside(cell, originals)
+        return value in self._outside[cell]
+
+    def under(self, value: Value, level: int) -> list[Value]:
+        """The values that have the same label at a level."""
+        if level == 0:
+            return [value]
+        label = self._rule.path(value)[level]
+        if (level, label) not in self._under:
+            self._under[level, label] = [each for each in self._values if self._rule.path(each)[level] == label]
+        return self._under[level, label]
+
+    def penalty(self, values: list[Value] | tuple[Value, ...]) -> Fraction:
+        """NCP of a cell that stands for these values: their share of the range, or of the number of values."""
+        if len(values) < 2:
+            return Fraction(0)
+        if not self._span:
+            return Fraction(len(values), len(self._values))
+        numbers = [number for value in values if (number := number_in(value)) is not None]
+        return (max(numbers) - min(numbers)) / self._span
