@@ -77,12 +77,14 @@ def show_inspection(found: Inspection) -> None:
 def _facts(found: Inspection) -> list[tuple[str, str]]:
     rows, identification, risk = found.rows, found.identification, found.risk
     few = ", ".join(*identification.minimum[:1]) if identification.minimum else "none"
-    mean = float(found.mean)
+    spread = f"{found.smallest:,} to {found.largest:,} rows, on average {float(found.mean):,.2f}"
+    if found.smallest == found.largest:
+        spread = f"{counted(found.smallest, 'row')} each"
     lines = [
         ("known", f"{', '.join(found.quasi_identifiers)} (the quasi-identifiers)"),
         (
             "classes",
-            f"{found.classes:,} of {found.smallest:,} to {found.largest:,} rows, on average {mean:,.2f}",
+            f"{found.classes:,} of rows that are alike: {spread}",
         ),
         ("unique", f"{found.unique:,} rows ({found.unique / rows:.1%}) are like no other row"),
         ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
