@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.table import Table, read_table
     from kanon_milp.report.comparison import Comparison, compare
     from kanon_milp.report.metrics import Metrics, measure
+    from kanon_milp.report.pages.reports import write_report
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
 
@@ -97,6 +98,7 @@ __all__ = [
     "solve_full_domain",
     "solve_model",
     "verify",
+    "write_report",
 ]
 
 # where each public name is
@@ -130,6 +132,7 @@ _HOMES = {
     "methods.solve": ("build_model", "solve", "solve_model"),
     "report.comparison": ("Comparison", "compare"),
     "report.metrics": ("Metrics", "measure"),
+    "report.pages.reports": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),

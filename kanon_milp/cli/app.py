@@ -13,6 +13,7 @@ from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.qid import qid
+from kanon_milp.cli.report import report
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (solve, verify, compare, export, compress, qid, generate, doctor):
+for command in (solve, verify, report, compare, export, compress, qid, generate, doctor):
     app.command()(command)
 app.command("import")(import_solution)
 

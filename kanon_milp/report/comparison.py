@@ -3,7 +3,6 @@ best proven bound."""
 
 from __future__ import annotations
 
-import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.report import latex
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
@@ -106,18 +106,12 @@ class Comparison:
     def to_markdown(self) -> str:
         """The table of people as Markdown."""
         header, *lines = self.texts()
-        rule = ["---", *["---:"] * (len(header) - 1)]
-        return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *lines))
+        return latex.markdown(header, lines)
 
     def to_latex(self) -> str:
         """The table of people as LaTeX, with the rules of booktabs."""
-        header, *lines = [[_latex(cell) for cell in row] for row in self.texts()]
-        out = io.StringIO()
-        out.write(f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\toprule\n")
-        out.write(" & ".join(header) + " \\\\\n\\midrule\n")
-        out.writelines(" & ".join(cells) + " \\\\\n" for cells in lines)
-        out.write("\\bottomrule\n\\end{tabular}\n")
-        return out.getvalue()
+        header, *lines = self.texts()
+        return latex.booktabs(header, lines)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""
@@ -197,9 +191,3 @@ def _text(value: object, digits: int) -> str:
     if isinstance(value, float | int):
         return f"{value:,.{digits}f}"
     return "-" if value is None else str(value)
-
-
-def _latex(text: str) -> str:
-    for plain, written in (("\\", r"\textbackslash "), ("_", r"\_"), ("#", r"\#"), ("%", r"\%"), ("&", r"\&")):
-        text = text.replace(plain, written)
-    return text
