@@ -81,6 +81,9 @@ def chromium(profile: Path) -> Iterator[Browser]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(driver_program))
     try:
-        yield Browser(driver)
+        driver.get("about:blank")
+        browser = Browser(driver)
+        browser.requests()  # those of the page that a new window shows
+        yield browser
     finally:
         driver.quit()

@@ -21,7 +21,7 @@ SETTING = ("formulation", "method", "solver", "options", "threads")
 CASE = ("instance", "k", "p", "l", "t", "seed", "permutation", "time_limit")
 NEEDED = (
     *("run", "study", "family", "n", "m", "t_in", "memory_limit", *SETTING, *CASE),
-    *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "repeat"),
+    *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat"),
     *("seconds", "peak_bytes", "trajectory"),
     *("package_version", "solver_version", "git", "python", "os", "cpu", "cores", "memory", "host", "started"),
 )
@@ -161,6 +161,18 @@ def summary(frame: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(share, *ratios).sort("mean", maintain_order=True)
 
 
+def grouped_sizes(values: NDArray[Any], most: int) -> NDArray[Any]:
+    """The values themselves where no more than `most` are different; else of each the middle of its range: ranges
+    between the smallest and the largest, which grow by one factor, `most` in number; the middle is their geometric
+    mean."""
+    if len(np.unique(values)) <= most or values.min() <= 0:
+        return values
+    edges = np.geomspace(values.min(), values.max(), most + 1)
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, most - 1)
+    middles: NDArray[Any] = np.sqrt(edges[:-1] * edges[1:])[place].round(1)
+    return middles
+
+
 def _ratio(value: pl.Expr, best: pl.Expr) -> pl.Expr:
     return pl.when(best > 0).then(value / best).when(value == best).then(1.0).otherwise(None)
 
@@ -204,10 +216,12 @@ def mean_gap(frame: pl.DataFrame, points: int = 160) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def scaling(frame: pl.DataFrame, by: str) -> pl.DataFrame:
+def scaling(frame: pl.DataFrame, by: str, most: int = 8) -> pl.DataFrame:
     """Columns setting, `by`, mean (shifted geometric mean of the seconds, the limit where not solved), solved (share),
-    runs; in the order of `by`."""
+    runs; in the order of `by`. Where that has more different values than `most`, which are then positive, ranges whose
+    ends grow by one factor are taken together, at their geometric mean."""
     known = frame.with_columns(charged_seconds(frame).alias("charged")).filter(pl.col(by).is_not_null())
+    known = known.with_columns(pl.Series(by, grouped_sizes(known[by].to_numpy(), most)))
     mean = (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean")
     grouped = known.group_by("setting", by, maintain_order=True)
     return grouped.agg(mean, pl.col("solved").mean(), pl.len().alias("runs")).sort("setting", by)

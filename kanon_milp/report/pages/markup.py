@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kanon_milp.errors import printable
 
-VOID = ("meta", "input", "br", "col", "rect", "line", "circle", "path")
+VOID = ("meta", "rect", "line", "path")  # elements without an end, when there is nothing in them
+WIDE = 11  # columns from which on a table is set in small type
 
 
 class Markup(str):
@@ -36,8 +37,8 @@ def tag(name: str, /, *children: object, **attributes: Any) -> Markup:
         for key, value in attributes.items()
         if value is not None and value is not False
     ]
-    end = "" if name in VOID and not children else f"</{name}>"
-    return Markup(f"<{name}{''.join(written)}>{join(children)}{end}")
+    begin = f"{name}{''.join(written)}"
+    return Markup(f"<{begin}/>" if name in VOID and not children else f"<{begin}>{join(children)}</{name}>")
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,12 @@ def table(
     *,
     sortable: bool = False,
     first: bool = True,
+    marked: Collection[int] = (),
     id_: str | None = None,
 ) -> Markup:
     """A table with a caption. Cells: text, numbers, None, `Markup` or `Cell`. sortable: the script lets people sort and
-    filter it. first: the first cell of a row is its header."""
+    filter it. first: the first cell of a row is its header. marked: numbers of rows to mark as wrong,
+    from 0."""
     titles = [
         tag(
             "th",
@@ -98,12 +101,14 @@ def table(
         tag(
             "tr",
             *(_cell(cell, head, first and head is header[0]) for cell, head in zip(row, header, strict=True)),
+            class_="red" if at in marked else None,
         )
-        for row in rows
+        for at, row in enumerate(rows)
     ]
     parts = (tag("caption", caption), tag("thead", tag("tr", *titles)), tag("tbody", join(body, "\n")))
     element = tag("table", *parts, class_="sortable" if sortable else None, id=id_)
-    return tag("div", element, class_="scroll", tabindex="0", role="region", aria_label=str(caption))
+    kind = "scroll dense" if len(header) > WIDE else "scroll"
+    return tag("div", element, class_=kind, tabindex="0", role="region", aria_label=str(caption))
 
 
 def _cell(cell: object, head: Head, is_header: bool) -> Markup:
@@ -134,6 +139,6 @@ def figure(picture: Markup, caption: object, numbers: Markup | None = None) -> M
     return tag("figure", scroll, tag("figcaption", caption), more)
 
 
-def command(line: str) -> Markup:
-    """A command to type."""
-    return tag("pre", tag("code", line), tabindex="0")
+def command(*lines: str) -> Markup:
+    """What to type, in one line or several."""
+    return tag("pre", tag("code", join(lines, "\n")), tabindex="0")

@@ -31,8 +31,8 @@ def risk_part(measures: Mapping[str, Any]) -> Markup:
     header = [Head("risk"), Head("before", "number"), Head("", "bar"), Head("after", "number"), Head("", "bar")]
     said = (
         f"Before, {counted(before['unique_rows'], 'row')} of {n:,} could be told from all others by the "
-        f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a person is in "
-        "the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
+        f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a person is "
+        "in the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
         f"{share(after['highest'])} (before: {share(before['highest'])})."
     )
     caption = "Risk of re-identification (prosecutor: 1 / rows that look the same)"

@@ -61,29 +61,41 @@ function makeFilterable(table) {
   update();
 }
 
-// A scatter of two settings: the places of the points on either axis are in the page, the choice moves the points.
+// A scatter of two settings: the seconds of all are in the page, and the choice moves the points.
 function makeChoosable(scatter) {
-  const { settings, across, up } = JSON.parse(scatter.querySelector("template").content.textContent);
-  const points = [...scatter.querySelectorAll("[data-case]")];
+  const { settings, names, seconds, low, high, side } = JSON.parse(scatter.querySelector("template").content.textContent);
+  const points = [...scatter.querySelectorAll(".mark-symbol path")];
+  const titles = scatter.querySelectorAll(".role-axis-title text");
+  const labels = points.map((point) => {
+    const label = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    point.append(label);
+    return label;
+  });
+  const place = (value) => (side * Math.log(value / low)) / Math.log(high / low);
   const tools = create("div", { className: "tools" });
-  const selects = ["across", "up"].map((title, place) => {
+  const selects = ["along the bottom", "up the side"].map((title, chosen) => {
     const select = create("select", {}, ...settings.map((name, at) => create("option", { value: at }, name)));
-    select.value = scatter.dataset[title];
-    tools.append(create("label", {}, place ? "up the side" : "along the bottom", select));
+    select.value = chosen;
+    tools.append(create("label", {}, title, select));
     return select;
   });
   const update = () => {
-    const [x, y] = selects.map((select) => Number(select.value));
-    points.forEach((point, at) => point.setAttribute("transform", `translate(${across[x][at]},${up[y][at]})`));
-    scatter.querySelector("[data-axis=across]").textContent = settings[x];
-    scatter.querySelector("[data-axis=up]").textContent = settings[y];
+    const chosen = selects.map((select) => Number(select.value));
+    points.forEach((point, at) => {
+      const [x, y] = chosen.map((setting) => seconds[setting][at]);
+      point.setAttribute("transform", `translate(${place(x)},${side - place(y)})`);
+      labels[at].textContent = `${names[at]}: ${x} s and ${y} s`;
+    });
+    chosen.forEach((setting, axis) => (titles[axis].textContent = settings[setting]));
+    scatter.querySelector("svg").setAttribute("aria-label", `Seconds of ${chosen.map((s) => settings[s]).join(" and ")}`);
   };
   tools.addEventListener("input", update);
   scatter.prepend(tools);
+  update();
 }
 
 document.querySelectorAll("table.sortable").forEach((table) => {
-  makeFilterable(table);
+  if (table.tBodies[0].rows.length > 8) makeFilterable(table);
   makeSortable(table);
 });
 document.querySelectorAll(".scatter").forEach(makeChoosable);

@@ -80,7 +80,7 @@ def columns(bars: Sequence[tuple[str, float]], across: str, up: str, said: str) 
     high = max(value for _, value in bars)
     frame = _Frame((0.0, float(len(bars))), (0.0, high * 1.06 or 1.0))
     drawn, every = [], math.ceil(len(bars) / 16)
-    gap = 0.12 if len(bars) > 1 else 0.4
+    gap = max(0.12, 0.5 - 0.04 * len(bars))
     for place, (title, value) in enumerate(bars):
         left, right, top = frame.x(place + gap), frame.x(place + 1 - gap), frame.y(value)
         bar = tag("title", f"{title}: {value:,.0f}")
@@ -126,7 +126,7 @@ class _Frame:
     def picture(self, drawn: Sequence[Markup], across: str, up: str, said: str, *, ticks_across: bool = True) -> Markup:
         bottom = HEIGHT - BOTTOM
         parts = []
-        for value in ticks(*self.up):
+        for value in ticks(*self.up, least=0.0 if ticks_across else 1.0):  # columns count something
             y = _px(self.y(value))
             parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid"))
             parts.append(tag("text", f"{value:,.10g}", x=LEFT - 8, y=y, dy="0.33em", text_anchor="end", class_="label"))
@@ -144,9 +144,9 @@ class _Frame:
         return tag("svg", content, viewBox=box, width=WIDTH, height=HEIGHT, role="img", aria_label=said)
 
 
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two, at 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / about
+def ticks(low: float, high: float, about: int = 6, least: float = 0.0) -> list[float]:
+    """Round numbers between two, at 1, 2 or 5 times a power of ten, at least so far apart."""
+    rough = max((high - low) / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(each for each in (1, 2, 5, 10) if each * power >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)

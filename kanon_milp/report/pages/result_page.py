@@ -197,7 +197,7 @@ def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequenc
             said = f"The command line cannot state this problem ({word}). In Python, on the released data frame:"
             parts += [
                 tag("p", said),
-                command(f"import kanon_milp as km\nprint(km.verify({stated}, released).summary())"),
+                command("import kanon_milp as km", f"print(km.verify({stated}, released).summary())"),
             ]
     if own := described["judged_by_their_own_code"]:
         parts.append(tag("p", f"Judged by their own code, not by a definition of the verifier: {', '.join(own)}."))
