@@ -207,7 +207,7 @@ def performance_profile(times: Floats) -> list[tuple[Floats, Floats]]:
 
 def mean_gap(frame: pl.DataFrame, points: int = 160) -> pl.DataFrame:
     """Columns setting, seconds, gap: the mean gap of a setting's runs at times from `LEAST` to the longest limit."""
-    longest = max(frame["time_limit"].max() or LEAST, 2 * LEAST)  # type: ignore[type-var, operator]
+    longest = max(frame["time_limit"].max() or LEAST, 2 * LEAST)
     times = np.geomspace(LEAST, float(longest), points)  # type: ignore[arg-type]
     found = []
     for (setting,), runs in frame.group_by("setting", maintain_order=True):

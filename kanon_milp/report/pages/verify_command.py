@@ -67,10 +67,10 @@ def _requirements(
     found: dict[str, str] = {}
     about: dict[str, list[str]] = {}
 
-    def state(option: str, value: object, attributes: object) -> None:
+    def state(option: str, value: object, attributes: Any) -> None:
         if found.setdefault(option, str(value)) != str(value):
             raise _NoCommandError(f"several values of {option} are asked for")
-        named = attributes if isinstance(attributes, list) else [attributes] * (attributes is not None)
+        named: list[str] = attributes if isinstance(attributes, list) else [attributes] * (attributes is not None)
         about.setdefault(option, []).extend(named)
 
     for each in requirements:
