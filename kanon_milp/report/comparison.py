@@ -18,8 +18,8 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.report import latex
 from kanon_milp.report.metrics import Metrics, measure
+from kanon_milp.system import text_tables
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
@@ -106,12 +106,12 @@ class Comparison:
     def to_markdown(self) -> str:
         """The table of people as Markdown."""
         header, *lines = self.texts()
-        return latex.markdown(header, lines)
+        return text_tables.markdown(header, lines)
 
     def to_latex(self) -> str:
         """The table of people as LaTeX, with the rules of booktabs."""
         header, *lines = self.texts()
-        return latex.booktabs(header, lines)
+        return text_tables.booktabs(header, lines)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""

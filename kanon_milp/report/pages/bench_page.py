@@ -10,11 +10,13 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.errors import InputError, counted
-from kanon_milp.report import latex, statistics
+from kanon_milp.report import statistics
 from kanon_milp.report.pages import charts
-from kanon_milp.report.pages.markup import Cell, Head, Markup, command, facts, figure, join, number, table, tag
+from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure, number, table
 from kanon_milp.report.pages.skeleton import Section, page
 from kanon_milp.system.files import write_file
+from kanon_milp.system.markup import Markup, join, tag
+from kanon_milp.system.text_tables import booktabs
 
 SIZES = {"n": "rows n", "t_in": "distinct rows t_in", "k": "k"}
 MACHINE = (
@@ -287,7 +289,7 @@ def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
     align = "".join("r" if head.kind == "number" else "l" for head in ALL)
     return {
         "summary.csv": found.write_csv(),
-        "summary.tex": latex.booktabs(header, lines),
+        "summary.tex": booktabs(header, lines),
         "runs.csv": flat.write_csv(),
-        "runs.tex": latex.booktabs([head.title for head in ALL], cells, align),
+        "runs.tex": booktabs([head.title for head in ALL], cells, align),
     }

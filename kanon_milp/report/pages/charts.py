@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from kanon_milp.errors import InputError
 from kanon_milp.report import statistics
-from kanon_milp.report.pages.markup import Markup, text
+from kanon_milp.system.extras import optional
+from kanon_milp.system.markup import Markup, text
 
 COLOURS = ("#2a7fa5", "#cf6a2f", "#3d9a6c", "#a866b4", "#a38212", "#7d8790", "#c85f74", "#5569c9")
 INK, QUIET = "#1b2126", "#59646d"  # on paper; a page puts its own in their place
@@ -24,21 +23,12 @@ FONT = "DejaVu Sans, system-ui, sans-serif"
 
 def altair() -> Any:
     """The module; raises InputError that says how to get it where it is missing."""
-    return _module("altair")
+    return optional("altair", "report", "a picture of runs")
 
 
 def vl_convert() -> Any:
     """The same for what makes SVG and PDF of charts."""
-    return _module("vl_convert")
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError(
-            f"pictures of runs need {name}, which is not installed; install the extra: pip install 'kanon-milp[report]'"
-        ) from None
+    return optional("vl_convert", "report", "a picture of runs")
 
 
 def styled(chart: Any) -> dict[str, Any]:

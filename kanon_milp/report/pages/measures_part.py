@@ -8,7 +8,8 @@ from typing import Any
 
 from kanon_milp.errors import counted
 from kanon_milp.report.pages import pictures
-from kanon_milp.report.pages.markup import Cell, Head, Markup, figure, join, share, table, tag
+from kanon_milp.report.pages.elements import Cell, Head, figure, share, table
+from kanon_milp.system.markup import Markup, join, tag
 
 BARS = 40  # columns of a picture of group sizes
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanon_milp.report.pages.markup import Markup, join, tag
+from kanon_milp.system.markup import Markup, join, tag
 
 WIDTH, HEIGHT = 720, 260
 LEFT, RIGHT, TOP, BOTTOM = 72, 14, 12, 46

@@ -12,11 +12,12 @@ import polars as pl
 from kanon_milp.errors import counted
 from kanon_milp.problem.csv_files import text_of, without_text
 from kanon_milp.report.pages import pictures
-from kanon_milp.report.pages.markup import Cell, Head, Markup, command, facts, figure, join, number, share, table, tag
+from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure, number, share, table
 from kanon_milp.report.pages.measures_part import columns_part, groups_part, risk_part
 from kanon_milp.report.pages.skeleton import Section, page
 from kanon_milp.report.pages.verify_command import verify_command
 from kanon_milp.report.pages.wording import RECODINGS, amount, marks, proof_sentence, requirement_sentence
+from kanon_milp.system.markup import Markup, join, tag
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from kanon_milp import __version__
-from kanon_milp.report.pages.markup import Markup, join, tag, text
+from kanon_milp.system.markup import Markup, join, tag, text
 
 PAGES = resources.files("kanon_milp.report.pages")
 

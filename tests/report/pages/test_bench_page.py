@@ -110,6 +110,6 @@ def test_whatever_an_instance_is_called_is_text(tmp_path: Path) -> None:
 
 def test_without_altair_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(km.InputError, match=r"need altair.*kanon-milp\[report\]"):
+    with pytest.raises(km.InputError, match=r"needs altair.*kanon-milp\[report\]"):
         write_bench_page(frame({}), tmp_path / "x.html")
     assert list(tmp_path.iterdir()) == []

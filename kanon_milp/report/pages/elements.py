@@ -1,44 +1,15 @@
-"""HTML as text that is safe by construction: whatever is not `Markup` is escaped where it is put into an element."""
+"""What the pages are made of: tables, pictures with captions, lists of facts, commands."""
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from kanon_milp.errors import printable
+from kanon_milp.system.markup import Markup, join, tag
 
-VOID = ("meta", "rect", "line", "path")  # elements without an end, when there is nothing in them
 WIDE = 11  # columns from which on a table is set in small type
-
-
-class Markup(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def text(value: object) -> Markup:
-    """Any text as HTML that shows it; what could steer the direction of writing, or hide, is shown as an escape."""
-    return value if isinstance(value, Markup) else Markup(html.escape(printable(value)))
-
-
-def join(parts: Iterable[object], between: str = "") -> Markup:
-    """Parts one after the other."""
-    return Markup(between.join(map(text, parts)))
-
-
-def tag(name: str, /, *children: object, **attributes: Any) -> Markup:
-    """An element. Attributes: class_ is class, data_v is data-v, viewBox stays; None and False leave one out."""
-    written = [
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    ]
-    begin = f"{name}{''.join(written)}"
-    return Markup(f"<{begin}/>" if name in VOID and not children else f"<{begin}>{join(children)}</{name}>")
 
 
 @dataclass(frozen=True)
