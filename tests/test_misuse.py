@@ -264,6 +264,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         {"table": "table", "privacy": "", "asked": "none"},
     ),
     "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
+    "write_report": (
+        km.write_report,
+        {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
+        {"result": "", "path": "text", "sample": "", "title": ""},
+    ),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,
         {"table": FRAME},
@@ -438,6 +443,7 @@ def test_what_is_right_is_taken() -> None:
             "read_model",
             "read_table",
             "register_bound",
+            "write_report",
         ):
             function(**given)
     km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)

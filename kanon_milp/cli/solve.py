@@ -17,7 +17,7 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.report import display, output
-from kanon_milp.report.pages.reports import write_report
+from kanon_milp.report.pages.reports import write_page
 from kanon_milp.system.files import check_target, refuse_overwriting
 from kanon_milp.system.signals import ctrl_c_sets
 
@@ -135,7 +135,7 @@ def solve(
     if report is not None:
         folder = out if described.get("sha256") else None
         title = f"Anonymization of {asked.title}"
-        write_report(result, report, sample=report_sample, title=title, about=described, folder=folder)
+        write_page(result, report, described, folder, report_sample, title)
     if certificate is not None and proof is None:
         display.say("no certificate: it is proven that there is no table, so there is no loss to bound", err=True)
         certificate = None

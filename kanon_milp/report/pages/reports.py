@@ -10,7 +10,7 @@ from typing import Any
 from kanon_milp.errors import InputError, type_in_words, unreadable
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
-from kanon_milp.problem.arguments import file_path, integer
+from kanon_milp.problem.arguments import file_path, integer, text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.table import read_frame
 from kanon_milp.report.output import CLAIM, FILES, as_polars, described
@@ -21,35 +21,30 @@ RELEASED = [name for name in FILES if name.startswith("anonymized.")]
 PAGE = "report.html"
 
 
-def write_report(
-    result: Result,
-    path: str | Path,
-    *,
-    sample: int = 0,
-    title: str | None = None,
-    about: Mapping[str, Any] | None = None,
-    folder: Path | None = None,
-) -> None:
+def write_report(result: Result, path: str | Path, *, sample: int = 0, title: str | None = None) -> None:
     """Write a result as one HTML page that needs no network: for a data owner to sign off, and for a reviewer to check.
 
     sample: so many rows of the released table are shown; no cell is by default. title: default, the problem's name.
-    about, folder: the object of `result.json` and where it was written with the released table, if it was. Raises
-    InputError where the page cannot be written.
+    Raises InputError where the page cannot be written.
     """
     if not isinstance(result, Result):
         raise InputError(f"write_report takes a Result, found {type_in_words(result)}; give it what solve returned")
     target = file_path(path, "path of a report")
     rows = integer(sample, "sample", least=0)
+    if title is not None:
+        text(title, "title")
     check_target(target)
-    found = described(result) if about is None else about
-    released = None if result.table is None or not rows else as_polars(result.table).head(rows)
-    html = result_page(
-        found,
-        title=title or f"Anonymization of {result.problem.name}",
-        anonymized=_released_file(found, folder),
-        files=_files(found, folder, look=False),
-        sample=released,
-    )
+    write_page(result, target, described(result), None, rows, title or f"Anonymization of {result.problem.name}")
+
+
+def write_page(
+    result: Result, target: Path, found: Mapping[str, Any], folder: Path | None, sample: int, title: str
+) -> None:
+    """The same, of a result whose object of `result.json` is at hand. folder: where it was written with the released
+    table, None if it was not."""
+    released = None if result.table is None or not sample else as_polars(result.table).head(sample)
+    files, anonymized = _files(found, folder, look=False), _released_file(found, folder)
+    html = result_page(found, title=title, anonymized=anonymized, files=files, sample=released)
     write_file(target, lambda file: file.write(html.encode()))
 
 
