@@ -1,8 +1,9 @@
 """Statistics of a study's runs, as pure functions on a table of runs (one row a run).
 
 A *setting* is what is compared: formulation, method, solver, its options, threads. A *case* is what settings are
-compared on: an instance with its parameters, a seed, a permutation, a time limit. A run is *solved* where it has ended
-by itself with a proof (optimal or infeasible) and nothing is wrong with it.
+compared on: an instance, a seed, a permutation, a time limit. A run is *solved* where it has ended by itself with a
+proof (optimal or infeasible) and nothing is wrong with it; it has *failed* where it ended in an error, a crash or for
+want of memory.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 
 SETTING = ("formulation", "method", "solver", "options", "threads")
-CASE = ("instance", "k", "p", "l", "t", "seed", "permutation", "time_limit")
+CASE = ("instance", "seed", "permutation", "time_limit")  # a run that failed may know no more of its instance
 NEEDED = (
-    *("run", "study", "family", "n", "m", "t_in", "memory_limit", *SETTING, *CASE),
+    *("run", "study", "family", "n", "m", "t_in", "k", "memory_limit", *SETTING, *CASE),
     *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat"),
     *("seconds", "peak_bytes", "trajectory"),
     *("package_version", "solver_version", "git", "python", "os", "cpu", "cores", "memory", "host", "started"),
 )
+FAILED = ("error", "crashed", "memory")
 SHIFT = 10.0  # seconds of the shifted geometric mean
 PENALTY = 10  # of PAR10
 LEAST = 0.01  # seconds: shorter runs count as so long where times are divided, or on a logarithmic axis
@@ -34,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
-    """The runs with three columns more: setting (its name), solved, red (whether something is wrong with it).
+    """The runs with four columns more: setting (its name), solved, failed, red (whether something is wrong with it).
 
     Raises InputError for a frame without rows, or without one of the columns of a table of runs.
     """
@@ -51,6 +53,7 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
         pl.Series("setting", [names[row] for row in frame.select(SETTING).rows()]),
         red.alias("red"),
         (ended & ~red).fill_null(value=False).alias("solved"),
+        pl.col("ended").is_in(FAILED).fill_null(value=True).alias("failed"),
     )
 
 
@@ -135,8 +138,8 @@ def run_steps(frame: pl.DataFrame) -> list[tuple[Floats, Floats]]:
 
 
 def summary(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row a setting, best shifted geometric mean first: runs, solved, red, mean, par10, integral; and how many times
-    the best setting's each of the last three is (solved: the share of the best's).
+    """A row a setting, best shifted geometric mean first: runs, solved, failed, red, mean, par10, integral; and how
+    many times the best setting's each of the last three is (solved: the share of the best's).
 
     frame: of `with_outcomes`. mean: shifted geometric mean of the seconds with the time limit where not solved. par10:
     mean of the seconds with ten times the limit where not solved. integral: mean primal-dual integral, seconds.
@@ -151,6 +154,7 @@ def summary(frame: pl.DataFrame) -> pl.DataFrame:
     found = charged.group_by("setting", maintain_order=True).agg(
         pl.len().alias("runs"),
         pl.col("solved").sum(),
+        pl.col("failed").sum(),
         pl.col("red").sum(),
         (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean"),
         pl.col("penalized").mean().alias("par10"),
@@ -219,8 +223,10 @@ def mean_gap(frame: pl.DataFrame, points: int = 160) -> pl.DataFrame:
 def scaling(frame: pl.DataFrame, by: str, most: int = 8) -> pl.DataFrame:
     """Columns setting, `by`, mean (shifted geometric mean of the seconds, the limit where not solved), solved (share),
     runs; in the order of `by`. Where that has more different values than `most`, which are then positive, ranges whose
-    ends grow by one factor are taken together, at their geometric mean."""
-    known = frame.with_columns(charged_seconds(frame).alias("charged")).filter(pl.col(by).is_not_null())
+    ends grow by one factor are taken together, at their geometric mean. A run that does not know the size of its
+    instance has that of the other runs on it."""
+    size = pl.col(by).fill_null(pl.col(by).max().over("instance"))
+    known = frame.with_columns(charged_seconds(frame).alias("charged"), size).filter(pl.col(by).is_not_null())
     known = known.with_columns(pl.Series(by, grouped_sizes(known[by].to_numpy(), most)))
     mean = (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean")
     grouped = known.group_by("setting", by, maintain_order=True)

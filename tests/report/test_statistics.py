@@ -36,6 +36,7 @@ def test_solved_means_ended_proven_and_not_red() -> None:
     )
     assert runs["solved"].to_list() == [True, True, False, False, False, False, False, True]
     assert runs["red"].to_list() == [False] * 6 + [True, False]
+    assert runs["failed"].to_list() == [False] * 5 + [True, False, False]
 
 
 def test_settings_are_named_by_what_they_differ_in() -> None:
@@ -179,6 +180,16 @@ def test_mean_gaps_and_sizes_agree_with_numpy() -> None:
     for k, mean in by_size.filter(pl.col("setting") == "highs, strong").select("k", "mean").rows():
         chosen = seconds.filter(one["k"] == k).to_numpy()
         assert mean == pytest.approx(math.exp(np.log(chosen + 10).mean()) - 10)
+
+
+def test_a_failed_run_has_the_size_of_its_instance() -> None:
+    lost = {"k": None, "n": None, "ended": "error", "proof": "none", "solver": "cbc"}
+    runs = statistics.with_outcomes(frame({"k": 5}, lost, {**lost, "instance": "nowhere else"}))
+    assert statistics.scaling(runs, "k").select("setting", "k", "solved", "runs").rows() == [
+        ("cbc", 5, 0.0, 1),
+        ("highs", 5, 1.0, 1),
+    ]
+    assert statistics.case_seconds(runs)["highs"].to_list() == [1.0, None]
 
 
 def test_many_sizes_are_taken_together_in_ranges() -> None:

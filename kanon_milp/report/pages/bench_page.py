@@ -145,6 +145,8 @@ def _sections(runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping[str, Pi
     scaling = [shown[f"scaling_{by}"] for by in SIZES if f"scaling_{by}" in shown]
     if scaling:
         sections.append(Section("Scaling", join(scaling)))
+    if runs["failed"].any():
+        sections.append(Section("Failed runs", _failed(runs)))
     return [*sections, Section("All runs", _all(runs)), Section("Machine and versions", _machine(runs))]
 
 
@@ -168,6 +170,16 @@ def _red(runs: pl.DataFrame) -> Markup:
     return join(parts)
 
 
+def _failed(runs: pl.DataFrame) -> Markup:
+    """Runs that ended in an error, those together whose messages differ in numbers only."""
+    masked = pl.col("message").str.replace_all(r"\d[\d,.]*", "0").alias("masked")
+    alike = runs.filter("failed").group_by("setting", "ended", masked, maintain_order=True)
+    found = alike.agg(pl.len().alias("runs"), pl.col("message", "instance", "repeat").first()).drop("masked")
+    heads = [Head("setting"), Head("ended"), Head("runs", "number"), *map(Head, ("such as", "instance", "to repeat"))]
+    rows = [[*row, tag("code", repeat)] for *row, repeat in found.rows()]
+    return table("Runs that failed, those together whose messages differ in numbers only", heads, rows)
+
+
 SUMMARY = (
     ("setting", "setting", 0),
     ("runs", "runs", 0),
@@ -179,6 +191,7 @@ SUMMARY = (
     ("× best", "par10_ratio", 2),
     ("integral, s", "integral", 2),
     ("× best", "integral_ratio", 2),
+    ("failed", "failed", 0),
     ("red", "red", 0),
 )
 
@@ -186,7 +199,12 @@ SUMMARY = (
 def _summary(found: pl.DataFrame) -> Markup:
     header = [Head(head, "number" if at else "text", digits) for at, (head, _, digits) in enumerate(SUMMARY)]
     rows = found.select(name for _, name, _ in SUMMARY).rows()
-    return join([table("Settings, the best mean first", header, rows, sortable=True), facts(FORMULAS)])
+    parts = [table("Settings, the best mean first", header, rows, sortable=True)]
+    if found["runs"].n_unique() > 1:
+        parts.append(
+            tag("p", "The settings were not run equally often; each mean is over a setting's own runs.", class_="warn")
+        )
+    return join([*parts, facts(FORMULAS)])
 
 
 def _scatter(runs: pl.DataFrame, settings: Sequence[str], picture: Markup) -> Markup:
@@ -263,7 +281,8 @@ def _machine(runs: pl.DataFrame) -> Markup:
         for row in counts.iter_rows(named=True)
     ]
     times = runs["started"].drop_nulls().sort()
-    when = "" if times.is_empty() else f"Runs were started from {times[0]} to {times[-1]} (UTC)."
+    first, last = (each[:19].replace("T", " ") for each in (times[0], times[-1])) if times.len() else ("", "")
+    when = f"Runs were started from {first} to {last} (UTC)." if first else ""
     return join([table("Where the runs were made, and with what", header, rows), tag("p", when, class_="note")])
 
 

@@ -31,11 +31,18 @@ def test_red_rows_come_first_with_what_repeats_them(written: dict[str, Path]) ->
     html = written["report.html"].read_text()
     assert "2 red rows" in html
     assert html.index("optimum 300 contradicts the bound 310 of scip") < html.index(">Summary</h2>")
-    assert html.count("kanon-milp bench study.toml --only 0</code>") == 2
+    assert html.count("kanon-milp bench study.toml --only 0</code>") == 3  # and a crash
     assert html.count('<tr class="red">') == 2
     assert (
         html.index('id="runs"') < html.index('<tr class="red">') < html.index("census_100_0</th><td>planted</td>") + 500
     )
+
+
+def test_failed_runs_are_told_with_their_message(tmp_path: Path) -> None:
+    lost = {"ended": "error", "proof": "none", "message": "not for this problem"}
+    html = write_bench_page(frame(lost, {**lost, "seed": 1}, {"solver": "cbc"}), tmp_path / "x.html")[0].read_text()
+    assert html.count("not for this problem") == 1
+    assert "The settings were not run equally often" in html
 
 
 def test_pictures_are_there_as_svg_and_pdf(written: dict[str, Path]) -> None:
@@ -67,7 +74,7 @@ def test_tables_hold_the_numbers(written: dict[str, Path]) -> None:
         "the verifier found 2 violations; another optimum than highs",
     ]
     latex = written["summary.tex"].read_text()
-    assert latex.startswith("\\begin{tabular}{lrrrrrrrrrr}\n\\toprule\nsetting & runs & solved")
+    assert latex.startswith("\\begin{tabular}{lrrrrrrrrrrr}\n\\toprule\nsetting & runs & solved")
     assert latex.count("\\\\") == 5
     assert r"census\_100\_0" in written["runs.tex"].read_text()
 
