@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -16,6 +17,9 @@ from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.verify.frames import classes, open_released, text_columns
+
+# three digits of an exponent: a number of a billion digits would take all memory
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ def numeric_values(column: pl.Series) -> list[Fraction] | None:
 
 def _number(value: Label) -> Fraction | None:
     try:
-        return None if value is None or not set(value) <= set("+-.0123456789eE") else Fraction(value)
-    except (ValueError, OverflowError):
+        return None if value is None or not NUMBER.fullmatch(value) else Fraction(value)
+    except ValueError:  # such as thousands of digits
         return None
 
 
@@ -174,7 +178,7 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
     """All cells, those that are alike together; None where a label stands for nothing that is known."""
     found = []
     for name in original.columns:
-        column = original[name]
+        column, rows_in_all = original[name], original.height
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
         labels = _Labels(problem, name, counts)
         pairs = pl.DataFrame({"value": column, "label": released[name]}).group_by("value", "label").len()
@@ -182,21 +186,14 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
             known = labels.of(value, label)
             if known is None:
                 return None
-            height, stands_for = known
-            numbers, size = labels.numbers, len(stands_for)
-            if numbers is not None:
-                among = [numbers[each] for each in stands_for]
-                penalty = (max(among) - min(among)) / labels.span
-            else:
-                penalty = Fraction(size, len(counts)) if size > 1 else Fraction(0)
-            share = counts[value] / sum(counts[each] for each in stands_for)
-            found.append(_Cell(rows, height, penalty, -math.log2(share), -math.log2(counts[value] / len(column))))
+            height, penalty, among = known
+            bits = -math.log2(counts[value] / among)
+            found.append(_Cell(rows, height, penalty, bits, -math.log2(counts[value] / rows_in_all)))
     return found
 
 
 class _Labels:
-    """What the labels of a column stand for. counts: how many rows have each value. numbers: the values as numbers, if
-    all are; span: the largest minus the smallest."""
+    """What the labels of a column stand for. counts: how many rows have each value."""
 
     def __init__(self, problem: Problem, name: str, counts: Mapping[Label, int]) -> None:
         self._counts, self._symbol = counts, problem.table.symbol
@@ -204,25 +201,38 @@ class _Labels:
         self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.paths
         known = {value: _number(value) for value in counts}
         numbers = {value: number for value, number in known.items() if number is not None}
-        self.span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
-        self.numbers = numbers if len(numbers) == len(counts) and self.span else None
-        self._under: dict[tuple[int, Label], list[Label]] = {}
+        self._span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
+        self._numbers = numbers if len(numbers) == len(counts) and self._span else None
+        self._levels: dict[int, dict[Label, tuple[Fraction, int]]] = {}
 
-    def of(self, value: Label, label: Label) -> tuple[Fraction, Sequence[Label]] | None:
-        """Level/height of a label that a value got, and the values of the table that it may stand for."""
+    def of(self, value: Label, label: Label) -> tuple[Fraction, Fraction, int] | None:
+        """Level/height of a label that a value got, its penalty, and how many rows have a value that it may stand
+        for."""
         if label == value:
-            return Fraction(0), [value]
-        if self._paths is None:
-            return (Fraction(1), list(self._counts)) if label == self._symbol else None
-        path = [*self._paths[value][:-1], self._symbol]
+            return Fraction(0), Fraction(0), self._counts[value]
+        path = (value, self._symbol) if self._paths is None else (*self._paths[value][:-1], self._symbol)
         if label not in path:
             return None
-        level = path.index(label)
-        key = (level, label)
-        if key not in self._under:
-            top = level == len(path) - 1
-            self._under[key] = [each for each in self._counts if top or self._paths[each][level] == label]
-        return Fraction(level, len(path) - 1), self._under[key]
+        level, height = path.index(label), len(path) - 1
+        if level not in self._levels:
+            self._levels[level] = self._stated(level, level == height)
+        return Fraction(level, height), *self._levels[level][label]
+
+    def _stated(self, level: int, top: bool) -> dict[Label, tuple[Fraction, int]]:
+        """Penalty, and number of rows, of all labels of a level."""
+        under: dict[Label, list[Label]] = {}
+        for each in self._counts:
+            under.setdefault(self._symbol if top or self._paths is None else self._paths[each][level], []).append(each)
+        return {
+            label: (self._penalty(values), sum(map(self._counts.__getitem__, values)))
+            for label, values in under.items()
+        }
+
+    def _penalty(self, values: Sequence[Label]) -> Fraction:
+        if self._numbers is None:
+            return Fraction(len(values), len(self._counts)) if len(values) > 1 else Fraction(0)
+        among = [self._numbers[each] for each in values]
+        return (max(among) - min(among)) / self._span
 
 
 def _mean(weighted: Sequence[tuple[Fraction, int]]) -> Fraction:

@@ -56,8 +56,7 @@ def described(result: Result, model: Path | None = None) -> dict[str, Any]:
     """The object of result.json: that of the result, the model file with its hash where there was one, and what the
     released table costs and protects, column by column."""
     found = result.as_dict()
-    released = result.table
-    found["measures"] = None if released is None else describe_release(result.problem, released, result.report)
+    found["measures"] = describe_release(result.problem, result.table, result.report) if result.verified else None
     file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
     return {**found, "input": {"model": file, **found["input"]}}
 

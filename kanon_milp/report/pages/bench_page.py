@@ -131,7 +131,8 @@ def _places(runs: pl.DataFrame, settings: Sequence[str]) -> tuple[dict[str, list
 
 def _sections(runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping[str, Picture]) -> list[Section]:
     shown = {
-        name: figure(charts.inline(chart, name, said), caption) for name, (chart, caption, said) in pictures.items()
+        name: figure(charts.inline(chart, name, said), name.replace("_", " over "), caption)
+        for name, (chart, caption, said) in pictures.items()
     }
     settings = found["setting"].to_list()
     sections = [
@@ -175,7 +176,7 @@ def _failed(runs: pl.DataFrame) -> Markup:
     masked = pl.col("message").str.replace_all(r"\d[\d,.]*", "0").alias("masked")
     alike = runs.filter("failed").group_by("setting", "ended", masked, maintain_order=True)
     found = alike.agg(pl.len().alias("runs"), pl.col("message", "instance", "repeat").first()).drop("masked")
-    heads = [Head("setting"), Head("ended"), Head("runs", "number"), *map(Head, ("such as", "instance", "to repeat"))]
+    heads = [Head("setting"), Head("ended"), Head("runs", "number"), *map(Head, ("message", "such as", "to repeat"))]
     rows = [[*row, tag("code", repeat)] for *row, repeat in found.rows()]
     return table("Runs that failed, those together whose messages differ in numbers only", heads, rows)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from kanon_milp.system.markup import Markup, join, tag
 
-WIDE = 11  # columns from which on a table is set in small type
+WIDE = 12  # columns from which on a table is set in small type
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
     return tag("dl", *found)
 
 
-def figure(picture: Markup, caption: object, numbers: Markup | None = None) -> Markup:
-    """A picture with its caption, and the numbers in it for who cannot see it, or wants to know exactly."""
+def figure(picture: Markup, said: str, caption: object, numbers: Markup | None = None) -> Markup:
+    """A picture (said: what it is, in a few words) with its caption, and the numbers in it for who cannot see it, or wants to know exactly."""
     more = "" if numbers is None else tag("details", tag("summary", "The numbers of this picture"), numbers)
-    scroll = tag("div", picture, class_="scroll picture", tabindex="0", role="region", aria_label="picture")
+    scroll = tag("div", picture, class_="scroll picture", tabindex="0", role="group", aria_label=said)
     return tag("figure", scroll, tag("figcaption", caption), more)
 
 

@@ -107,7 +107,7 @@ def groups_part(measures: Mapping[str, Any]) -> Markup:
     picture = pictures.columns([(title, count) for title, count in bars], "rows in a group", "groups", said)
     header = [Head("rows in a group", "number"), Head("groups", "number"), Head("rows", "number")]
     lines = [[size, count, size * count] for size, count in sizes]
-    return figure(picture, said, table("Groups by size", header, lines))
+    return figure(picture, "group sizes", said, table("Groups by size", header, lines))
 
 
 def binned(sizes: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:

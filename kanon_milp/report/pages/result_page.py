@@ -167,7 +167,9 @@ def _gap(described: Mapping[str, Any]) -> Markup:
         "beyond the bound, so where both meet the table is the best possible."
     )
     header = [Head("seconds", "number", 3), Head("best table", "number", 2), Head("bound", "number", 2)]
-    return figure(picture, caption, table("Incumbent and bound over time", header, points, first=False))
+    return figure(
+        picture, "gap over time", caption, table("Incumbent and bound over time", header, points, first=False)
+    )
 
 
 def _sample(sample: pl.DataFrame) -> Markup:
