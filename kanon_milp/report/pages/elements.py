@@ -104,7 +104,8 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
 
 
 def figure(picture: Markup, said: str, caption: object, numbers: Markup | None = None) -> Markup:
-    """A picture (said: what it is, in a few words) with its caption, and the numbers in it for who cannot see it, or wants to know exactly."""
+    """A picture with its caption, and the numbers in it for who cannot see it, or wants to know exactly. said: what it
+    is, in a few words."""
     more = "" if numbers is None else tag("details", tag("summary", "The numbers of this picture"), numbers)
     scroll = tag("div", picture, class_="scroll picture", tabindex="0", role="group", aria_label=said)
     return tag("figure", scroll, tag("figcaption", caption), more)

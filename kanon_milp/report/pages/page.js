@@ -20,8 +20,14 @@ function sorted(table, column, direction) {
 
 function makeSortable(table) {
   [...table.tHead.rows[0].cells].forEach((head, column, heads) => {
-    const button = create("button", { type: "button", title: "sort by this column" }, ...head.childNodes);
+    // no element "button": where there is one in a header, it is not repeated on each printed page
+    const button = create("span", { role: "button", tabIndex: 0, title: "sort by this column" }, ...head.childNodes);
     head.append(button);
+    button.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      button.click();
+    });
     button.addEventListener("click", () => {
       const up = head.getAttribute("aria-sort") !== "ascending";
       heads.forEach((each) => each.removeAttribute("aria-sort"));
