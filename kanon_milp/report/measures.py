@@ -35,7 +35,9 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     return {
         "risk": {"k": k, "before": risk(group_sizes(before), k), "after": risk(sizes, k)},
         "quality": measure(problem, released).as_dict(),
-        "columns": [_column(name, before[name], after[name], table.symbol) for name in names],
+        "columns": [
+            _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol) for name in names
+        ],
         "group_sizes": [list(pair) for pair in sorted(Counter(sizes).items())],
         "sensitive": [
             {"name": name, "p": held.p, "l": float(held.l), "alpha": float(held.alpha), "t": float(held.t)}
@@ -59,7 +61,7 @@ def risk(sizes: Sequence[int], k: int) -> dict[str, float | int]:
 
 
 def _column(name: str, before: pl.Series, after: pl.Series, symbol: str) -> dict[str, Any]:
-    frame = pl.DataFrame([before.alias("before"), after.alias("after")]).with_columns(
+    frame = pl.DataFrame([before, after]).with_columns(
         pl.col("before").eq_missing(pl.col("after")).alias("kept"),
         (pl.col("after") == symbol).fill_null(value=False).alias("suppressed"),
     )

@@ -119,7 +119,7 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
     group_of_row, groups = classes(released)
     total = Fraction(0)
     for name in original.columns:
-        numbers = numeric_values(original[name])
+        numbers = numeric_values(_unnamed(original, name))
         if numbers is None:
             value_of_row, values = classes(original[[name]])
             total += Fraction(_distinct_pairs(group_of_row, value_of_row), values.height)
@@ -134,6 +134,11 @@ def numeric_values(column: pl.Series) -> list[Fraction] | None:
     if len(known) < 2 or any(number is None for number in known.values()):
         return None
     return [known[value] or Fraction(0) for value in column.to_list()]
+
+
+def _unnamed(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column without its name: methods of a series called ^a.*$ would read that as a pattern."""
+    return frame[name].alias("")
 
 
 def _number(value: Label) -> Fraction | None:
@@ -178,10 +183,10 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
     """All cells, those that are alike together; None where a label stands for nothing that is known."""
     found = []
     for name in original.columns:
-        column, rows_in_all = original[name], original.height
+        column, rows_in_all = _unnamed(original, name), original.height
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
         labels = _Labels(problem, name, counts)
-        pairs = pl.DataFrame({"value": column, "label": released[name]}).group_by("value", "label").len()
+        pairs = pl.DataFrame({"value": column, "label": _unnamed(released, name)}).group_by("value", "label").len()
         for value, label, rows in pairs.rows():
             known = labels.of(value, label)
             if known is None:

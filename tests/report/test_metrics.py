@@ -143,3 +143,13 @@ def test_columns_of_thousands_of_values_are_measured_in_seconds() -> None:
     assert time.perf_counter() - began < 30
     # b: pairs of values that are 6,000 of 11,999 apart; a: all of it
     assert found.certainty_penalty == (1 + Fraction(6000, 11999)) / 2
+
+
+def test_names_that_are_patterns_to_polars_are_names() -> None:
+    names = ["^a.*$", "ab", "*"]
+    frame = pl.DataFrame({name: ["1", "1", "2", "3"] for name in names})
+    released = frame.with_columns(pl.Series("ab", ["*"] * 4))
+    plain = dict(zip(names, "xyz", strict=True))
+    expected = km.measure(problem(frame.rename(plain)), released.rename(plain))
+    assert km.measure(problem(frame), released) == expected
+    assert expected.suppressions == 4
