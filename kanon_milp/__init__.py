@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kanon_milp.report.comparison import Comparison, compare
     from kanon_milp.report.inspection import Inspection, inspect
     from kanon_milp.report.metrics import Metrics, measure
+    from kanon_milp.report.pages.reports import write_report
     from kanon_milp.report.sweep import Sweep, SweepRow, sweep
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.verify import Report, verify
@@ -112,6 +113,7 @@ __all__ = [
     "solve_model",
     "sweep",
     "verify",
+    "write_report",
 ]
 
 # where each public name is
@@ -148,6 +150,7 @@ _HOMES = {
     "report.inspection": ("Inspection", "inspect"),
     "report.metrics": ("Metrics", "measure"),
     "report.sweep": ("Sweep", "SweepRow", "sweep"),
+    "report.pages.reports": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "verify"),

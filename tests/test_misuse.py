@@ -311,6 +311,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         },
     ),
     "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
+    "write_report": (
+        km.write_report,
+        {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
+        {"result": "", "path": "text", "sample": "", "title": ""},
+    ),
     "find_quasi_identifiers": (
         km.find_quasi_identifiers,
         {"table": FRAME},
@@ -486,6 +491,7 @@ def test_what_is_right_is_taken() -> None:
             "read_model",
             "read_table",
             "register_bound",
+            "write_report",
         ):
             function(**given)
     km.solve(PROBLEM, interrupt=threading.Event(), on_stage=print, solver_options={}, log_file=None)

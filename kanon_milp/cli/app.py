@@ -17,6 +17,7 @@ from kanon_milp.cli.inspect import inspect
 from kanon_milp.cli.interrupts import Interrupted, signals
 from kanon_milp.cli.models import models
 from kanon_milp.cli.qid import qid
+from kanon_milp.cli.report import report
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.sweep import sweep
 from kanon_milp.cli.tools import compress, doctor
@@ -50,6 +51,7 @@ app = typer.Typer(
 for command in (
     solve,
     verify,
+    report,
     compare,
     sweep,
     inspect,

@@ -17,6 +17,7 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.report import display, output
+from kanon_milp.report.pages.reports import write_page
 from kanon_milp.system.files import check_target, refuse_overwriting
 from kanon_milp.system.signals import ctrl_c_sets
 
@@ -65,6 +66,12 @@ def solve(
     certificate: Annotated[
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write a proof of a lower bound on the loss.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write the result as one HTML page, without cells.")
+    ] = None,
+    report_sample: Annotated[
+        int, typer.Option("--report-sample", metavar="N", min=0, help="Show the first N released rows on that page.")
+    ] = 0,
     log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the solver's log there.")] = None,
     show: Annotated[bool, typer.Option("--show", help="Show the released table, one line a group.")] = False,
     json: options.Json = False,
@@ -79,11 +86,13 @@ def solve(
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     if method is not None:
         registry.known_name(method, "--method")
+    if report_sample and report is None:
+        raise InputError("--report-sample is about the page of --report; name its file too")
     chosen: dict[str, Any] = {}
     problem, read = asked.problem, asked.file
     if read is not None:
         chosen.update(read.solver)
-    targets = [("--certificate", certificate), ("--log-file", log_file)]
+    targets = [("--certificate", certificate), ("--log-file", log_file), ("--report", report)]
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
     written += [(option, path) for option, path in targets if path is not None]
     refuse_overwriting(written, asked.sources)
@@ -123,6 +132,10 @@ def solve(
             result = result.with_bound_of(proof)
         signals.answer = "ignore"  # what was found is written now, whoever asks again
     described = _written(result, None if read is None else read.path, out, certificate, proof)
+    if report is not None:
+        folder = out if described.get("sha256") else None
+        title = f"Anonymization of {asked.title}"
+        write_page(result, report, described, folder, report_sample, title)
     if certificate is not None and proof is None:
         display.say("no certificate: it is proven that there is no table, so there is no loss to bound", err=True)
         certificate = None

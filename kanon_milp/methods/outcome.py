@@ -11,7 +11,8 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.methods.result import Proof, Trajectory
+from kanon_milp.methods.plot import Trajectory
+from kanon_milp.methods.result import Proof
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult

@@ -9,15 +9,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp import __version__
 from kanon_milp.errors import NotProvenError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
+from kanon_milp.methods.plot import Trajectory, plot
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.system.markup import card
+from kanon_milp.system.text_tables import booktabs
 from kanon_milp.verify import Report
 
 if TYPE_CHECKING:
@@ -27,7 +31,15 @@ Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
 NO_SOLVER = "none"  # the name of the solver where the method uses none
-Trajectory = tuple[tuple[float, float | None, float | None], ...]
+ROW: dict[str, Any] = {  # of `Result.to_frame`
+    **dict.fromkeys(("problem", "kind"), pl.String),
+    **dict.fromkeys(("n", "m", "t_in"), pl.Int64),
+    **dict.fromkeys(("k", "p", "l", "t", "method", "solver", "stop_reason", "proof"), pl.String),
+    **dict.fromkeys(("objective", "bound", "gap"), pl.Float64),
+    **dict.fromkeys(("groups", "suppressed_cells"), pl.Int64),
+    "verified": pl.Boolean,
+    "seconds": pl.Float64,
+}
 
 
 @dataclass(frozen=True)
@@ -222,6 +234,51 @@ class Result:
         known = f"objective {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
         verified = "verified, " if self.verified else ""
         return f"<Result: {self.stop_reason}, {verified}{known}, {self.seconds['total']:.2f} s>"
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, and no cell of the table."""
+        return card(self.summary(), self._texts(), self.message)
+
+    def _texts(self) -> list[tuple[str, str]]:
+        known = [(name.replace("_", " "), value) for name, value in self._row().items() if value is not None]
+        return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
+
+    def _row(self) -> dict[str, Any]:
+        """What came out, in a few plain values."""
+        described, report = describe_problem(self.problem, self.row_types), self.report
+        return {
+            "problem": self.problem.name,
+            **{key: described[key] for key in ("kind", "n", "m", "t_in")},
+            **{
+                letter: None if described[letter] is None else str(described[letter]) for letter in ("k", "p", "l", "t")
+            },
+            "method": self.solver.method,
+            "solver": f"{self.solver.name} {self.solver.version}".strip(),
+            "stop_reason": self.stop_reason,
+            "proof": self.proof,
+            "objective": None if self.objective is None else float(self.objective),
+            "bound": None if self.bound is None else float(self.bound),
+            "gap": self.gap,
+            "groups": None if report is None else report.groups,
+            "suppressed_cells": None if report is None else report.suppressed_cells,
+            "verified": None if report is None else report.ok,
+            "seconds": round(self.seconds["total"], 3),
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """What came out as a data frame of polars with one row; those of several results can be concatenated."""
+        return pl.DataFrame([self._row()], schema=ROW)
+
+    def to_latex(self) -> str:
+        """The same as LaTeX, with the rules of booktabs: a name and its value in each line."""
+        return booktabs(["", "value"], self._texts())
+
+    def plot(self) -> Any:
+        """A chart of altair: incumbent and bound over time, and how many groups have which size.
+
+        Raises InputError where altair is not installed (extra `report`), and where there is neither.
+        """
+        return plot(self.trajectory, self.seconds["total"], self.groups)
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""

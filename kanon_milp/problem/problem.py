@@ -15,6 +15,7 @@ from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import bound_to
 from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.table import Table
+from kanon_milp.system.markup import card
 
 Objective = Literal["loss", "min_groups", "max_groups"]
 SuppressedRows = Literal["strict", "exempt"]
@@ -77,6 +78,24 @@ class Problem:
         """Names and the shape of the table, and no cell."""
         asked = ", ".join(requirement.name for requirement in self.requirements)
         return printable(f"<Problem {self.name}: {asked}; {self.recoding.kind}; {self.objective}; {self.table!r}>")
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: what is asked for, and no cell."""
+        table = self.table
+        facts = [
+            ("requirements", ", ".join(requirement.spelled for requirement in self.requirements)),
+            ("recoding", self.recoding.kind.replace("_", " ")),
+            ("patterns", None if self.recoding.mask is None else f"{len(self.recoding.mask.patterns):,}"),
+            ("objective", self.objective.replace("_", " ")),
+            ("cost bound", None if self.cost_bound is None else str(self.exact_cost_bound)),
+            ("fewest groups", self.min_groups),
+            ("most groups", self.max_groups),
+            ("suppressed rows", self.suppressed_rows),
+            ("table", f"{table.source}: {table.n:,} rows"),
+            ("quasi-identifiers", ", ".join(table.quasi_identifiers)),
+            ("sensitive", ", ".join(table.sensitive)),
+        ]
+        return card(f"Problem {self.name}", facts)
 
     @property
     def exact_cost_bound(self) -> Fraction | None:

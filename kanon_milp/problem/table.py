@@ -28,6 +28,7 @@ from kanon_milp.problem.arguments import (
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv
 from kanon_milp.problem.roles import Names, Roles, warning
+from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
 Missing = Literal["value", "error"]
@@ -134,6 +135,17 @@ class Table:
         named = "; ".join(f"{role.replace('_', '-')} {', '.join(names)}" for role, names in self.roles.items() if names)
         width = len(self.frame.columns)
         return printable(f"<Table {self.source}: {self.n} rows, {width} columns; {named}>")
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: columns with their roles and numbers of values, and no cell."""
+        counted = {name: f"{name} ({self.column(name).n_unique():,})" for name in self.keys.columns}
+        roles = [
+            (role.replace("_", "-"), ", ".join(counted.get(name, name) for name in names))
+            for role, names in self.roles.items()
+        ]
+        without = ", ".join(self.roles.unclassified(self.frame.columns))
+        shape = f"{self.n:,} rows, {len(self.frame.columns)} columns; in brackets: numbers of distinct values"
+        return card(f"Table {self.source}", [*roles, ("without a role", without)], shape)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.report import paper_tables
 from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
+from kanon_milp.system import text_tables
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
@@ -112,12 +112,12 @@ class Comparison:
     def to_markdown(self) -> str:
         """The table of people as Markdown."""
         header, *lines = self.texts()
-        return paper_tables.markdown(header, lines)
+        return text_tables.markdown(header, lines)
 
     def to_latex(self) -> str:
         """The table of people as LaTeX, with the rules of booktabs."""
         header, *lines = self.texts()
-        return paper_tables.latex(header, lines)
+        return text_tables.booktabs(header, lines)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""
@@ -125,11 +125,9 @@ class Comparison:
         table = [["method", *(header for header, _, _ in shown)]]
         for row in self.frame().to_dicts():
             row["gap"] = None if row["gap"] is None else 100 * row["gap"]
-            table.append(
-                [str(row["method"]), *(paper_tables.shown(row.get(name), digits) for _, name, digits in shown)]
-            )
+            table.append([str(row["method"]), *(text_tables.shown(row.get(name), digits) for _, name, digits in shown)])
         if self.bound is not None:
-            table.append(["best bound", paper_tables.shown(float(self.bound), 0), *[""] * (len(shown) - 1)])
+            table.append(["best bound", text_tables.shown(float(self.bound), 0), *[""] * (len(shown) - 1)])
         return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,6 +20,9 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.verify.foreign import as_suppressed
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
 from kanon_milp.verify.frames import classes, open_released, text_columns
+
+# three digits of an exponent: a number of a billion digits would take all memory
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
     group_of_row, groups = classes(released)
     total = Fraction(0)
     for name in original.columns:
-        numbers = numeric_values(original[name])
+        numbers = numeric_values(_unnamed(original, name))
         if numbers is None:
             value_of_row, values = classes(original[[name]])
             total += Fraction(_distinct_pairs(group_of_row, value_of_row), values.height)
@@ -139,10 +143,15 @@ def numeric_values(column: pl.Series) -> list[Fraction] | None:
     return [known[value] or Fraction(0) for value in column.to_list()]
 
 
+def _unnamed(frame: pl.DataFrame, name: str) -> pl.Series:
+    """A column without its name: methods of a series called ^a.*$ would read that as a pattern."""
+    return frame[name].alias("")
+
+
 def _number(value: Label) -> Fraction | None:
     try:
-        return None if value is None or not set(value) <= set("+-.0123456789eE") else Fraction(value)
-    except (ValueError, OverflowError):
+        return None if value is None or not NUMBER.fullmatch(value) else Fraction(value)
+    except ValueError:  # such as thousands of digits
         return None
 
 
@@ -181,10 +190,10 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
     """All cells, those that are alike together; None where a label stands for nothing that is known."""
     found = []
     for name in original.columns:
-        column = original[name]
+        column, rows_in_all = _unnamed(original, name), original.height
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
         labels = _Labels(problem, name, counts)
-        pairs = pl.DataFrame({"value": column, "label": released[name]}).group_by("value", "label").len()
+        pairs = pl.DataFrame({"value": column, "label": _unnamed(released, name)}).group_by("value", "label").len()
         originals: dict[Label, set[Label]] = defaultdict(set)
         for value, label, _ in pairs.rows():
             originals[label].add(value)
@@ -192,21 +201,14 @@ def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> 
             known = labels.of(value, label, originals[label])
             if known is None:
                 return None
-            height, stands_for = known
-            numbers, size = labels.numbers, len(stands_for)
-            if numbers is not None:
-                among = [numbers[each] for each in stands_for]
-                penalty = (max(among) - min(among)) / labels.span
-            else:
-                penalty = Fraction(size, len(counts)) if size > 1 else Fraction(0)
-            share = counts[value] / sum(counts[each] for each in stands_for)
-            found.append(_Cell(rows, height, penalty, -math.log2(share), -math.log2(counts[value] / len(column))))
+            height, penalty, among = known
+            bits = -math.log2(counts[value] / among)
+            found.append(_Cell(rows, height, penalty, bits, -math.log2(counts[value] / rows_in_all)))
     return found
 
 
 class _Labels:
-    """What the labels of a column stand for. counts: how many rows have each value. numbers: the values as numbers, if
-    all are; span: the largest minus the smallest."""
+    """What the labels of a column stand for. counts: how many rows have each value."""
 
     def __init__(self, problem: Problem, name: str, counts: Mapping[Label, int]) -> None:
         self._counts, self._symbol = counts, problem.table.symbol
@@ -214,36 +216,51 @@ class _Labels:
         self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.paths
         known = {value: _number(value) for value in counts}
         numbers = {value: number for value, number in known.items() if number is not None}
-        self.span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
-        self.numbers = numbers if len(numbers) == len(counts) and self.span else None
-        self._under: dict[tuple[int, Label], list[Label]] = {}
+        self._span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
+        self._numbers = numbers if len(numbers) == len(counts) and self._span else None
+        self._levels: dict[int, dict[Label, tuple[Fraction, int]]] = {}
         self._domain = Domain(counts)
         self._foreign: dict[Label, Stands | None] = {}
 
-    def of(self, value: Label, label: Label, originals: set[Label]) -> tuple[Fraction, Sequence[Label]] | None:
-        """Level/height of a label that a value got, and the values of the table that it may stand for. originals: all
-        values that got it."""
+    def of(self, value: Label, label: Label, originals: set[Label]) -> tuple[Fraction, Fraction, int] | None:
+        """Level/height of a label that a value got, its penalty, and how many rows have a value that it may stand for.
+
+        originals: all values that got it.
+        """
         path = self._path(value)
-        if not all(label in self._path(each) for each in originals):
-            if label not in self._foreign:
-                self._foreign[label] = self._domain.stands_for(label, originals)
-            stands = self._foreign[label]
-            if stands is not None and not stands.kept:
-                return Fraction(covering_level(self._path, stands.values), len(path) - 1), stands.values
-            if stands is not None:
-                return Fraction(0), [value]
+        stands = self._read(label, originals)
+        if stands is not None and not stands.kept:
+            return Fraction(covering_level(self._path, stands.values), len(path) - 1), *self._penalty(stands.values)
+        if label == value or stands is not None:
+            return Fraction(0), Fraction(0), self._counts[value]
         if label not in path:
             return None
-        if label == value:
-            return Fraction(0), [value]
-        if self._paths is None:
-            return Fraction(1), list(self._counts)
-        level = path.index(label)
-        key = (level, label)
-        if key not in self._under:
-            top = level == len(path) - 1
-            self._under[key] = [each for each in self._counts if top or self._paths[each][level] == label]
-        return Fraction(level, len(path) - 1), self._under[key]
+        level, height = path.index(label), len(path) - 1
+        if level not in self._levels:
+            self._levels[level] = self._stated(level, level == height)
+        return Fraction(level, height), *self._levels[level][label]
+
+    def _read(self, label: Label, originals: set[Label]) -> Stands | None:
+        """What the label of another tool stands for; None for one of ours, and for one that nobody can read."""
+        if label not in self._foreign:
+            ours = all(label in self._path(each) for each in originals)
+            self._foreign[label] = None if ours else self._domain.stands_for(label, originals)
+        return self._foreign[label]
+
+    def _stated(self, level: int, top: bool) -> dict[Label, tuple[Fraction, int]]:
+        """Penalty, and number of rows, of all labels of a level."""
+        under: dict[Label, list[Label]] = {}
+        for each in self._counts:
+            under.setdefault(self._symbol if top or self._paths is None else self._paths[each][level], []).append(each)
+        return {label: self._penalty(values) for label, values in under.items()}
+
+    def _penalty(self, values: Sequence[Label]) -> tuple[Fraction, int]:
+        """NCP of a cell that may be any of these values, and how many rows have one of them."""
+        rows = sum(map(self._counts.__getitem__, values))
+        if self._numbers is None:
+            return Fraction(len(values), len(self._counts)) if len(values) > 1 else Fraction(0), rows
+        among = [self._numbers[each] for each in values]
+        return (max(among) - min(among)) / self._span, rows
 
     def _path(self, value: Label) -> Sequence[Label]:
         """The labels of a value by level, the symbol last."""

@@ -21,6 +21,7 @@ from kanon_milp.methods.result import Result
 from kanon_milp.problem.csv_files import csv_text, without_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
+from kanon_milp.report.measures import describe_release
 from kanon_milp.system.files import Fill, check_folder, write_together
 
 Groups = NDArray[np.int64]
@@ -56,8 +57,10 @@ def check_output(problem: Problem, folder: Path) -> str:
 
 
 def described(result: Result, model: Path | None = None) -> dict[str, Any]:
-    """The object of result.json: that of the result, and the model file with its hash where there was one."""
+    """The object of result.json: that of the result, the model file with its hash where there was one, and what the
+    released table costs and protects, column by column."""
     found = result.as_dict()
+    found["measures"] = describe_release(result.problem, result.table, result.report) if result.verified else None
     file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
     return {**found, "input": {"model": file, **found["input"]}}
 

@@ -29,7 +29,7 @@ from kanon_milp.problem.arguments import listed, wrong
 from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.report import paper_tables
+from kanon_milp.system import text_tables
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
@@ -161,12 +161,12 @@ class Sweep:
     def to_markdown(self) -> str:
         """The table of people as Markdown."""
         header, *lines = self.texts()
-        return paper_tables.markdown(header, lines)
+        return text_tables.markdown(header, lines)
 
     def to_latex(self) -> str:
         """The table of people as LaTeX, with the rules of booktabs."""
         header, *lines = self.texts()
-        return paper_tables.latex(header, lines)
+        return text_tables.booktabs(header, lines)
 
     def plot(self) -> Any:
         """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
@@ -181,9 +181,9 @@ class Sweep:
         for row in self.rows:
             gap = None if row.gap is None else 100 * row.gap
             losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.beside))
-            objective, bound, *others = (paper_tables.shown(plain(loss)) for loss in losses)
+            objective, bound, *others = (text_tables.shown(plain(loss)) for loss in losses)
             parameters = [str(row.setting.given[name]) for name in swept]
-            known = [objective, bound, paper_tables.shown(gap, 2), row.proof, paper_tables.shown(row.seconds, 1)]
+            known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
             table.append([*parameters, *known, *others])
         return table
 

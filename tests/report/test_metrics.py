@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from fractions import Fraction
 
 import polars as pl
@@ -118,3 +119,37 @@ def test_the_greedy_heuristic_has_the_published_measures(k: int, groups: int, la
     assert 0 <= groups - found.groups <= 1
     assert found.h_max == largest
     assert round(float(found.usefulness or 0), 3) == usefulness
+
+
+def test_a_number_of_a_billion_digits_is_text() -> None:
+    frame = pl.DataFrame({"a": ["1e999999999", "1e-999999999", "2", "9" * 5000]})
+    asked = km.Problem(km.Table.from_frame(frame, "a"), km.KAnonymity(2))
+    # as text, so the cells stand for four values of four
+    assert km.measure(asked, pl.DataFrame({"a": ["*"] * 4})).certainty_penalty == 1
+    small = frame.with_columns(pl.Series("a", ["1e2", "-1.5E+3", ".5", "7."]))
+    asked = km.Problem(km.Table.from_frame(small, "a"), km.KAnonymity(2))
+    assert metrics.numeric_values(asked.table.keys["a"]) == [100, -1500, Fraction(1, 2), 7]
+
+
+def test_columns_of_thousands_of_values_are_measured_in_seconds() -> None:
+    """Each label is looked at once, not once for each value that has it."""
+    values = [str(number) for number in range(12_000)]
+    frame = pl.DataFrame({"a": values, "b": values})
+    tree = {value: (value, f"{int(value) % 6000}-", "*") for value in values}
+    asked = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), km.Hierarchies({"b": tree}))
+    released = pl.DataFrame({"a": ["*"] * len(values), "b": [tree[value][1] for value in values]})
+    began = time.perf_counter()
+    found = km.measure(asked, released)
+    assert time.perf_counter() - began < 30
+    # b: pairs of values that are 6,000 of 11,999 apart; a: all of it
+    assert found.certainty_penalty == (1 + Fraction(6000, 11999)) / 2
+
+
+def test_names_that_are_patterns_to_polars_are_names() -> None:
+    names = ["^a.*$", "ab", "*"]
+    frame = pl.DataFrame({name: ["1", "1", "2", "3"] for name in names})
+    released = frame.with_columns(pl.Series("ab", ["*"] * 4))
+    plain = dict(zip(names, "xyz", strict=True))
+    expected = km.measure(problem(frame.rename(plain)), released.rename(plain))
+    assert km.measure(problem(frame), released) == expected
+    assert expected.suppressions == 4

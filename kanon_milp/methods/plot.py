@@ -1,0 +1,64 @@
+"""The picture of a result, as a chart of altair: for notebooks, and to build upon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.system.extras import optional
+
+Trajectory = tuple[tuple[float, float | None, float | None], ...]
+ACCENT, QUIET = "#0b6a88", "#7d8790"
+WIDTH, HEIGHT = 420, 220
+FEW = 40  # sizes that each have a column of their own
+
+
+def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | None) -> Any:
+    """Incumbent and bound over time beside the sizes of groups, whichever there is.
+
+    seconds: until when the last values hold. groups: group of each row, from 1. Raises InputError where altair is
+    missing, and where there is neither.
+    """
+    alt = optional("altair", "report", "a picture of a result")
+    panels = []
+    rows = [
+        {"seconds": at, "objective": value, "what": what}
+        for point in (*trajectory, *_at_the_end(trajectory, seconds))
+        for at, what, value in ((point[0], "incumbent", point[1]), (point[0], "bound", point[2]))
+        if value is not None
+    ]
+    if rows:
+        scale = alt.Scale(domain=["incumbent", "bound"], range=[ACCENT, QUIET])
+        dash = alt.Scale(domain=["incumbent", "bound"], range=[[1, 0], [5, 3]])
+        lines = alt.Chart(alt.Data(values=rows), title="gap over time").mark_line(interpolate="step-after")
+        panels.append(
+            lines.encode(
+                alt.X("seconds:Q").axis(tickCount=6),
+                alt.Y("objective:Q").scale(zero=False),
+                alt.Color("what:N", scale=scale, title=None, legend=alt.Legend(orient="bottom")),
+                alt.StrokeDash("what:N", scale=dash, title=None),
+            )
+        )
+    if groups is not None:
+        rows_of = np.bincount(groups)
+        sizes, counts = np.unique(rows_of[rows_of > 0], return_counts=True)
+        bars = [{"rows": size, "groups": count} for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)]
+        columns = alt.Chart(alt.Data(values=bars), title="group sizes")
+        few = len(bars) <= FEW
+        columns = columns.mark_bar(color=ACCENT) if few else columns.mark_bar(color=ACCENT, width=3)
+        across = alt.X("rows:O" if few else "rows:Q", title="rows in a group").axis(labelAngle=0, labelOverlap=True)
+        integers = alt.Axis(format="d", tickCount=min(6, int(counts.max())))
+        panels.append(columns.encode(across, alt.Y("groups:Q", axis=integers)))
+    if not panels:
+        raise InputError("there is nothing to draw: no table, and nothing was told on the way")
+    return alt.hconcat(*(panel.properties(width=WIDTH, height=HEIGHT) for panel in panels))
+
+
+def _at_the_end(trajectory: Trajectory, seconds: float) -> Trajectory:
+    """The last incumbent and bound, at the end."""
+    incumbents = [point[1] for point in trajectory if point[1] is not None]
+    bounds = [point[2] for point in trajectory if point[2] is not None]
+    return ((seconds, incumbents[-1] if incumbents else None, bounds[-1] if bounds else None),)

@@ -1,0 +1,81 @@
+"""What a released table costs and protects, column by column, as plain data: numbers of rows, and no cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.report.metrics import group_sizes, measure
+from kanon_milp.verify import Report
+from kanon_milp.verify.frames import open_released, text_columns
+
+LARGEST = 24  # values of a column that are counted one by one
+
+
+def describe_release(problem: Problem, released: Any, report: Report | None) -> dict[str, Any]:
+    """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
+
+    released: a table with the rows of the problem's in their order. risk: of the prosecutor, who knows that somebody is
+    in the table: 1/|group| at most and on average, and the numbers of rows that are unique, and in groups of fewer than
+    k (2 without k). columns: rows whose cell is kept, generalized and suppressed; numbers of distinct values before and
+    after; (rows, of which kept) for each of the most frequent values, and for all others together. group_sizes: (size,
+    how many groups have it). sensitive: the strongest p, l (frequency), alpha and t (equal distance) that hold in every
+    group, from the verifier's report.
+    """
+    table = problem.table
+    names = list(table.quasi_identifiers)
+    before, after = table.keys[names], text_columns(open_released(released, table), names)
+    k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
+    sizes = group_sizes(after)
+    return {
+        "risk": {"k": k, "before": risk(group_sizes(before), k), "after": risk(sizes, k)},
+        "quality": measure(problem, released).as_dict(),
+        "columns": [
+            _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol) for name in names
+        ],
+        "group_sizes": [list(pair) for pair in sorted(Counter(sizes).items())],
+        "sensitive": [
+            {"name": name, "p": held.p, "l": float(held.l), "alpha": float(held.alpha), "t": float(held.t)}
+            for name, held in (report.released.sensitive if report is not None else {}).items()
+        ],
+    }
+
+
+def risk(sizes: Sequence[int], k: int) -> dict[str, float | int]:
+    """The risk of the prosecutor for groups of these sizes."""
+    rows = sum(sizes)
+    return {
+        "highest": 1 / min(sizes),
+        "average": len(sizes) / rows,
+        "unique_rows": sum(size == 1 for size in sizes),
+        "rows_below_k": sum(size for size in sizes if size < k),
+        "rows": rows,
+        "groups": len(sizes),
+        "smallest": min(sizes),
+    }
+
+
+def _column(name: str, before: pl.Series, after: pl.Series, symbol: str) -> dict[str, Any]:
+    frame = pl.DataFrame([before, after]).with_columns(
+        pl.col("before").eq_missing(pl.col("after")).alias("kept"),
+        (pl.col("after") == symbol).fill_null(value=False).alias("suppressed"),
+    )
+    kept, suppressed = int(frame["kept"].sum()), int(frame["suppressed"].sum())
+    values = frame.group_by("before").agg(pl.len().alias("rows"), pl.col("kept").sum()).select("rows", "kept")
+    values = values.sort("rows", "kept", descending=True)
+    others = values.slice(LARGEST)
+    return {
+        "name": name,
+        "kept": kept,
+        "generalized": frame.height - kept - suppressed,
+        "suppressed": suppressed,
+        "values_before": before.n_unique(),
+        "values_after": after.n_unique(),
+        "largest_values": [list(row) for row in values.head(LARGEST).rows()],
+        "other_values": [int(others["rows"].sum()), int(others["kept"].sum())],
+    }

@@ -1,0 +1,126 @@
+"""Sections of a result's page about what a release costs and protects, from the entry `measures` of `result.json`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kanon_milp.errors import counted
+from kanon_milp.report.pages import pictures
+from kanon_milp.report.pages.elements import Cell, Head, figure, share, table
+from kanon_milp.system.markup import Markup, join, tag
+
+BARS = 40  # columns of a picture of group sizes
+
+
+def risk_part(measures: Mapping[str, Any]) -> Markup:
+    """Risk before and after."""
+    before, after, k = measures["risk"]["before"], measures["risk"]["after"], measures["risk"]["k"]
+    n = before["rows"]
+    rows = [
+        ("highest risk of a row", before["highest"], after["highest"]),
+        ("average risk of a row", before["average"], after["average"]),
+        ("rows that are unique", before["unique_rows"] / n, after["unique_rows"] / n),
+        (
+            f"rows in groups of fewer than {k}",
+            before["rows_below_k"] / n,
+            after["rows_below_k"] / n,
+        ),
+    ]
+    lines = [[what, *_risk(what, "before", was), *_risk(what, "after", now)] for what, was, now in rows]
+    header = [Head("risk"), Head("before", "number"), Head("", "bar"), Head("after", "number"), Head("", "bar")]
+    said = (
+        f"Before, {counted(before['unique_rows'], 'row')} of {n:,} could be told from all others by the "
+        f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a person is "
+        "in the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
+        f"{share(after['highest'])} (before: {share(before['highest'])})."
+    )
+    caption = "Risk of re-identification (prosecutor: 1 / rows that look the same)"
+    return join([tag("p", said), table(caption, header, lines)])
+
+
+def _risk(what: str, when: str, value: float) -> list[object]:
+    return [Cell(share(value), value), pictures.share_bar([value], f"{what}, {when}: {share(value)}")]
+
+
+def columns_part(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Markup:
+    """Kept, generalized and suppressed by column, and how the values of each column are still there."""
+    n, columns = described["problem"]["n"], measures["columns"]
+    rows = []
+    for each in columns:
+        parts = [each[what] / n for what in ("kept", "generalized", "suppressed")]
+        said = f"{each['name']}: kept {share(parts[0])}, generalized {share(parts[1])}, suppressed {share(parts[2])}"
+        cells = [Cell(share(part), part) for part in parts]
+        rows.append(
+            [each["name"], pictures.share_bar(parts, said), *cells, each["values_before"], each["values_after"]]
+        )
+    header = [
+        Head("column"),
+        Head("cells", "bar"),
+        *(Head(what, "number") for what in ("kept", "generalized", "suppressed", "values before", "values after")),
+    ]
+    caption = "What became of the cells of each quasi-identifier; values: numbers of distinct ones, * among those after"
+    return join(
+        [
+            pictures.key("kept", "generalized", "suppressed"),
+            table(caption, header, rows),
+            tag("h3", "How the distributions changed"),
+            tag("p", _DISTRIBUTIONS, class_="note"),
+            tag("div", *(_distribution(each, n) for each in columns), class_="small"),
+        ]
+    )
+
+
+_DISTRIBUTIONS = (
+    "For each column its values from the most to the least frequent: rows that had the value (pale), and rows that "
+    "still show it (in colour). Values are counted, not named."
+)
+
+
+def _distribution(column: Mapping[str, Any], n: int) -> Markup:
+    values: Sequence[Sequence[int]] = column["largest_values"]
+    rows, kept = column["other_values"]
+    more = column["values_before"] - len(values)
+    pairs = [(before, still) for before, still in values]
+    said = "; ".join(f"{before:,} rows, {still:,} kept" for before, still in pairs[:5])
+    words = f"{column['name']}, most frequent values first: {said}{'; and so on' if len(pairs) > 5 else ''}"
+    others = f"; {counted(more, 'rarer value')} in {counted(rows, 'row')}, {kept:,} kept" if more else ""
+    return tag(
+        "div",
+        tag("h3", column["name"]),
+        pictures.before_and_after(pairs, words),
+        tag(
+            "p",
+            f"{counted(column['values_before'], 'value')}; most frequent: {share(values[0][0] / n)} of rows{others}",
+        ),
+    )
+
+
+def groups_part(measures: Mapping[str, Any]) -> Markup:
+    """How many rows are in groups of which size."""
+    sizes: Sequence[tuple[int, int]] = [(size, groups) for size, groups in measures["group_sizes"]]
+    bars = binned(sizes)
+    rows, groups = sum(size * count for size, count in sizes), sum(count for _, count in sizes)
+    span = f"{sizes[0][0]:,} to {counted(sizes[-1][0], 'row')}"
+    said = f"{counted(groups, 'group')} of {span}, {rows / groups:.1f} on average."
+    picture = pictures.columns([(title, count) for title, count in bars], "rows in a group", "groups", said)
+    header = [Head("rows in a group", "number"), Head("groups", "number"), Head("rows", "number")]
+    lines = [[size, count, size * count] for size, count in sizes]
+    return figure(picture, "group sizes", said, table("Groups by size", header, lines))
+
+
+def binned(sizes: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
+    """(title, groups) for each size; where there are many sizes, for ranges of them that grow by the same factor."""
+    first, last = sizes[0][0], sizes[-1][0]
+    counts = dict(sizes)
+    if last - first < BARS:
+        return [(f"{size:,}", counts.get(size, 0)) for size in range(first, last + 1)]
+    factor, edges = (last / first) ** (1 / 16), [first]
+    while edges[-1] <= last:
+        edges.append(max(edges[-1] + 1, round(edges[-1] * factor)))
+    found = []
+    for low, high in itertools.pairwise(edges):
+        title = f"{low:,}" if high == low + 1 else f"{low:,}–{high - 1:,}"
+        found.append((title, sum(count for size, count in sizes if low <= size < high)))
+    return found

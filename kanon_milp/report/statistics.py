@@ -1,0 +1,233 @@
+"""Statistics of a study's runs, as pure functions on a table of runs (one row a run).
+
+A *setting* is what is compared: formulation, method, solver, its options, threads. A *case* is what settings are
+compared on: an instance, a seed, a permutation, a time limit. A run is *solved* where it has ended by itself with a
+proof (optimal or infeasible) and nothing is wrong with it; it has *failed* where it ended in an error, a crash or for
+want of memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+
+SETTING = ("formulation", "method", "solver", "options", "threads")
+CASE = ("instance", "seed", "permutation", "time_limit")  # a run that failed may know no more of its instance
+NEEDED = (
+    *("run", "study", "family", "n", "m", "t_in", "k", "memory_limit", *SETTING, *CASE),
+    *("ended", "message", "stop_reason", "proof", "objective", "bound", "gap", "defects", "known", "repeat"),
+    *("seconds", "peak_bytes", "trajectory"),
+    *("package_version", "solver_version", "git", "python", "os", "cpu", "cores", "memory", "host", "started"),
+)
+FAILED = ("error", "crashed", "memory")
+SHIFT = 10.0  # seconds of the shifted geometric mean
+PENALTY = 10  # of PAR10
+LEAST = 0.01  # seconds: shorter runs count as so long where times are divided, or on a logarithmic axis
+
+Point = tuple[float, float | None, float | None]  # seconds, incumbent, bound
+Floats = NDArray[np.float64]
+
+
+def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
+    """The runs with four columns more: setting (its name), solved, failed, red (whether something is wrong with it).
+
+    Raises InputError for a frame without rows, or without one of the columns of a table of runs.
+    """
+    missing = [name for name in NEEDED if name not in frame.columns]
+    if missing:
+        raise InputError(f"a table of runs has a column {missing[0]}, this one has none")
+    if frame.is_empty():
+        raise InputError("the table of runs has no rows")
+    known = frame.select(SETTING).unique(maintain_order=True).rows()
+    names = dict(zip(known, setting_names(known), strict=True))
+    red = pl.col("defects").list.len().fill_null(0) > 0
+    ended = (pl.col("ended") == "finished") & pl.col("proof").is_in(["optimal", "infeasible"])
+    return frame.with_columns(
+        pl.Series("setting", [names[row] for row in frame.select(SETTING).rows()]),
+        red.alias("red"),
+        (ended & ~red).fill_null(value=False).alias("solved"),
+        pl.col("ended").is_in(FAILED).fill_null(value=True).alias("failed"),
+    )
+
+
+def setting_names(settings: Sequence[tuple[Any, ...]]) -> list[str]:
+    """A name for each setting, of what the settings differ in; the solver where they differ in nothing."""
+    differ = [len({row[place] for row in settings}) > 1 for place in range(len(SETTING))]
+    if not any(differ):
+        differ[SETTING.index("solver")] = True
+    return [", ".join(filter(None, (_part(*each) for each in _parts(row, differ)))) for row in settings]
+
+
+def _parts(row: tuple[Any, ...], differ: Sequence[bool]) -> list[tuple[str, Any]]:
+    order = [SETTING.index(name) for name in ("solver", "method", "formulation", "options", "threads")]
+    return [(SETTING[place], row[place]) for place in order if differ[place]]
+
+
+def _part(name: str, value: Any) -> str:
+    if name == "threads":
+        return f"{value} thread{'' if value == 1 else 's'}"
+    if name != "options":
+        return "" if value is None else str(value)
+    try:
+        found = json.loads(value or "{}")
+    except ValueError:
+        return str(value)
+    return " ".join(f"{key}={each}" for key, each in found.items()) if isinstance(found, Mapping) else str(value)
+
+
+def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT) -> float:
+    """exp(mean of ln(v + s)) - s; not a number where there are no values."""
+    found = np.fromiter(values, dtype=np.float64)
+    return float(np.exp(np.log(found + shift).mean()) - shift) if found.size else float("nan")
+
+
+def charged_seconds(frame: pl.DataFrame, unsolved: int = 1) -> pl.Series:
+    """Seconds of each run where it is solved, else so many times its time limit."""
+    charged = pl.when("solved").then("seconds").otherwise(unsolved * pl.col("time_limit"))
+    return frame.select(charged.cast(pl.Float64).alias("charged")).to_series()
+
+
+def gap_of(incumbent: float | None, bound: float | None) -> float:
+    """|incumbent - bound| / max(|incumbent|, |bound|), at most 1; 1 while one is missing, 0 where both are 0."""
+    if incumbent is None or bound is None or not np.isfinite([incumbent, bound]).all():
+        return 1.0
+    largest = max(abs(incumbent), abs(bound))
+    return min(1.0, abs(incumbent - bound) / largest) if largest else 0.0
+
+
+def gap_steps(trajectory: Sequence[Point], seconds: float, last: float | None) -> tuple[Floats, Floats]:
+    """The gap over time as a step function: float64 (s,) seconds from 0 on, float64 (s,) the gap from there on.
+
+    trajectory: as a solver told it. seconds: when the process ended, from when on the gap is `last` if that is known.
+    """
+    told = sorted(((max(0.0, at), gap_of(upper, lower)) for at, upper, lower in trajectory if at < seconds))
+    ending = [] if last is None else [(seconds, last)]
+    times, gaps = zip((0.0, 1.0), *told, *ending, strict=True)
+    return np.array(times, dtype=np.float64), np.array(gaps, dtype=np.float64)
+
+
+def gap_at(steps: tuple[Floats, Floats], times: Floats) -> Floats:
+    """The value of a step function at each of the times, which are at least 0."""
+    starts, values = steps
+    return values[np.searchsorted(starts, times, side="right") - 1]
+
+
+def primal_dual_integral(steps: tuple[Floats, Floats], limit: float) -> float:
+    """∫ gap(τ) dτ from 0 to the time limit, in seconds (Berthold 2013, with both bounds)."""
+    starts, values = steps
+    edges = np.minimum(np.append(starts, limit), limit)
+    return float((np.diff(edges) * values).sum())
+
+
+def run_steps(frame: pl.DataFrame) -> list[tuple[Floats, Floats]]:
+    """The gap over time of each run; from its end on it is 0 where the run is solved."""
+    found = []
+    for row in frame.select("trajectory", "seconds", "solved", "objective", "bound").iter_rows(named=True):
+        points = [(each["seconds"], each["incumbent"], each["bound"]) for each in row["trajectory"] or ()]
+        known = row["objective"] is not None and row["bound"] is not None
+        last = 0.0 if row["solved"] else gap_of(row["objective"], row["bound"]) if known else None
+        found.append(gap_steps(points, float(row["seconds"] or 0.0), last))
+    return found
+
+
+def summary(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row a setting, best shifted geometric mean first: runs, solved, failed, red, mean, par10, integral; and how
+    many times the best setting's each of the last three is (solved: the share of the best's).
+
+    frame: of `with_outcomes`. mean: shifted geometric mean of the seconds with the time limit where not solved. par10:
+    mean of the seconds with ten times the limit where not solved. integral: mean primal-dual integral, seconds.
+    """
+    limits = frame["time_limit"].to_list()
+    integrals = [primal_dual_integral(steps, limit) for steps, limit in zip(run_steps(frame), limits, strict=True)]
+    charged = frame.with_columns(
+        charged_seconds(frame).alias("charged"),
+        charged_seconds(frame, PENALTY).alias("penalized"),
+        pl.Series("integral", integrals, dtype=pl.Float64),
+    )
+    found = charged.group_by("setting", maintain_order=True).agg(
+        pl.len().alias("runs"),
+        pl.col("solved").sum(),
+        pl.col("failed").sum(),
+        pl.col("red").sum(),
+        (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean"),
+        pl.col("penalized").mean().alias("par10"),
+        pl.col("integral").mean(),
+    )
+    ratios = [_ratio(pl.col(name), pl.col(name).min()).alias(f"{name}_ratio") for name in ("mean", "par10", "integral")]
+    share = _ratio(pl.col("solved"), pl.col("solved").max()).alias("solved_ratio")
+    return found.with_columns(share, *ratios).sort("mean", maintain_order=True)
+
+
+def grouped_sizes(values: NDArray[Any], most: int) -> NDArray[Any]:
+    """The values themselves where no more than `most` are different; else of each the middle of its range: ranges
+    between the smallest and the largest, which grow by one factor, `most` in number; the middle is their geometric
+    mean."""
+    if len(np.unique(values)) <= most or values.min() <= 0:
+        return values
+    edges = np.geomspace(values.min(), values.max(), most + 1)
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, most - 1)
+    middles: NDArray[Any] = np.sqrt(edges[:-1] * edges[1:])[place].round(1)
+    return middles
+
+
+def _ratio(value: pl.Expr, best: pl.Expr) -> pl.Expr:
+    return pl.when(best > 0).then(value / best).when(value == best).then(1.0).otherwise(None)
+
+
+def case_seconds(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row a case that some run is about, and a column a setting: seconds where it is solved, null where not.
+
+    Of several runs of a setting on a case the last one counts. frame: of `with_outcomes`.
+    """
+    last = frame.unique([*CASE, "setting"], keep="last", maintain_order=True)
+    solved = last.with_columns(pl.when("solved").then("seconds").alias("seconds"))
+    return solved.pivot("setting", index=list(CASE), values="seconds", maintain_order=True)
+
+
+def performance_profile(times: Floats) -> list[tuple[Floats, Floats]]:
+    """Dolan and Moré (2002): for each setting the ratios at which its share of cases rises, and the share from there.
+
+    times: float64 (cases, settings), seconds, infinite where not solved. The ratio of a case is the seconds of the
+    setting divided by those of the fastest on that case. Each profile begins at ratio 1.
+    """
+    floored = np.maximum(times, LEAST)
+    best = floored.min(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        ratios = np.where(np.isfinite(floored), floored / best, np.inf)
+    found = []
+    for column in ratios.T:
+        reached = np.sort(column[np.isfinite(column)])
+        steps = np.unique(np.append(1.0, reached))
+        found.append((steps, np.searchsorted(reached, steps, side="right") / len(times)))
+    return found
+
+
+def mean_gap(frame: pl.DataFrame, points: int = 160) -> pl.DataFrame:
+    """Columns setting, seconds, gap: the mean gap of a setting's runs at times from `LEAST` to the longest limit."""
+    longest = max(frame["time_limit"].max() or LEAST, 2 * LEAST)
+    times = np.geomspace(LEAST, float(longest), points)  # type: ignore[arg-type]
+    found = []
+    for (setting,), runs in frame.group_by("setting", maintain_order=True):
+        gaps = np.mean([gap_at(steps, times) for steps in run_steps(runs)], axis=0)
+        found.append(pl.DataFrame({"setting": [setting] * points, "seconds": times, "gap": gaps}))
+    return pl.concat(found)
+
+
+def scaling(frame: pl.DataFrame, by: str, most: int = 8) -> pl.DataFrame:
+    """Columns setting, `by`, mean (shifted geometric mean of the seconds, the limit where not solved), solved (share),
+    runs; in the order of `by`. Where that has more different values than `most`, which are then positive, ranges whose
+    ends grow by one factor are taken together, at their geometric mean. A run that does not know the size of its
+    instance has that of the other runs on it."""
+    size = pl.col(by).fill_null(pl.col(by).max().over("instance"))
+    known = frame.with_columns(charged_seconds(frame).alias("charged"), size).filter(pl.col(by).is_not_null())
+    known = known.with_columns(pl.Series(by, grouped_sizes(known[by].to_numpy(), most)))
+    mean = (((pl.col("charged") + SHIFT).log().mean()).exp() - SHIFT).alias("mean")
+    grouped = known.group_by("setting", by, maintain_order=True)
+    return grouped.agg(mean, pl.col("solved").mean(), pl.len().alias("runs")).sort("setting", by)

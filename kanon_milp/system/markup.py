@@ -1,0 +1,51 @@
+"""HTML as text that is safe by construction: whatever is not `Markup` is escaped where it is put into an element."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import Any
+
+from kanon_milp.errors import printable
+
+VOID = ("meta", "rect", "line", "path")  # elements without an end, when there is nothing in them
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Markup:
+    """Any text as HTML that shows it; what could steer the direction of writing, or hide, is shown as an escape."""
+    return value if isinstance(value, Markup) else Markup(html.escape(printable(value)))
+
+
+def join(parts: Iterable[object], between: str = "") -> Markup:
+    """Parts one after the other."""
+    return Markup(between.join(map(text, parts)))
+
+
+def tag(name: str, /, *children: object, **attributes: Any) -> Markup:
+    """An element. Attributes: class_ is class, data_v is data-v, viewBox stays; None and False leave one out."""
+    written = [
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    ]
+    begin = f"{name}{''.join(written)}"
+    return Markup(f"<{begin}/>" if name in VOID and not children else f"<{begin}>{join(children)}</{name}>")
+
+
+def card(title: object, facts: Iterable[tuple[str, object]], note: object = "") -> str:
+    """What a notebook shows of an object: a title, names with what they are, and a note; those without a value are left
+    out."""
+    style = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;background:none"
+    rows = []
+    for name, value in facts:
+        if value not in (None, ""):
+            head = tag("th", name, scope="row", style=f"{style};font-weight:normal;opacity:.75")
+            rows.append(tag("tr", head, tag("td", value, style=style)))
+    below = [tag("p", note)] if note else []
+    return tag("div", tag("p", tag("strong", title)), tag("table", tag("tbody", *rows)), *below)

@@ -1,0 +1,39 @@
+"""Tables for papers: LaTeX with the rules of booktabs, and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{each: f"\\{each}" for each in "_#%&${}"},
+}
+
+
+def booktabs(header: Sequence[str], lines: Sequence[Sequence[str]], align: str = "") -> str:
+    """A header and lines of plain text as a tabular. align: a letter a column; the first one to the left by default,
+    numbers to the right."""
+    align = align or "l" + "r" * (len(header) - 1)
+    rows = [" & ".join(map(escaped, cells)) + " \\\\\n" for cells in (header, *lines)]
+    head, *body = rows
+    return f"\\begin{{tabular}}{{{align}}}\n\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The same as Markdown, numbers to the right."""
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (header, rule, *lines))
+
+
+def shown(value: object, digits: int = 0) -> str:
+    """A cell: a number with so many digits, two where a fraction would be hidden; "-" where there is nothing."""
+    if isinstance(value, float | int):
+        return f"{value:,.{digits or (2 if value % 1 else 0)}f}"
+    return "-" if value is None else str(value)
+
+
+def escaped(text: str) -> str:
+    """Plain text as LaTeX prints it."""
+    return "".join(_SPECIAL.get(character, character) for character in text)

@@ -1,0 +1,87 @@
+"""What notebooks show of tables, problems and results: names and numbers, and no cell. Results as rows and charts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import kanon_milp as km
+
+SECRET = "Wilhelmina"
+
+
+def solved(name: str = "age", **given: Any) -> km.Result:
+    frame = pl.DataFrame({name: [f"{SECRET}{i // 2}" for i in range(9)], "sick": [SECRET, "b", "c"] * 3, "x": [1] * 9})
+    problem = km.Problem(km.Table.from_frame(frame, name, "sick", source=name), [km.KAnonymity(2)], name=name, **given)
+    return km.solve(problem)
+
+
+def test_a_notebook_shows_no_cell() -> None:
+    recoding = km.Hierarchies({"age": {f"{SECRET}{i}": (f"{SECRET}{i}", SECRET, "*") for i in range(5)}})
+    result = solved(recoding=recoding, cost_bound="7/2")
+    shown = {
+        result.problem.table._repr_html_(): ("age (5)", "sick (3)", "without a role", "9 rows, 3 columns"),
+        result.problem._repr_html_(): ("k-anonymity (k = 2)", "hierarchies", "7/2", "9 rows"),
+        result._repr_html_(): ("proven optimum", "verified; backed by", "highs", "stop reason"),
+    }
+    for html, parts in shown.items():
+        assert SECRET not in html
+        for part in parts:
+            assert part in html
+
+
+def test_what_a_notebook_shows_is_text() -> None:
+    name = "<script>alert(1)</script>\u202e"
+    result = solved(name)
+    for each in (result.problem.table, result.problem, result):
+        html = each._repr_html_()
+        assert "<script" not in html
+        assert "\u202e" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_a_result_is_a_row() -> None:
+    results = [solved(), solved(max_groups=1), solved(cost_bound=0)]
+    rows = pl.concat([each.to_frame() for each in results]).to_dicts()
+    assert [row["proof"] for row in rows] == ["optimal", "optimal", "infeasible"]
+    assert [row["verified"] for row in rows] == [True, True, None]
+    assert rows[0]["objective"] == rows[0]["bound"] == results[0].objective
+    assert (rows[0]["n"], rows[0]["m"], rows[0]["k"], rows[0]["l"]) == (9, 1, "2", None)
+    assert rows[1]["groups"] == 1
+    assert rows[2]["objective"] is None
+
+
+def test_a_result_as_latex() -> None:
+    latex = solved("a_b%").to_latex()
+    assert latex.startswith("\\begin{tabular}{lr}\n\\toprule\n & value \\\\\n\\midrule\n")
+    assert r"problem & a\_b\% \\" in latex
+    assert r"verified & True \\" in latex
+
+
+def test_a_result_as_a_chart() -> None:
+    pytest.importorskip("altair")
+    result = solved()
+    told = replace(result, trajectory=((0.5, 9.0, None), (1.0, 4.0, 2.0)), seconds={**result.seconds, "total": 3.0})
+    gap, sizes = told.plot().to_dict()["hconcat"]
+    assert [(row["seconds"], row["what"], row["objective"]) for row in gap["data"]["values"]] == [
+        (0.5, "incumbent", 9.0),
+        (1.0, "incumbent", 4.0),
+        (1.0, "bound", 2.0),
+        (3.0, "incumbent", 4.0),
+        (3.0, "bound", 2.0),
+    ]
+    counted = {row["rows"]: row["groups"] for row in sizes["data"]["values"]}
+    assert sum(rows * groups for rows, groups in counted.items()) == 9
+    assert len(replace(told, groups=None).plot().to_dict()["hconcat"]) == 1
+    with pytest.raises(km.InputError, match="nothing to draw"):
+        replace(told, groups=None, trajectory=()).plot()
+
+
+def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(km.InputError, match=r"needs altair.*kanon-milp\[report\]"):
+        solved().plot()
