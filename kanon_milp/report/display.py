@@ -28,7 +28,7 @@ from kanon_milp.solvers.canaries import Diagnosis
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
-    from kanon_milp.instances.families import Family
+    from kanon_milp.instances.families import ColumnFamily, Family
 
 STAGES = {
     "compress": "compressing rows",
@@ -273,7 +273,7 @@ def show_comparison(found: Comparison, title: str) -> None:
             console.print(plain(f"{row.name}: {row.message}"))
 
 
-def show_families(families: Sequence[Family]) -> None:
+def show_families(families: Sequence[Family | ColumnFamily]) -> None:
     """Print families of generated instances."""
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("family", no_wrap=True)
