@@ -12,6 +12,7 @@ from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
 from kanon_milp.cli.interrupts import Interrupted, signals
+from kanon_milp.cli.library import library
 from kanon_milp.cli.qid import qid
 from kanon_milp.cli.solve import solve
 from kanon_milp.cli.tools import compress, doctor
@@ -46,6 +47,7 @@ app = typer.Typer(
 for command in (solve, verify, compare, export, compress, qid, generate, doctor):
     app.command()(command)
 app.command("import")(import_solution)
+app.add_typer(library, name="library")
 
 
 def _version(value: bool) -> None:

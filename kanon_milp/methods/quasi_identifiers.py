@@ -171,11 +171,11 @@ def differing_columns(table: Any) -> NDArray[np.bool_]:
     first, second = np.triu_indices(len(codes), 1)
     found = np.unique(codes[first] != codes[second], axis=0)
     found = found[np.argsort(found.sum(axis=1), kind="stable")]
-    kept: list[NDArray[np.bool_]] = []
+    kept, count = np.empty_like(found), 0
     for each in found:
-        if not kept or not (np.array(kept) <= each).all(axis=1).any():
-            kept.append(each)
-    return np.array(kept, dtype=bool).reshape(-1, codes.shape[1])
+        if not (kept[:count] <= each).all(axis=1).any():
+            kept[count], count = each, count + 1
+    return kept[:count]
 
 
 class _Search:

@@ -74,17 +74,16 @@ def minimum_cover(size: int, draw: random.Random, answer: Answer) -> GeneratedCo
     """An element is a row, and a set a column in which its elements have values of their own; one more row is in no set
     (section 4.1). So columns that tell all rows apart are sets that cover.
 
-    One element in each set of the planted cover is in no other set, of those that are drawn too, but in one: the sets
-    that hold it are the planted one and its double without one other element. So each cover has as many sets as the
-    planted one at least.
+    Of the elements of each planted set one is in no other set but one, which is drawn at random otherwise, and no two
+    of these elements are in one set. So each cover has as many sets as the planted one at least.
     """
     elements = list(range(ELEMENTS * size))
     refuse_large(len(elements) + 1, (2 + EXTRA) * size)
     draw.shuffle(elements)
     cover = [set(elements[i : i + ELEMENTS]) for i in range(0, len(elements), ELEMENTS)]
     own = [min(each) for each in cover]
-    double = [each - {max(each)} for each in cover]
     common = sorted(set(elements) - set(own))
+    double = [{u, *draw.sample(common, ELEMENTS - 1)} for u in own]
     sets = [*cover, *double, *(set(draw.sample(common, ELEMENTS)) for _ in range(EXTRA * size))]
     draw.shuffle(sets)
     names = columns("c", len(sets))

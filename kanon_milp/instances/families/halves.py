@@ -142,7 +142,7 @@ def half_clique(size: int, draw: random.Random, answer: Answer) -> Generated:
         + ("; the clique is planted" if answer == "yes" else " needs a clique, and all sets of vertices were tried")
         + ". A mask of the edges within each set of vertices loses nothing",
         patterns=masked(sorted(kept), m),
-        sides={"cost_bound": bound},
+        sides={} if answer == "yes" else {"cost_bound": bound},
         groups=(rest, (*clique, *range(n, rows_in_all))) if answer == "yes" else None,
         source_problem=f"a clique of {size} vertices in a graph with {n} vertices and {m} edges",
         read_back=lambda groups: _read_clique(groups, edges, n),

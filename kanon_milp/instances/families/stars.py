@@ -24,6 +24,7 @@ Edge = tuple[int, int]
 Literal = tuple[int, bool]  # a variable, and whether it is meant to be true
 Clause = tuple[Literal, Literal, Literal]
 COPIES = 3  # of a clause
+FEW_CLAUSES, MOST_TRIED, ATTEMPTS = 6, 12, 200  # of a formula whose values are all tried; random ones of these
 
 
 @dataclass
@@ -128,9 +129,8 @@ def one_in_three(size: int, draw: random.Random, answer: Answer) -> Generated:
     refuse_large(60 * size, 40 * size)
     truth = [draw.random() < 0.5 for _ in range(variables)]
     clauses = [_clause(draw, truth) for _ in range(size)]
-    if answer == "no":  # as in the paper's Example 2: where one literal of three is true, two of their opposites are
-        a, b, c = clauses[0]
-        clauses[-1] = (_opposite(a), _opposite(b), _opposite(c))
+    if answer == "no":
+        clauses = _unsatisfiable(draw, clauses, variables)
     times = Counter(literal for clause in clauses for literal in clause)
     graph = _Graph()
     for variable in sorted({variable for variable, _ in times}):
@@ -151,7 +151,7 @@ def one_in_three(size: int, draw: random.Random, answer: Answer) -> Generated:
         + ("the formula is satisfiable, as planted" if answer == "yes" else "and only if the formula is satisfiable")
         + ". A mask that suppresses the three ends of a star loses nothing: a row loses three cells in stars alone",
         patterns=masked([sorted(set(everything) - set(ends)) for ends in stars], graph.vertices),
-        sides={"cost_bound": 3 * m},
+        sides={} if answer == "yes" else {"cost_bound": 3 * m},
         groups=graph.partition(truth) if answer == "yes" else None,
         source_problem=f"values of {len(graph.parents) // 2} variables with one true literal in each of {size} clauses",
         read_back=lambda found: _read_truth(found, graph, clauses),
@@ -163,6 +163,24 @@ def _clause(draw: random.Random, truth: list[bool]) -> Clause:
     chosen = draw.sample(range(len(truth)), 3)
     a, b, c = ((variable, truth[variable] == (at == 0)) for at, variable in enumerate(chosen))
     return a, b, c
+
+
+def _unsatisfiable(draw: random.Random, clauses: list[Clause], variables: int) -> list[Clause]:
+    """As many clauses that no values make true: random ones where all values can be tried, else the paper's Example 2.
+
+    In that, one clause has the opposite literals of another: where one of three is true, two of their opposites are.
+    """
+    if FEW_CLAUSES <= len(clauses) <= MOST_TRIED:
+        for _ in range(ATTEMPTS):
+            some = [_clause(draw, [draw.random() < 0.5 for _ in range(variables)]) for _ in clauses]
+            if not any(_satisfied(some, truth) for truth in itertools.product((False, True), repeat=variables)):
+                return some
+    a, b, c = clauses[0]
+    return [*clauses[:-1], (_opposite(a), _opposite(b), _opposite(c))]
+
+
+def _satisfied(clauses: Sequence[Clause], truth: Sequence[bool]) -> bool:
+    return all(sum(truth[x] == sign for x, sign in clause) == 1 for clause in clauses)
 
 
 def _opposite(literal: Literal) -> Literal:

@@ -78,7 +78,7 @@ def _partition(
         + ". A mask that suppresses the columns of a triangle loses nothing: other rows lose more than three cells",
         sensitive=tuple(sensitive),
         patterns=masked([[at for at, v in enumerate(vertices) if v not in each] for each in triples], len(vertices)),
-        sides={"cost_bound": 3 * m},
+        sides={} if answer == "yes" else {"cost_bound": 3 * m},
         groups=tuple(tuple(place[edge] for edge in each) for each in triangles) if answer == "yes" else None,
         source_problem=f"a partition of {m} edges of a tripartite graph into triangles",
         read_back=lambda found: _read_triangles(found, edges),
