@@ -123,8 +123,9 @@ def test_the_python_examples_run(tmp_path: Path) -> None:
 def test_every_option_in_the_documentation_exists() -> None:
     text = "".join(page.read_text() for page in PAGES)
     helped = ""
-    for name in ("solve", "verify", "export", "import", "compress", "compare", "qid", "generate", "doctor"):
-        done = run(name, "--help")
+    commands = ["solve", "verify", "export", "import", "compress", "compare", "qid", "generate", "doctor"]
+    for name in (*((command,) for command in commands), ("library", "build"), ("library", "check")):
+        done = run(*name, "--help")
         assert done.returncode == 0
         helped += done.stdout
     for option in set(re.findall(r"kanon-milp [^\n`]*", text)):

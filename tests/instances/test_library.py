@@ -123,9 +123,23 @@ def change_the_model(folder: Path) -> None:
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
+def pack(path: Path, text: str) -> None:
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
 FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "solution": (move_a_row, "solution: "),
     "model": (change_the_model, "another hash"),
+    "cut off": (
+        lambda folder: pack(folder / "instances" / "qisets.mps.gz", "NAME x FREE\nROWS\n N\n"),
+        "too few words",
+    ),
+    "no text": (lambda folder: (folder / "instances" / "qisets.mps.gz").write_bytes(b"NAME"), "not packed by gzip"),
+    "no such row": (
+        lambda folder: pack(folder / "instances" / "qisets.mps.gz", "ROWS\n N obj\nCOLUMNS\n x c1 1\nENDATA\n"),
+        "does not have",
+    ),
+    "no solution": (lambda folder: pack(folder / "solutions" / "qisets.sol.gz", ""), "another hash"),
     "removed": (lambda folder: (folder / "instances" / "qisets.mps.gz").unlink(), "is missing"),
     "better value": (lambda folder: edit_metadata(folder, "qisets", best_in_file=1, bound_in_file=1), "objective"),
     "no proof": (lambda folder: edit_metadata(folder, "qisets", bound_in_file=3), "bound is not the optimum"),
@@ -195,6 +209,9 @@ ENDATA
     assert model.violations({"x": Fraction(1, 2)}) == ["variable x is no integer"]
     assert model.violations({"x": 5}) == ["variable x is outside of its bounds", "constraint c1 is violated"]
     assert model.violations({"z": 1}) == ["there is no variable z"]
+    for solution in ("", "x 1\n", "=obj= 1\nx\n"):
+        with pytest.raises(km.InputError, match="a solution file begins with"):
+            read_solution_lines(solution)
     with pytest.raises(km.InputError, match="ENDATA"):
         read_mps(text.replace("ENDATA", ""))
     assert read_solution_lines("=obj= 3/2\nx 1\n") == (Fraction(3, 2), {"x": 1})

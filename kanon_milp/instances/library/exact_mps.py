@@ -84,6 +84,17 @@ class ExactModel:
 
 def read_mps(text: str) -> ExactModel:
     """Read a free MPS file. Raises InputError for one that says what is not known here."""
+    try:
+        model = _read(text)
+    except (IndexError, ValueError):
+        raise InputError("a line of the model has too few words, or too many") from None
+    rows = {*model.kinds, model.objective}
+    if not rows.issuperset(row for column in model.columns.values() for row in column):
+        raise InputError("the model names a constraint that it does not have")
+    return model
+
+
+def _read(text: str) -> ExactModel:
     model, section, inside = ExactModel(), "", False
     for line in text.splitlines():
         if not line.strip() or line.startswith("*"):
@@ -160,7 +171,7 @@ def _written(number: Exact) -> str:
 
 def read_solution_lines(text: str) -> tuple[Exact, dict[str, Exact]]:
     """The objective and the point of a solution file. Raises InputError for a file that is none."""
-    first, *others = (line.split() for line in text.splitlines() if line.strip())
-    if first[0] != "=obj=" or any(len(words) != 2 for words in others):
+    first, *others = [line.split() for line in text.splitlines() if line.strip()] or [[]]
+    if first[:1] != ["=obj="] or any(len(words) != 2 for words in (first, *others)):
         raise InputError("a solution file begins with =obj= and has a variable and its value in each line")
     return exact(first[1]), {name: exact(number) for name, number in others}

@@ -59,10 +59,12 @@ def recorded(entry: Entry, folder: Path, seconds: float, search_seconds: float) 
     else:
         improved, better_bound, other = _by_other_methods(found, search_seconds)
         best = _better(linear, best, improved)
-        if better_bound is not None and (bound is None or better_bound > bound):
+        if better_bound is not None and (bound is None or better_bound >= bound):
             bound, proof = better_bound, other
         if best is not None and bound is not None and bound >= value_of(linear, best):
-            difficulty, reason = "hard", f"proven by the method {'' if proof is None else proof.method}"
+            difficulty = "hard"
+            by_highs = proof is None or proof.method == "milp"
+            reason = "bound proven by HiGHS, solution of another method" if by_highs else "proven by another method"
     if found.infeasible:
         return _record(found, "inf", difficulty, None, None, lp_bound, presolved, proof, reason)
     if found.known is not None:
