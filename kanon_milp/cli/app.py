@@ -11,10 +11,11 @@ from kanon_milp import __version__
 from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
-from kanon_milp.cli.help import Command
+from kanon_milp.cli.help import Command, Group
 from kanon_milp.cli.hierarchy import hierarchy
 from kanon_milp.cli.inspect import inspect
 from kanon_milp.cli.interrupts import Interrupted, signals
+from kanon_milp.cli.library import library
 from kanon_milp.cli.models import models
 from kanon_milp.cli.qid import qid
 from kanon_milp.cli.report import report
@@ -65,6 +66,7 @@ for command in (
     doctor,
 ):
     app.command("import" if command is import_solution else None, cls=Command)(command)
+app.add_typer(library, name="library", cls=Group)
 
 
 def _version(value: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
 from kanon_milp.instances import families
-from kanon_milp.instances.generated_files import write_generated
+from kanon_milp.instances.generated_files import write_generated, write_generated_columns
 from kanon_milp.report import display
 
 
@@ -31,14 +31,17 @@ def generate(
     The folder gets its table, model file, MPS file, and the table that attains the optimum.
     """
     if listed:
-        display.show_families(list(families.FAMILIES.values()))
+        display.show_families([*families.FAMILIES.values(), *families.COLUMN_FAMILIES.values()])
         return
     if family is None or out is None:
         raise InputError("name a family and --out DIR, or ask for --list")
-    found = families.generate(family, size, seed, cast(families.Answer, answer))
-    written = write_generated(found, out, exported=not no_mps)
+    found = families.generate_any(family, size, seed, cast(families.Answer, answer))
+    if isinstance(found, families.GeneratedColumns):
+        written = write_generated_columns(found, out, exported=not no_mps)
+    else:
+        written = write_generated(found, out, exported=not no_mps)
     if not quiet:
         display.say(found.title)
-        known = "no table (the answer is no)" if found.optimum is None else f"optimum {found.optimum}"
+        known = "no solution (the answer is no)" if found.optimum is None else f"optimum {found.optimum}"
         display.say(f"{known}; {found.reason}")
         display.say(f"written to {out}: {', '.join(path.name for path in written)}")

@@ -40,13 +40,31 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "qid": ("qid people.csv --k 5",),
     "inspect": ("inspect people.csv",),
     "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out age.csv",),
+    "report": ("report out",),
+    "library": ("library build instances --only 'adult*'", "library check instances"),
     "models": ("models hospital", "models hospital --copy mine"),
     "generate": ("generate planted_k --size 1000 --out instance",),
     "doctor": ("doctor --warm-up",),
 }
 
 
-class Command(typer.core.TyperCommand):
+class _Exemplary:
+    """Examples at the end."""
+
+    def format_epilog(self, ctx: Any, formatter: click.HelpFormatter) -> None:
+        """The examples, one a line however long."""
+        examples = EXAMPLES.get(ctx.info_name or "", ())
+        if examples:
+            with formatter.section("Examples" if len(examples) > 1 else "Example"):
+                for example in examples:
+                    formatter.write(f"{'':{formatter.current_indent}}kanon-milp {example}\n")
+
+
+class Group(_Exemplary, typer.core.TyperGroup):
+    """A command with commands of its own."""
+
+
+class Command(_Exemplary, typer.core.TyperCommand):
     """A command of this program."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,14 +84,6 @@ class Command(typer.core.TyperCommand):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
-
-    def format_epilog(self, ctx: Any, formatter: click.HelpFormatter) -> None:
-        """The examples, one a line however long."""
-        examples = EXAMPLES.get(ctx.info_name or "", ())
-        if examples:
-            with formatter.section("Examples" if len(examples) > 1 else "Example"):
-                for example in examples:
-                    formatter.write(f"{'':{formatter.current_indent}}kanon-milp {example}\n")
 
 
 def _section(name: str | None) -> str:

@@ -23,7 +23,9 @@ def report(
     ] = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write the report of a result as one HTML page, which needs no network.
+    """Write the report of a result as one HTML page.
+
+    It needs no network.
 
     Exit codes: 0 written; 2 bad usage or input; 6 written, and a file in the folder is not the one that was written.
     """

@@ -131,6 +131,12 @@ def path(name: str, *, base_url: str = BASE_URL) -> Path:
     return cached
 
 
+def at_hand(name: str) -> bool:
+    """Whether the data set is on this machine: nothing is downloaded. Raises InputError for an unknown name."""
+    _known(name)
+    return _given(name) is not None or (_cache() / f"{name}.csv").exists()
+
+
 def table_hash(frame: pl.DataFrame, unchecked: tuple[str, ...] = ()) -> str:
     """SHA-256 of a table as CSV, without the unchecked columns."""
     return hashlib.sha256(frame.drop(unchecked).write_csv().encode()).hexdigest()

@@ -10,10 +10,13 @@ from typing import IO, Any
 
 import numpy as np
 import polars as pl
+import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.instances.families import Generated
+from kanon_milp.formulations.identification import build_identifying
+from kanon_milp.instances.families import Generated, GeneratedColumns
 from kanon_milp.methods.exchange import export_model
+from kanon_milp.methods.quasi_identifiers import differing_columns
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
@@ -21,6 +24,9 @@ from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.distances import MatrixDistance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import LinearModel
+from kanon_milp.solvers.mps import Notes, write_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.files import check_folder, write_together
 from kanon_milp.verify import verify
@@ -43,13 +49,52 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     if found.groups is not None:
         texts[SOLUTION] = csv_text(released_groups(problem, found.groups, found.optimum), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
+    _make(folder)
+    if exported:
+        export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
+    return _written(folder, texts)
+
+
+def write_generated_columns(found: GeneratedColumns, folder: Path, *, exported: bool = True) -> list[Path]:
+    """Write a table whose minimum quasi-identifier is known to a folder, which is made; returns the files.
+
+    There is no model file, which states what a table is to be released as: `kanon-milp qid table.csv` solves it.
+    """
+    answer = {
+        "source_problem": found.source_problem,
+        "answer": "no" if found.optimum is None else "yes",
+        "optimum": found.optimum,
+        "at_most": found.at_most,
+        "reason": found.reason,
+        "solution": None if found.chosen is None else found.read_back(found.chosen),
+        "columns": None if found.chosen is None else list(found.chosen),
+    }
+    texts = {TABLE: csv_text(found.frame, ","), ANSWER: json.dumps(answer, indent=2, ensure_ascii=False) + "\n"}
+    _make(folder)
+    if exported:
+        known = "infeasible" if found.optimum is None else f"{found.optimum} columns"
+        notes = Notes([found.title, f"known optimum: {known}"], {"known_optimum": known})
+        write_model(columns_model(found), folder / EXPORTED, notes)
+    return _written(folder, texts)
+
+
+def columns_model(found: GeneratedColumns) -> LinearModel:
+    """The minimum quasi-identifier of a generated table as a MILP; where the answer is no, of `at_most` columns."""
+    model = build_identifying(found.frame.columns, differing_columns(found.frame))
+    if found.optimum is None:
+        model.few = pyo.Constraint(expr=sum(model.chosen.values()) <= found.at_most)
+    return to_arrays(model, names=True).linear
+
+
+def _make(folder: Path) -> None:
     check_folder(folder, (*FILES, EXPORTED))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
-    if exported:
-        export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
+
+
+def _written(folder: Path, texts: dict[str, str]) -> list[Path]:
     write_together(folder, {name: _filler(texts[name]) if name in texts else None for name in FILES})
     return sorted(path for path in folder.iterdir() if path.name in FILES or path.name.startswith(EXPORTED))
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.instances.microdata import COLUMNS, synthetic_microdata
+from kanon_milp.problem.arguments import integer
 
 MOST_CELLS = 20_000_000
 
@@ -97,6 +99,13 @@ def random_table(rows: int, columns: int, domain: int, seed: int = 0) -> pl.Data
     return _frame([[str(rng.randrange(domain)) for _ in range(columns)] for _ in range(rows)])
 
 
+def microdata(rows: int, seed: int = 0, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
+    """Census-like rows (`synthetic_microdata`) of the asked for columns."""
+    rows, seed = integer(rows, "microdata: rows"), integer(seed, "microdata: seed", least=0)
+    _refuse_large(rows, len(columns))
+    return synthetic_microdata(rows, seed, columns)
+
+
 def _refuse_large(rows: int, columns: int) -> None:
     """These tables are made cell by cell."""
     if rows * columns > MOST_CELLS:
@@ -113,4 +122,5 @@ GENERATORS: dict[str, Callable[..., pl.DataFrame]] = {
     "tight_example": tight_example,
     "full_product": full_product,
     "random_table": random_table,
+    "microdata": microdata,
 }

@@ -62,9 +62,14 @@ def read_model(path: str | Path) -> ModelFile:
     path = model_library.named(file_path(path, "path of a model file"))
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
+    return read_content(parse_toml(path), path)
+
+
+def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
+    """The model file with this content. path: names are relative to its folder, and messages name it."""
     from kanon_milp.instances.schema import checked  # takes a while to import
 
-    content = checked(_parse(path), path)
+    content = checked(dict(raw), path)
     data = content.get("data")
     if data is None:
         raise InputError(f"{path}: the table [data] is missing")
@@ -91,7 +96,8 @@ def read_model(path: str | Path) -> ModelFile:
     )
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def parse_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, numbers with a fraction as Decimal. Raises InputError for a file that is none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:

@@ -101,7 +101,7 @@ def export_model(
     expect_problem(problem, "export_model")
     path = file_path(path, "path of a model to write")
     instance_of(reduced, bool, "reduced", "True or False")
-    stated = _stated(problem, formulation, reduced, Clock(), model)
+    stated = stated_model(problem, formulation, reduced, Clock(), model)
     if known is not None and not (isinstance(known, str) and known == "infeasible"):
         known = exact_number(known, "the known optimum")
     write_model(stated.arrays.linear, path, _notes(stated, known))
@@ -140,7 +140,7 @@ def import_solution(
     formulation = _agreed("formulation", formulation, about.get("formulation"), "strong", named)
     written = None if reduced is None else "yes" if reduced else "no"
     after = _agreed("reduced", written, about.get("reduced"), "no", named) == "yes"
-    stated = _stated(problem, formulation, after, clock, model)
+    stated = stated_model(problem, formulation, after, clock, model)
     linear = stated.arrays.linear
     if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
         raise InputError(
@@ -197,7 +197,9 @@ def import_solution(
 _ENDS = ("", "_lo", "_up")  # of a constraint with two sides in an LP file
 
 
-def _stated(problem: Problem, formulation: str, reduced: bool, clock: Clock, model: pyo.ConcreteModel | None) -> Stated:
+def stated_model(
+    problem: Problem, formulation: str, reduced: bool, clock: Clock, model: pyo.ConcreteModel | None = None
+) -> Stated:
     """The model of an export, the same one each time."""
     chosen, own = get_formulation(formulation), model is None
     if model is not None:

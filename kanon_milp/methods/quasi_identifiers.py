@@ -161,6 +161,23 @@ def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
     return compress(frame.to_polars(), frame.columns if columns is None else column_names(columns, "columns"))
 
 
+def differing_columns(table: Any) -> NDArray[np.bool_]:
+    """Where two rows differ, bool (pairs, m): each such set of columns once, of all pairs of different rows, and none
+    that holds another one.
+
+    For tables of few rows: all pairs are looked at.
+    """
+    codes = _compressed(table, None).codes
+    first, second = np.triu_indices(len(codes), 1)
+    found = np.unique(codes[first] != codes[second], axis=0)
+    found = found[np.argsort(found.sum(axis=1), kind="stable")]
+    kept, count = np.empty_like(found), 0
+    for each in found:
+        if not (kept[:count] <= each).all(axis=1).any():
+            kept[count], count = each, count + 1
+    return kept[:count]
+
+
 class _Search:
     """Distinct rows (codes int32 (t, m), counts int64 (t,)), and questions about sets of their columns, as numbers."""
 

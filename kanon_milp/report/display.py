@@ -28,8 +28,8 @@ from kanon_milp.solvers.canaries import Diagnosis
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
-    from kanon_milp.instances.families import Family
-from kanon_milp.instances.model_library import Listed
+    from kanon_milp.instances.families import ColumnFamily, Family
+    from kanon_milp.instances.model_library import Listed
 
 STAGES = {
     "compress": "compressing rows",
@@ -295,7 +295,7 @@ def show_models(found: Sequence[Listed]) -> None:
     Console(highlight=False).print(table)
 
 
-def show_families(families: Sequence[Family]) -> None:
+def show_families(families: Sequence[Family | ColumnFamily]) -> None:
     """Print families of generated instances."""
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("family", no_wrap=True)

@@ -320,7 +320,7 @@ def _wrapped(terms: list[str]) -> str:
 
 
 def _title(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:60] or "model"
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:60] or "model"
 
 
 def _plain(text: str) -> str:

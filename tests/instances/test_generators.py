@@ -103,6 +103,8 @@ def test_bad_arguments_are_refused() -> None:
         lambda: synthetic_microdata(5, columns=["age", "sexe"]),
         lambda: synthetic_microdata(5, columns=["age", "age"]),
         lambda: synthetic_microdata(5, columns=[]),
+        lambda: generators.microdata(10**12),
+        lambda: generators.microdata(5, seed=-1),
     ):
         with pytest.raises(km.InputError):
             call()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.arguments import integer
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import PatternMask, Suppression
@@ -58,13 +59,33 @@ class Generated:
         return Problem(table, self.privacy, recoding, **sides)
 
 
+@dataclass(frozen=True, eq=False)
+class GeneratedColumns:
+    """A generated table whose minimum quasi-identifier is known: the fewest columns that tell all rows apart.
+
+    frame: values as text. optimum: number of columns, None where the answer is no. at_most: so many columns are asked
+    for. chosen: a minimum quasi-identifier, by names. reason, source_problem: as in `Generated`. read_back: from names
+    of columns to the solution of the source problem; raises ValueError for columns that stand for none.
+    """
+
+    title: str
+    frame: pl.DataFrame
+    optimum: int | None
+    at_most: int
+    reason: str
+    chosen: tuple[str, ...] | None
+    source_problem: str
+    read_back: Callable[[Sequence[str]], str]
+
+
 @dataclass(frozen=True)
 class Family:
     """A way to make instances of any size.
 
     name: on the command line. about: one line. source: paper and theorem. size: what the size means, default and
     smallest one. make: from a size, a source of random numbers and the answer. own_no: whether the answer no has a
-    source problem of its own; else it is the known optimum that is to be beaten. largest: size, None for any.
+    source problem of its own; else it is the known optimum that is to be beaten. largest: size, and why it is the
+    largest; None for any.
     """
 
     name: str
@@ -79,15 +100,8 @@ class Family:
 
     def generate(self, size: int | None = None, seed: int = 0, answer: Answer = "yes") -> Generated:
         """An instance: with the answer no, one that is infeasible. Raises InputError for a size that is too small."""
-        size = self.default if size is None else size
-        if size < self.smallest:
-            raise InputError(f"{self.name}: the size must be at least {self.smallest} ({self.size}), found {size}")
-        if self.largest is not None and size > self.largest:
-            raise InputError(
-                f"{self.name}: the size must be at most {self.largest}, found {size}: each of 2^m patterns of m "
-                "columns may be needed"
-            )
-        draw = random.Random(f"{self.name}-{size}-{seed}-{answer}")
+        size = check_size(self, size)
+        draw = source_of(self.name, size, seed, answer)
         if answer == "yes" or self.own_no:
             return self.make(size, draw, answer)
         found = self.make(size, draw, "yes")
@@ -97,6 +111,43 @@ class Family:
         sides = {**found.sides, "cost_bound": present - 1}
         reason = f"one suppression fewer than the optimum {present}, which is known: {found.reason}"
         return replace(found, optimum=None, reason=reason, sides=sides, groups=None)
+
+
+@dataclass(frozen=True)
+class ColumnFamily:
+    """A way to make tables whose minimum quasi-identifier is known; the fields are those of `Family`."""
+
+    name: str
+    about: str
+    source: str
+    size: str
+    default: int
+    smallest: int
+    make: Callable[[int, random.Random, Answer], GeneratedColumns]
+    largest: int | None = None
+
+    def generate(self, size: int | None = None, seed: int = 0, answer: Answer = "yes") -> GeneratedColumns:
+        """A table: with the answer no, one that has no quasi-identifier of `at_most` columns."""
+        size = check_size(self, size)
+        return self.make(size, source_of(self.name, size, seed, answer), answer)
+
+
+def check_size(family: Family | ColumnFamily, size: int | None) -> int:
+    """The size, the default for None. Raises InputError for one that is too small or too large."""
+    size = family.default if size is None else size
+    if size < family.smallest:
+        raise InputError(f"{family.name}: the size must be at least {family.smallest} ({family.size}), found {size}")
+    if family.largest is not None and size > family.largest:
+        raise InputError(
+            f"{family.name}: the size must be at most {family.largest}, found {size}: each of 2^m patterns of m "
+            "columns may be needed, or all solutions of the source problem are tried"
+        )
+    return size
+
+
+def source_of(name: str, size: int, seed: int, answer: Answer) -> random.Random:
+    """Random numbers, the same for the same arguments. Raises InputError for a seed below 0."""
+    return random.Random(f"{name}-{size}-{integer(seed, 'seed', least=0)}-{answer}")
 
 
 def refuse_large(rows: int, columns: int) -> None:
@@ -113,11 +164,11 @@ def text_frame(rows: Sequence[Sequence[object]], columns: Sequence[str]) -> pl.D
 
 
 def masked(patterns: Sequence[Sequence[int]], width: int) -> tuple[tuple[str, ...], ...] | None:
-    """The patterns that keep these columns alone, and the fully suppressed one; None, all patterns, where there are few
-    columns."""
+    """The patterns that keep these columns alone, each once, and the fully suppressed one; None, all patterns, where
+    there are few columns."""
     if width <= FEW_COLUMNS:
         return None
-    kept = [set(), *(set(each) for each in patterns)]
+    kept = dict.fromkeys([frozenset[int](), *map(frozenset, patterns)])
     return tuple(tuple("keep" if j in each else "*" for j in range(width)) for each in kept)
 
 

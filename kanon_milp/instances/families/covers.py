@@ -1,14 +1,26 @@
-"""Problems about covers: 3-Set Cover as pattern-guided anonymity."""
+"""Problems about covers: 3-Set Cover as pattern-guided anonymity, and minimum cover as minimum quasi-identifier."""
 
 from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 
-from kanon_milp.instances.families.base import Answer, Family, Generated, Groups, columns, refuse_large, text_frame
+from kanon_milp.instances.families.base import (
+    Answer,
+    ColumnFamily,
+    Family,
+    Generated,
+    GeneratedColumns,
+    Groups,
+    columns,
+    refuse_large,
+    text_frame,
+)
 from kanon_milp.problem.privacy import KAnonymity
 
 EXTRA = 2  # times as many sets as a cover needs are drawn besides it
+ELEMENTS = 5  # of a set of the planted minimum cover
 PATTERNS = (("keep", "*", "*"), ("*", "keep", "keep"))
 
 
@@ -58,6 +70,51 @@ def _read_cover(groups: Groups, sets: list[tuple[int, ...]], elements: int) -> s
     return f"cover by {len(chosen)} sets"
 
 
+def minimum_cover(size: int, draw: random.Random, answer: Answer) -> GeneratedColumns:
+    """An element is a row, and a set a column in which its elements have values of their own; one more row is in no set
+    (section 4.1). So columns that tell all rows apart are sets that cover.
+
+    Of the elements of each planted set one is in no other set but one, which is drawn at random otherwise, and no two
+    of these elements are in one set. So each cover has as many sets as the planted one at least.
+    """
+    elements = list(range(ELEMENTS * size))
+    refuse_large(len(elements) + 1, (2 + EXTRA) * size)
+    draw.shuffle(elements)
+    cover = [set(elements[i : i + ELEMENTS]) for i in range(0, len(elements), ELEMENTS)]
+    own = [min(each) for each in cover]
+    common = sorted(set(elements) - set(own))
+    double = [{u, *draw.sample(common, ELEMENTS - 1)} for u in own]
+    sets = [*cover, *double, *(set(draw.sample(common, ELEMENTS)) for _ in range(EXTRA * size))]
+    draw.shuffle(sets)
+    names = columns("c", len(sets))
+    rows = [[u + 1 if u in each else "-" for each in sets] for u in range(len(elements))]
+    at_most = size if answer == "yes" else size - 1
+    return GeneratedColumns(
+        f"Minimum cover of {len(elements)} elements by {len(sets)} sets as minimum quasi-identifier",
+        text_frame([*rows, ["-"] * len(sets)], names),
+        size if answer == "yes" else None,
+        at_most,
+        f"Yuan, Wang, section 4.1: a cover by {size} sets is planted, and {size} elements are in no set together",
+        tuple(name for name, each in zip(names, sets, strict=True) if each in cover) if answer == "yes" else None,
+        f"a cover of {len(elements)} elements by at most {at_most} of {len(sets)} sets",
+        lambda chosen: _read_sets(chosen, names, sets, len(elements)),
+    )
+
+
+def _read_sets(chosen: Sequence[str], names: Sequence[str], sets: list[set[int]], elements: int) -> str:
+    """Columns as sets."""
+    covered = {u for name, each in zip(names, sets, strict=True) if name in chosen for u in each}
+    if len(covered) < elements:
+        raise ValueError("the sets of the columns do not cover")
+    return f"cover by {len(chosen)} sets"
+
+
+COLUMN_FAMILIES = (
+    ColumnFamily(
+        "minimum_cover", "minimum cover → minimum quasi-identifier", "Yuan, Wang, section 4.1",
+        "sets of the planted cover", 4, 2, minimum_cover,
+    ),
+)  # fmt: skip
 FAMILIES = (
     Family(
         "three_set_cover", "3-Set Cover → pattern-guided 3-anonymity with two patterns",

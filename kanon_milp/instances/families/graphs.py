@@ -1,4 +1,4 @@
-"""Problems about graphs: cuts of equal halves, edge partitions, and balanced complete bipartite subgraphs."""
+"""Problems about graphs: edge partitions, and balanced complete bipartite subgraphs."""
 
 from __future__ import annotations
 
@@ -20,41 +20,6 @@ from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity
 
 Edge = tuple[int, int]
 DENSITY = 0.5  # of edges that are drawn
-MOST_EDGES = 16  # of which each subset may be a pattern
-
-
-def bisection(size: int, draw: random.Random, _answer: Answer) -> Generated:
-    """A vertex is a row, an edge a column in which its two ends have values of their own (Theorem 3)."""
-    n = 2 * (size // 2)
-    every = list(itertools.combinations(range(n), 2))
-    edges = sorted(draw.sample(every, min(n + n // 2, MOST_EDGES, len(every))))
-    halves = [(0, *rest) for rest in itertools.combinations(range(1, n), n // 2 - 1)]
-    half = min(halves, key=lambda chosen: _cut(edges, set(chosen)))
-    opposite = tuple(v for v in range(n) if v not in half)
-    cut = _cut(edges, set(half))
-    rows = [[v + 1 if v in edge else 0 for edge in edges] for v in range(n)]
-    return Generated(
-        f"Minimum bisection of a graph with {n} vertices and {len(edges)} edges as (n/2)-anonymity",
-        text_frame(rows, columns("e", len(edges))),
-        columns("e", len(edges)),
-        (KAnonymity(n // 2),),
-        n * (len(edges) + cut) // 2,
-        f"Liang, Yuan 2013, Theorem 3: n(|E| + c)/2 for the smallest cut c = {cut}; all halves were tried",
-        groups=(half, opposite),
-        source_problem=f"a cut of {n} vertices in halves, with as few of {len(edges)} edges as possible between them",
-        read_back=lambda groups: _read_cut(groups, edges, n),
-    )
-
-
-def _cut(edges: list[Edge], inside: set[int]) -> int:
-    return sum((a in inside) != (b in inside) for a, b in edges)
-
-
-def _read_cut(groups: Groups, edges: list[Edge], n: int) -> str:
-    halves = [set(group) for group in groups]
-    if [len(half) for half in halves] != [n // 2, n // 2]:
-        raise ValueError("no two groups of half of the rows")
-    return f"cut of {_cut(edges, halves[0])} edges"
 
 
 def edge_partition(size: int, draw: random.Random, _answer: Answer) -> Generated:
@@ -201,10 +166,6 @@ def _read_subgraph(groups: Groups, matrix: list[list[str]], q: int) -> str:
 
 _BIPARTITE = "q of a subgraph with q + q vertices in a graph with 2q + 2q"
 FAMILIES = (
-    Family(
-        "bisection", "minimum bisection → (n/2)-anonymity", "Liang, Yuan 2013, Theorem 3", "vertices", 8, 4, bisection,
-        largest=16,
-    ),
     Family(
         "edge_partition", "edge partition into triangles and 4-stars → binary 3-anonymity",
         "Blocki, Williams 2010, Theorem 1.5", "parts of the partition", 4, 1, edge_partition,
