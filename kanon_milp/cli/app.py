@@ -8,6 +8,7 @@ import click
 import typer
 
 from kanon_milp import __version__
+from kanon_milp.cli.bench import bench
 from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
@@ -46,6 +47,7 @@ app = typer.Typer(
 for command in (solve, verify, compare, export, compress, qid, generate, doctor):
     app.command()(command)
 app.command("import")(import_solution)
+app.add_typer(bench, name="bench")
 
 
 def _version(value: bool) -> None:

@@ -59,9 +59,15 @@ def read_model(path: str | Path) -> ModelFile:
     path = file_path(path, "path of a model file")
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
+    return stated_model(read_toml(path), path)
+
+
+def stated_model(content: dict[str, Any], path: Path) -> ModelFile:
+    """The same from the content of a model file, as `read_toml` reads it; path: in messages, and beside which its
+    tables are."""
     from kanon_milp.instances.schema import checked  # takes a while to import
 
-    content = checked(_parse(path), path)
+    content = checked(content, path)
     data = content.get("data")
     if data is None:
         raise InputError(f"{path}: the table [data] is missing")
@@ -88,7 +94,9 @@ def read_model(path: str | Path) -> ModelFile:
     )
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, decimal numbers exactly as they are written; raises InputError for one that is
+    none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:
