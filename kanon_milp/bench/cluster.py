@@ -54,7 +54,8 @@ def open_client(address: str | None, parallel: int) -> Iterator[Any]:
                 n_workers=1,
                 threads_per_worker=parallel,
                 processes=False,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # nothing of it is seen from other hosts
+                worker_dashboard_address="127.0.0.1:0",
                 memory_limit=0,
                 silence_logs=50,
             )

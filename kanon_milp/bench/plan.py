@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from kanon_milp.bench.study import MOST_RUNS, Solver, Study
+from kanon_milp.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.errors import InputError
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import read_toml
@@ -81,51 +81,55 @@ class Run:
 def plan(study: Study) -> list[Run]:
     """The runs of a study in their order, each once. Raises InputError for instances that cannot be found."""
     runs: dict[str, Run] = {}
-    for instance in instances(study):
-        for run in _runs(study, instance):
+    for instance, ways in instances(study):
+        for run in _runs(study, instance, ways):
             runs.setdefault(run.run, run)
             if len(runs) > MOST_RUNS:
                 raise InputError(f"{study.path}: more than {MOST_RUNS:,} runs")
     return list(runs.values())
 
 
-def instances(study: Study) -> list[Instance]:
-    """The instances of a study. Raises InputError for two of one name."""
-    found = [each for number, entry in enumerate(study.entries, 1) for each in _expanded(study, number, entry)]
-    names: set[str] = set()
-    for instance in found:
-        if instance.name in names:
+def instances(study: Study) -> list[tuple[Instance, Ways]]:
+    """The instances of a study, and how each is to be solved. Raises InputError for two of one name."""
+    found = [
+        (each, ways)
+        for number, (entry, ways) in enumerate(study.entries, 1)
+        for each in _expanded(study, number, entry)
+    ]
+    seen: dict[str, Mapping[str, Any]] = {}
+    for instance, _ in found:
+        if seen.setdefault(instance.name, instance.source) != instance.source:
             raise InputError(f'{study.path}: two instances are called "{instance.name}"; give one of them a name')
-        names.add(instance.name)
     return found
 
 
-def _runs(study: Study, instance: Instance) -> Iterator[Run]:
-    for method in study.methods:
+def _runs(study: Study, instance: Instance, ways: Ways) -> Iterator[Run]:
+    for method in ways.methods:
         solved = study.kind.name == "solve"
         heeded = registry.heeded(method) if solved and method != ALONE else {"solver", "formulation"}
         if instance.source["kind"] == MPS and (method != ALONE or not solved):
             raise InputError(
                 f'{study.path}: {instance.name} is a model without a table, for which the only method is "{ALONE}"'
             )
-        formulations: Sequence[str] = study.formulations
+        formulations: Sequence[str] = ways.formulations
         if instance.source["kind"] == MPS:
             formulations = (FROM_FILE,)
         elif "formulation" not in heeded or not study.kind.formulation:
             formulations = ("",)
-        asked: Sequence[Solver] = study.solvers
+        asked: Sequence[Solver] = ways.solvers
         permutations: Sequence[int] = study.permutations
         if "solver" not in heeded or not study.kind.solver:
             asked, permutations = (Solver(NO_SOLVER, {}),), (0,)
         for formulation, solver, threads, seed, permutation in itertools.product(
             formulations, asked, study.threads, study.seeds, permutations
         ):
-            yield _run(study, instance, method, formulation, solver, threads, seed, permutation)
+            yield _run(study, instance, ways, method, formulation, solver, threads, seed, permutation)
 
 
 def _run(
     study: Study,
     instance: Instance,
+    ways: Ways,
     method: str,
     formulation: str,
     solver: Solver,
@@ -143,7 +147,7 @@ def _run(
         "threads": threads,
         "seed": seed,
         "permutation": permutation,
-        "time_limit": study.time_limit,
+        "time_limit": ways.time_limit,
         "memory_limit": study.memory_limit,
         "parameters": dict(study.parameters),
     }
@@ -177,7 +181,7 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
         "data": {"data", "privacy", "recoding", "problem", "known", "vary"},
     }
     for name in entry:
-        if name not in others[kind] | {"name", "family"}:
+        if name not in others[kind] | {"name", "family", "time_limit", "solvers", "formulations", "methods"}:
             raise InputError(f'{where}: "{name}" does not go with {kind}')
     if kind == "generate":
         return list(_generated(where, entry))

@@ -86,12 +86,17 @@ class Folder:
         """Write a row; one that is there stays, so that no run counts twice."""
         path = self.path / ROWS / f"{row['run']}.parquet"
         if not path.exists():
-            _write(pl.DataFrame([{name: row.get(name) for name in SCHEMA}], schema=SCHEMA), path)
+            _write(frame_of([row]), path)
 
     def finish(self, frame: pl.DataFrame) -> Path:
         """Write all rows as one file."""
         _write(frame, self.path / RUNS)
         return self.path / RUNS
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a data frame with all columns."""
+    return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
 
 
 def read_folder(path: Path) -> pl.DataFrame:

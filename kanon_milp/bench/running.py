@@ -14,7 +14,7 @@ from kanon_milp.bench import supervisor
 from kanon_milp.bench.checks import judged
 from kanon_milp.bench.cluster import open_client, run_all
 from kanon_milp.bench.plan import Run, plan
-from kanon_milp.bench.results import Folder, read_folder
+from kanon_milp.bench.results import Folder, frame_of, read_folder
 from kanon_milp.bench.study import Study
 from kanon_milp.errors import InputError
 from kanon_milp.methods.registry import AUTO
@@ -90,7 +90,8 @@ def run_one(study: Study, identity: str) -> dict[str, Any]:
         raise InputError(f"--only {identity}: {many}")
     if needs_compiled(study, found):
         supervisor.warm_up()
-    return supervisor.supervise(found[0].as_dict())
+    row = supervisor.supervise(found[0].as_dict())
+    return next(judged(frame_of([row])).iter_rows(named=True))
 
 
 def needs_compiled(study: Study, runs: list[Run]) -> bool:

@@ -26,6 +26,14 @@ _UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]B)")
 
 
+class SolverEntry(Entry):
+    """A solver and its options."""
+
+    where = "[[solvers]]"
+    name: str = key("as in solve --solver")
+    options: Entries = key("options that the solver gets as they are")
+
+
 class InstanceEntry(Entry):
     """One entry of the list of instances: it may stand for many, by a pattern of file names, sizes, seeds or `vary`."""
 
@@ -43,15 +51,11 @@ class InstanceEntry(Entry):
     recoding: dict[str, Any] = key("... [instances.recoding] ...")
     problem: dict[str, Any] = key("... [instances.problem]")
     known: dict[str, Any] = key("what is known of the optimum: optimum = 12, or infeasible = true, and source")
+    time_limit: Real = key("in the place of the study's")
+    solvers: list[SolverEntry] = key("in the place of the study's")
+    formulations: list[Any] = key("in the place of the study's")
+    methods: list[Any] = key("in the place of the study's")
     vary: dict[str, Any] = key('of a problem written out: "privacy.k" = [2, 5], every combination of the values')
-
-
-class SolverEntry(Entry):
-    """A solver and its options."""
-
-    where = "[[solvers]]"
-    name: str = key("as in solve --solver")
-    options: Entries = key("options that the solver gets as they are")
 
 
 class Content(Entry):
@@ -86,19 +90,25 @@ class Solver:
 
 
 @dataclass(frozen=True)
+class Ways:
+    """How an instance is to be solved: every combination of these. time_limit: seconds."""
+
+    solvers: tuple[Solver, ...]
+    formulations: tuple[str, ...]
+    methods: tuple[str, ...]
+    time_limit: float
+
+
+@dataclass(frozen=True)
 class Study:
-    """A study file, read. time_limit, grace: seconds; memory_limit: bytes; plugins: absolute paths; entries: of the
-    list of instances, checked by themselves, not expanded."""
+    """A study file, read. grace: seconds; memory_limit: bytes; plugins: absolute paths; entries: of the list of
+    instances, checked by themselves, not expanded, each with the ways in which it is solved."""
 
     path: Path
     name: str
     title: str
     kind: Kind
-    entries: tuple[dict[str, Any], ...]
-    solvers: tuple[Solver, ...]
-    formulations: tuple[str, ...]
-    methods: tuple[str, ...]
-    time_limit: float
+    entries: tuple[tuple[dict[str, Any], Ways], ...]
     grace: float
     memory_limit: int | None
     threads: tuple[int, ...]
@@ -118,23 +128,17 @@ def read_study(path: str | Path) -> Study:
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such study file")
     content = read_toml(path)
-    if isinstance(content.get("solvers"), list):
-        content["solvers"] = [{"name": each} if isinstance(each, str) else each for each in content["solvers"]]
+    for table in (content, *(each for each in _tables(content.get("instances")))):
+        if isinstance(table.get("solvers"), list):
+            table["solvers"] = [{"name": each} if isinstance(each, str) else each for each in table["solvers"]]
     found = checked_as(Content, content, path)
     for what in ("instances", "time_limit"):
         if not found.get(what):
             raise InputError(f"{path}: {what} is missing")
-    if not found["time_limit"] > 0 or not found.get("grace", 1) > 0:
-        raise InputError(f"{path}: time_limit and grace must be positive numbers of seconds")
     plugins = tuple(_beside(path, each, "plugins") for each in found.get("plugins", []))
     for plugin in plugins:
         load_plugin(plugin)
     kind = KINDS[found.get("kind", "solve")]
-    asked = [Solver(each.get("name", ""), each.get("options", {})) for each in found.get("solvers", [])]
-    for number, solver in enumerate(asked, 1):
-        if not solver.name:
-            raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
-        _named(path, "solvers", lambda name=solver.name: solvers.get(name))  # type: ignore[misc]
     parameters = found.get("parameters", {})
     for name in parameters:
         if name not in kind.parameters:
@@ -146,12 +150,8 @@ def read_study(path: str | Path) -> Study:
         name=found.get("name", path.stem),
         title=found.get("title", ""),
         kind=kind,
-        entries=tuple(found["instances"]),
-        solvers=tuple(asked) or (Solver("highs", {}),),
-        formulations=_formulations(path, found.get("formulations", ["strong"])),
-        methods=_methods(path, kind, found.get("methods", [kind.default])),
-        time_limit=found["time_limit"],
-        grace=found.get("grace", 30.0),
+        entries=tuple((entry, _ways(path, kind, {**found, **entry})) for entry in found["instances"]),
+        grace=_seconds(path, "grace", found.get("grace", 30.0)),
         memory_limit=_bytes(path, found.get("memory_limit")),
         threads=_numbers(path, "threads", found.get("threads", [1]), least=1, most=MOST_THREADS),
         seeds=_numbers(path, "seeds", found.get("seeds", [0])),
@@ -160,6 +160,30 @@ def read_study(path: str | Path) -> Study:
         parallel=found.get("parallel", 1),
         plugins=plugins,
     )
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
+    asked = [Solver(each.get("name", ""), each.get("options", {})) for each in found.get("solvers", [])]
+    for number, solver in enumerate(asked, 1):
+        if not solver.name:
+            raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
+        _named(path, "solvers", lambda name=solver.name: solvers.get(name))  # type: ignore[misc]
+    return Ways(
+        tuple(asked) or (Solver("highs", {}),),
+        _formulations(path, found.get("formulations", ["strong"])),
+        _methods(path, kind, found.get("methods", [kind.default])),
+        _seconds(path, "time_limit", found["time_limit"]),
+    )
+
+
+def _seconds(path: Path, what: str, value: float) -> float:
+    if not value > 0:
+        raise InputError(f"{path}: {what} must be a positive number of seconds")
+    return value
 
 
 def _named(path: Path, what: str, look_up: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from kanon_milp.bench.kinds import MEASURED
 from kanon_milp.errors import printable
 from kanon_milp.system.files import write_together
 
@@ -38,10 +39,11 @@ class Summary:
 
 
 def solved(frame: pl.DataFrame) -> pl.Series:
-    """Of each row whether it ended with a proof of optimality or infeasibility, and nothing is wrong with it."""
+    """Of each row whether it ended with a proof of optimality or infeasibility, or with what it was to measure, and
+    nothing is wrong with it."""
     return frame.select(
         (pl.col("ended") == "finished")
-        & pl.col("proof").is_in(["optimal", "infeasible"])
+        & (pl.col("proof").is_in(["optimal", "infeasible"]) | (pl.col("stop_reason") == MEASURED))
         & (pl.col("defects").list.len() == 0)
     ).to_series()
 

@@ -57,7 +57,7 @@ class _Watch:
             return
         match said.get("what"):
             case str(word) if word == READY:
-                self.ready = now
+                self.ready, self.peak = now, 0
             case str(word) if word == DONE:
                 self.done = now
             case str(word) if word == POINT and self.ready is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.instances.microdata import synthetic_microdata
 
 MOST_CELLS = 20_000_000
 
@@ -113,4 +114,5 @@ GENERATORS: dict[str, Callable[..., pl.DataFrame]] = {
     "tight_example": tight_example,
     "full_product": full_product,
     "random_table": random_table,
+    "synthetic_microdata": synthetic_microdata,
 }

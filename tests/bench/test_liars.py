@@ -42,7 +42,7 @@ def rows_of(tmp_path: Path, solvers: list[str], instance: str, limit: float = 5)
 
 
 def test_lies_show_beside_an_honest_solver(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text((LIBRARY / "hospital" / "hospital.csv").read_text())
+    (tmp_path / "table.csv").write_text((LIBRARY / "hospital" / "table1.csv").read_text())
     instance = """
 name = "hospital"
 [instances.data]

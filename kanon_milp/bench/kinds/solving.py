@@ -68,6 +68,14 @@ def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any]
     )
     tell.point(result.objective, result.bound)
     tell.done()
+    found = measured_of(result, adapter)
+    grace = task["parameters"]["late_seconds"]
+    late = [] if grace is None else _late(result, task["time_limit"], float(grace))
+    return replace(found, defects=(*found.defects, *late))
+
+
+def measured_of(result: Result, adapter: Recording) -> Measured:
+    """What a result says, with what the verifier, and the check of the last point of the largest model, have found."""
     defects = [] if result.report is None else [f"verifier: {each}" for each in result.report.violations]
     model, answer = adapter.model, adapter.answer
     if model is not None and answer is not None:
@@ -77,15 +85,21 @@ def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any]
         proof=result.proof,
         objective=result.exact_objective,
         bound=result.exact_bound,
-        sense=_sense(problem),
+        sense=_sense(result.problem),
         verified=None if result.report is None else result.report.ok,
         defects=tuple(defects),
         message=result.message,
         solver_version=result.solver.version,
-        problem=facts(problem, result.row_types),
+        problem=facts(result.problem, result.row_types),
         sizes={"candidates": result.after.candidates, "pairs": result.after.pairs, **_sizes(result, model)},
         seconds=_steps(result.seconds),
     )
+
+
+def _late(result: Result, limit: float, grace: float) -> list[str]:
+    """Where it has taken more than these seconds and 5 % beyond its time limit."""
+    over = result.seconds["total"] - result.seconds["read"] - limit
+    return [f"late: it took {over:.1f} s more than its time limit of {limit:g} s"] if over > grace + 0.05 * limit else []
 
 
 def _sizes(result: Result, model: LinearModel | None) -> dict[str, int | None]:
