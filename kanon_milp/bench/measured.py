@@ -34,11 +34,15 @@ class Teller:
 
     def point(self, incumbent: float | None, bound: float | None) -> None:
         """A better table or bound, in the problem's units."""
-        self.say(POINT, incumbent=incumbent, bound=bound)
+        self.say(POINT, incumbent=_float(incumbent), bound=_float(bound))
 
     def done(self) -> None:
         """What is measured is over; checks follow."""
         self.say(DONE)
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import get_formulation
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import read_toml
-from kanon_milp.instances.schema import Entries, Entry, Real, checked_as, key, one_of
+from kanon_milp.instances.schema import Arguments, Entry, Real, checked_as, key, one_of
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.solvers.common import MAX_SEED
@@ -31,7 +31,7 @@ class SolverEntry(Entry):
 
     where = "[[solvers]]"
     name: str = key("as in solve --solver")
-    options: Entries = key("options that the solver gets as they are")
+    options: Arguments = key("options that the solver gets as they are")
 
 
 class InstanceEntry(Entry):
@@ -76,7 +76,7 @@ class Content(Entry):
     permutations: list[Any] = key(
         "seeds of permutations of rows and columns of the model; 0 is as it is; default [0]"
     )
-    parameters: Entries = key("of the kind of run")
+    parameters: Arguments = key("of the kind of run")
     parallel: int = key("runs at a time on one host; default 1", ge=1)
     plugins: list[Any] = key("Python files beside the study that register solvers or methods")
 

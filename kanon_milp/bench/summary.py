@@ -103,7 +103,7 @@ def cells(summary: Summary) -> list[str]:
     gap = "" if summary.gap is None else f"{100 * summary.gap:.2f} %"
     return [
         summary.setting, str(summary.runs), str(summary.solved), str(summary.red), f"{summary.shifted:.2f}",
-        f"{summary.shifted_relative:.2f}", f"{summary.par10:.1f}", f"{summary.par10_relative:.2f}", gap,
+        f"{summary.shifted_relative:.3g}", f"{summary.par10:.2f}", f"{summary.par10_relative:.3g}", gap,
     ]  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from kanon_milp.report import display
 
 RED = 1
 """Exit code: an answer is wrong."""
+WIDTH = 150
+"""Columns of the summary, at least: a terminal wraps its lines, a file keeps them."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -113,10 +115,12 @@ def _show(frame: Any, *, quiet: bool) -> int:
         display.say(f"    {row['repeat']}", err=True)
     if quiet:
         return len(red)
-    grid = Table(*HEAD)
+    grid = Table(box=None, pad_edge=False, header_style="")
+    for number, head in enumerate(HEAD):
+        grid.add_column(head, justify="right" if number else "left", no_wrap=True)
     for each in summarize(frame):
         grid.add_row(*(display.plain(cell) for cell in cells(each)))
-    Console(soft_wrap=True).print(grid)
+    Console(width=max(Console().width, WIDTH)).print(grid)
     ends = dict(frame["ended"].value_counts().iter_rows())
     others = ", ".join(f"{count} {word}" for word, count in sorted(ends.items()) if word != "finished")
     display.say(f"runs        {frame.height}, {len(red)} red{others and f'; not finished: {others}'}")

@@ -56,6 +56,7 @@ Real = Annotated[int | Decimal, AfterValidator(_as_float)]
 Names = str | list[Any]  # whoever reads the table says what is wrong with a name
 List = Annotated[list[Any], AfterValidator(_as_written)]
 Entries = Annotated[dict[str, Any], AfterValidator(_as_written)]
+Arguments = Annotated[dict[str, Any], AfterValidator(_as_float)]
 
 
 class Entry(BaseModel):
@@ -77,7 +78,7 @@ class Data(Entry):
     file: str = key("table beside this file: CSV (also .gz), Parquet or Arrow")
     dataset: Annotated[str, one_of(datasets.names)] = key("or a data set by name")
     generator: Annotated[str, one_of(lambda: tuple(generators.GENERATORS))] = key("or a generator by name")
-    arguments: Annotated[dict[str, Any], AfterValidator(_as_float)] = key("arguments of the generator")
+    arguments: Arguments = key("arguments of the generator")
     rows: int = key("only the first so many rows", ge=1)
     quasi_identifiers: list[Any] = key(
         "columns to generalize; required, except for a generator (default: all of its columns)"
