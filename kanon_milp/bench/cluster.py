@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import importlib
@@ -64,7 +63,7 @@ def open_client(address: str | None, parallel: int) -> Iterator[Any]:
         else:
             try:
                 client = distributed.Client(address, timeout=CONNECT_SECONDS)
-            except (OSError, ValueError, TimeoutError, asyncio.TimeoutError) as error:
+            except (OSError, ValueError, TimeoutError) as error:
                 raise InputError(f"no Dask scheduler answers at {address}") from error
         closing.callback(_quietly, client.close)
         yield client
@@ -152,7 +151,7 @@ def _place(parallel: int, token: str) -> Iterator[None]:
                 file.close()
             return
         if supervisor.is_stopped(token):
-            raise supervisor.Stopped
+            raise supervisor.StoppedError
         time.sleep(SLOT_POLL)
 
 

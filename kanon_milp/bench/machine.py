@@ -49,7 +49,5 @@ def _git() -> str | None:
 
 
 def _said(folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True, timeout=10
-    )
+    done = subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()

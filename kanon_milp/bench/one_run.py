@@ -1,4 +1,4 @@
-"""The process of one run: `python -m kanon_milp.bench.one_run PIPE`, with the run as one line of JSON on standard input.
+"""The process of one run: `python -m kanon_milp.bench.one_run PIPE`, with the run as a line of JSON on standard input.
 
 What it has to say goes to the pipe (`measured.Teller`). It ends with whoever has started it: at once where the system
 can see to that, and when its standard input ends.

@@ -19,6 +19,7 @@ from kanon_milp.bench.study import MOST_RUNS, Solver, Study, Ways
 from kanon_milp.errors import InputError
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import read_toml
+from kanon_milp.instances.schema import checked
 from kanon_milp.methods import registry
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import NO_SOLVER
@@ -256,6 +257,7 @@ def _stated(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator[Inst
         for place, value in zip(vary, chosen, strict=True):
             _put(content, place, value, f"{where}: vary")
             name += "," + _called(place, value)
+        checked(content, where)
         content = _plain(content)
         fingerprint = _side_files(content, study.path.parent)
         source = {"kind": STATED, "content": content, "beside": str(study.path.resolve())}

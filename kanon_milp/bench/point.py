@@ -25,7 +25,7 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class CheckedPoint:
-    """What is wrong with a point, and what it is worth once its integers are rounded (exactly; in the model's units)."""
+    """What is wrong with a point, and what it is worth, exactly, once its integers are rounded."""
 
     defects: tuple[str, ...]
     objective: Fraction | None
@@ -100,9 +100,7 @@ def _outside(model: LinearModel, x: Floats, near: NDArray[np.bool_]) -> int:
     return int((below | above).sum())
 
 
-def _violated(
-    model: LinearModel, x: Floats, near: NDArray[np.bool_], values: list[Fraction]
-) -> tuple[int, float]:
+def _violated(model: LinearModel, x: Floats, near: NDArray[np.bool_], values: list[Fraction]) -> tuple[int, float]:
     """How many constraints are violated, and by how much at most."""
     A = sp.csr_array(model.A)
     if not A.has_canonical_format:

@@ -73,9 +73,7 @@ class Content(Entry):
     memory_limit: str = key('of the processes of a run together, such as "4 GB"; default: none')
     threads: list[Any] = key("numbers of threads; default [1]")
     seeds: list[Any] = key("seeds of the solver; default [0]")
-    permutations: list[Any] = key(
-        "seeds of permutations of rows and columns of the model; 0 is as it is; default [0]"
-    )
+    permutations: list[Any] = key("seeds of permutations of rows and columns of the model; 0 is as it is; default [0]")
     parameters: Arguments = key("of the kind of run")
     parallel: int = key("runs at a time on one host; default 1", ge=1)
     plugins: list[Any] = key("Python files beside the study that register solvers or methods")

@@ -33,7 +33,7 @@ _stopped: set[str] = set()
 _warm = False
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The study was stopped, so that there is no row."""
 
 
@@ -93,7 +93,7 @@ def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
     """Start the process of a run, watch it to its end, and return its row.
 
     task: `plan.Run.as_dict()`. token: of the study, for `stop`. A process that exceeds its time or memory limit is
-    killed with all that it has started. Raises Stopped where the study is stopped.
+    killed with all that it has started. Raises StoppedError where the study is stopped.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     watch = _Watch()
@@ -175,7 +175,7 @@ def _watched(task: Mapping[str, Any], token: str, watch: _Watch) -> tuple[str, s
             process.stdin.close()
         os.close(hear)
     if token in _stopped:
-        raise Stopped
+        raise StoppedError
     seconds, code = usage.ru_utime + usage.ru_stime, process.returncode
     if killed:
         kind, _, why = killed.partition(":")
@@ -195,7 +195,7 @@ def _start(task: Mapping[str, Any], token: str, pipe: int) -> subprocess.Popen[b
     with _lock:  # between this and `stop` nothing starts
         if token in _stopped:
             os.close(pipe)
-            raise Stopped
+            raise StoppedError
         process = subprocess.Popen(
             [sys.executable, "-m", "kanon_milp.bench.one_run", str(pipe)],
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A solver that lies, hangs, eats memory or crashes is caught in every case: alone, beside others, and by what is known."""
+"""A solver that lies, hangs, eats memory or crashes is caught in every case."""
 
 from __future__ import annotations
 
@@ -91,5 +91,3 @@ def test_a_lie_shows_in_a_model_without_a_table(tmp_path: Path) -> None:
         row = rows.pop(solver)
         assert (row["proof"], row["objective_exact"], row["defects"], row["n"]) == ("optimal", "54", [], None)
     assert all(row["defects"] for row in rows.values())
-
-

@@ -92,7 +92,7 @@ def test_killed_and_resumed_it_gives_the_same_rows(six: tuple[Path, pl.DataFrame
 
 def test_no_process_outlives_a_killed_study(tmp_path: Path) -> None:
     study = tmp_path / "hangs.toml"
-    study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{SIX[SIX.index("[["):]}')
+    study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{SIX[SIX.index("[[") :]}')
     process = subprocess.Popen(command(study, "--out", tmp_path / "out", "--quiet"), text=True)
 
     def children() -> list[str]:
@@ -129,7 +129,7 @@ def test_ctrl_c_leaves_a_folder_to_go_on_with(six: tuple[Path, pl.DataFrame], tm
 
 def test_two_studies_do_not_write_into_one_folder(tmp_path: Path) -> None:
     study = tmp_path / "hangs.toml"
-    study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{SIX[SIX.index("[["):]}')
+    study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{SIX[SIX.index("[[") :]}')
     process = subprocess.Popen(command(study, "--out", tmp_path / "out", "--quiet"), text=True)
     try:
         ends = time.monotonic() + 60
@@ -145,7 +145,7 @@ def test_two_studies_do_not_write_into_one_folder(tmp_path: Path) -> None:
 
 def test_a_red_row_says_how_to_repeat_it(tmp_path: Path) -> None:
     study = tmp_path / "red.toml"
-    study.write_text(f'time_limit = 20\nplugins = ["{LIARS}"]\nsolvers = ["bound_beyond"]\n{SIX[SIX.index("[["):]}')
+    study.write_text(f'time_limit = 20\nplugins = ["{LIARS}"]\nsolvers = ["bound_beyond"]\n{SIX[SIX.index("[[") :]}')
     done = run("bench", study, "--out", tmp_path / "out")
     assert done.returncode == 1
     red, repeat = done.stderr.splitlines()

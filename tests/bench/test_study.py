@@ -60,6 +60,8 @@ def study_of(tmp_path: Path, text: str) -> Path:
         ("time_limit = 5\n" + STATED.replace('name = "pairs"', ""), "needs a name"),
         ("time_limit = 5\n" + STATED.replace("[2, 3]", "2"), "needs a list of values"),
         ("time_limit = 5\n" + STATED + STATED.replace("rows = 8", "rows = 9"), "two instances are called"),
+        ("time_limit = 5\n" + STATED.replace('"privacy.k"', '"privacy.kk"'), 'unknown key "kk" in [privacy]'),
+        ("time_limit = 5\n" + STATED.replace("random_table", "random_tabel"), "generator: unknown value"),
         ("time_limit = 5\n" + INSTANCE + "time_limit = 0", "must be a positive number"),
         ("time_limit = 5\n" + INSTANCE + 'solvers = ["higs"]', 'did you mean "highs"'),
         ("time_limit = 5\nmethods = ['milp']\n[[instances]]\nmps = 'a.mps'", "a model without a table"),

@@ -19,7 +19,7 @@ from kanon_milp.bench.sources import model_of, problem_of
 from kanon_milp.errors import KanonError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.arguments import check_available, checked_options
-from kanon_milp.methods.direct import assignment_of, integral_assignment, settled
+from kanon_milp.methods.direct import TOO_LATE, assignment_of, integral_assignment, settled
 from kanon_milp.methods.outcome import Found, Scale, scale_of
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.methods.session import Session, limit_of
@@ -99,7 +99,9 @@ def measured_of(result: Result, adapter: Recording) -> Measured:
 def _late(result: Result, limit: float, grace: float) -> list[str]:
     """Where it has taken more than these seconds and 5 % beyond its time limit."""
     over = result.seconds["total"] - result.seconds["read"] - limit
-    return [f"late: it took {over:.1f} s more than its time limit of {limit:g} s"] if over > grace + 0.05 * limit else []
+    if over <= grace + 0.05 * limit:
+        return []
+    return [f"late: it took {over:.1f} s more than its time limit of {limit:g} s"]
 
 
 def _sizes(result: Result, model: LinearModel | None) -> dict[str, int | None]:
@@ -157,7 +159,7 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
             compiled = integral_assignment(prepared.instance, limit.call(to_arrays, model), model)
     except Over:
         tell.done()
-        return replace(known, message="the time limit ended before the solver could start", seconds=_steps(clock.total()))
+        return replace(known, message=TOO_LATE, seconds=_steps(clock.total()))
     check_numbers(compiled.linear)
     compiled, scale = scale_of(prepared.instance, model, compiled, adapter, own=True)
 
@@ -190,9 +192,7 @@ def _table(session: Session, model: Any, compiled: PyomoArrays, answer: SolverRe
     return found, [f"verifier: {each}" for each in found.report.violations]
 
 
-def _judged(
-    known: Measured, answer: SolverResult, found: Found | None, scale: Scale, defects: list[str]
-) -> Measured:
+def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: Scale, defects: list[str]) -> Measured:
     """Status from bound and incumbent, whatever the solver calls it."""
     objective = None if found is None or not found.report.ok else found.objective
     bound = scale.proven(answer.bound)
