@@ -127,6 +127,7 @@ def test_every_option_in_the_documentation_exists() -> None:
         done = run(name, "--help")
         assert done.returncode == 0
         helped += done.stdout
+    helped += run("bench", "run", "--help").stdout
     for option in set(re.findall(r"kanon-milp [^\n`]*", text)):
         for flag in re.findall(r"--[a-z-]+", option):
             assert flag in helped, flag

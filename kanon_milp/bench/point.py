@@ -139,9 +139,9 @@ def _violated(model: LinearModel, x: Floats, near: NDArray[np.bool_], values: li
         for bound, sign in ((float(low[r]), 1), (float(high[r]), -1)):
             if not math.isfinite(bound):
                 continue
-            side = read_number(bound)
-            missing = sign * (side - total)
-            allowed = Fraction(0) if exactly else Fraction(FEASIBILITY) * max(Fraction(1), abs(side))
+            needed = read_number(bound)
+            missing = sign * (needed - total)
+            allowed = Fraction(0) if exactly else Fraction(FEASIBILITY) * max(Fraction(1), abs(needed))
             if missing > allowed:
                 count, worst = count + 1, max(worst, float(missing))
     return count, worst

@@ -169,7 +169,7 @@ def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
     for number, solver in enumerate(asked, 1):
         if not solver.name:
             raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
-        _named(path, "solvers", lambda name=solver.name: solvers.get(name))  # type: ignore[misc]
+        _named(path, "solvers", lambda name=solver.name: solvers.get(name))
     return Ways(
         tuple(asked) or (Solver("highs", {}),),
         _formulations(path, found.get("formulations", ["strong"])),
@@ -200,7 +200,7 @@ def _texts(path: Path, what: str, values: Sequence[Any]) -> tuple[str, ...]:
 
 def _formulations(path: Path, values: Sequence[Any]) -> tuple[str, ...]:
     for name in (names := _texts(path, "formulations", values)):
-        _named(path, "formulations", lambda name=name: get_formulation(name))  # type: ignore[misc]
+        _named(path, "formulations", lambda name=name: get_formulation(name))
     return names
 
 
@@ -213,7 +213,7 @@ def _methods(path: Path, kind: Kind, values: Sequence[Any]) -> tuple[str, ...]:
             raise InputError(
                 f'{path}: methods: the kind {kind.name} has no "{name}"{nearest(name, ways)}; {", ".join(ways)}'
             )
-        _named(path, "methods", lambda name=name: known_name(name))  # type: ignore[misc]
+        _named(path, "methods", lambda name=name: known_name(name))
     return names
 
 

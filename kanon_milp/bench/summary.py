@@ -116,7 +116,7 @@ def write_tables(frame: pl.DataFrame, folder: Path) -> list[Path]:
     plain = frame.drop("trajectory").with_columns(pl.col("defects").list.join("; "))
     texts = {"summary.csv": table.write_csv(), "summary.tex": _latex(found), "runs.csv": plain.write_csv()}
     fills = {name: (lambda file, text=text: file.write(text.encode())) for name, text in texts.items()}
-    write_together(folder, fills)  # type: ignore[arg-type]
+    write_together(folder, fills)
     return [folder / name for name in texts]
 
 
