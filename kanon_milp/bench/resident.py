@@ -22,11 +22,10 @@ def _from_proc(session: int) -> int:
         if not entry.name.isdigit():
             continue
         try:
-            fields = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:  # it has ended
+            if os.getsid(int(entry.name)) == session:
+                total += int(Path(entry.path, "statm").read_bytes().split()[1]) * _PAGE
+        except (OSError, IndexError):  # it has ended
             continue
-        if int(fields[3]) == session:
-            total += int(fields[21]) * _PAGE
     return total
 
 

@@ -27,7 +27,7 @@ POLL = 0.05  # seconds between two looks at memory and clock
 END_SECONDS = 5.0  # between the answer and the end of the process
 MOST_POINTS = 2000  # of a trajectory; of more, every second one is left out
 
-_lock = threading.Lock()
+_lock, _warming = threading.Lock(), threading.Lock()
 _running: dict[int, str] = {}  # process → token of the study that it belongs to
 _stopped: set[str] = set()
 _warm = False
@@ -133,12 +133,11 @@ def is_stopped(token: str) -> bool:
 def warm_up(token: str = "") -> None:
     """Have the inner loops compiled, once on each host, so that no run waits for it."""
     global _warm  # noqa: PLW0603
-    with _lock:
-        if _warm:
-            return
-        _warm = True
-    task = {"kind": WARM_UP, "time_limit": START_SECONDS, "grace": 0.0, "threads": 2, "memory_limit": None}
-    _watched(task, token, _Watch())
+    with _warming:  # who comes second waits for the first
+        if not _warm:
+            task = {"kind": WARM_UP, "time_limit": START_SECONDS, "grace": 0.0, "threads": 2, "memory_limit": None}
+            _watched(task, token, _Watch())
+            _warm = True
 
 
 def stop(token: str) -> None:
