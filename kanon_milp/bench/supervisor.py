@@ -39,13 +39,14 @@ class StoppedError(Exception):
 
 @dataclass
 class _Watch:
-    """What is seen of a process."""
+    """What is seen of a process. held, peak: bytes, just now and at most since it was ready."""
 
     began: float = field(default_factory=time.monotonic)
     ready: float | None = None
     done: float | None = None
     answer: dict[str, Any] | None = None
     points: list[tuple[float, float | None, float | None]] = field(default_factory=list)
+    held: int = 0
     peak: int = 0
 
     def hear(self, line: bytes) -> None:
@@ -57,7 +58,7 @@ class _Watch:
             return
         match said.get("what"):
             case str(word) if word == READY:
-                self.ready, self.peak = now, 0
+                self.ready, self.peak = now, self.held
             case str(word) if word == DONE:
                 self.done = now
             case str(word) if word == POINT and self.ready is not None:
@@ -212,21 +213,22 @@ def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch)
     """Wait until the process has ended or answered; why it was killed, as "kind:why", empty if it was not."""
     rest, limit, open_ = b"", task["memory_limit"], True
     while True:
-        if open_ and select.select([hear], [], [], POLL)[0]:
+        ended = _has_ended(process)  # what it has said before is in the pipe
+        if open_ and select.select([hear], [], [], 0.0 if ended else POLL)[0]:
             chunk = _read(hear)
             open_ = bool(chunk)
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
                 watch.hear(line)
         elif not open_:
-            time.sleep(POLL)
+            time.sleep(POLL / 10)
         if watch.answer is not None:
             _wait_for_end(process)
             return ""
-        used = session_bytes(process)
-        watch.peak = max(watch.peak, used)
-        if _has_ended(process):
+        if ended:
             return ""
+        used = watch.held = session_bytes(process)
+        watch.peak = max(watch.peak, used)
         if limit is not None and used > limit and watch.done is None:
             return f"memory:killed at {used / 1e6:,.0f} MB, its memory limit is {limit / 1e6:,.0f} MB"
         if why := watch.late(task):
