@@ -36,8 +36,9 @@ def check_point(model: LinearModel, x: Floats | None) -> CheckedPoint:
 
     Integer variables are rounded, after a look at how far they are from integers; a constraint all of whose variables
     have integer values then must hold exactly, others within a tolerance, which is compared exactly, too. Numbers of
-    the model are read as the fraction of a denominator up to 1000 whose double they are. Where a point with continuous
-    variables fails, those that go best with the rounded integers are looked for by a linear program.
+    the model are read as the fraction of a denominator up to 1000 whose double they are. Where rounding
+    has broken what held within tolerances, continuous variables that go best with the rounded integers are looked for
+    by a linear program.
     """
     if x is None:
         return CheckedPoint((), None)
@@ -46,7 +47,8 @@ def check_point(model: LinearModel, x: Floats | None) -> CheckedPoint:
     if not np.isfinite(x).all():
         return CheckedPoint((f"{counted(int((~np.isfinite(x)).sum()), 'value')} of the point not finite",), None)
     found = _checked(model, x)
-    if not found.defects or bool(model.integer.all()) or _off(model, x) > INTEGRALITY:
+    within = model.violation(x) <= FEASIBILITY * max(1.0, float(np.abs(x).max(initial=0.0)))
+    if not found.defects or bool(model.integer.all()) or not within:
         return found
     mended = with_integers_rounded(model, x, LP_SECONDS)
     again = found if mended is None else _checked(model, mended)
