@@ -102,7 +102,6 @@ def random_table(rows: int, columns: int, domain: int, seed: int = 0) -> pl.Data
 def microdata(rows: int, seed: int = 0, columns: Sequence[str] = COLUMNS) -> pl.DataFrame:
     """Census-like rows (`synthetic_microdata`) of the asked for columns."""
     rows, seed = integer(rows, "microdata: rows"), integer(seed, "microdata: seed", least=0)
-    _refuse_large(rows, len(columns))
     return synthetic_microdata(rows, seed, columns)
 
 

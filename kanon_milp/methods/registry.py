@@ -210,6 +210,12 @@ def known_name(name: object, what: str = "method") -> str:
     return name
 
 
+def heeded(name: str) -> frozenset[Argument]:
+    """The arguments of `solve` that a method heeds; "auto" decides later, and heeds all of them."""
+    known_name(name)
+    return frozenset(ARGUMENTS) if name == AUTO else _named(name).takes
+
+
 def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | None:
     """The method of that name; None for "auto", which is decided once the instance is known.
 

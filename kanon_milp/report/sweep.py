@@ -25,7 +25,7 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options, count
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import listed, wrong
+from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -219,6 +219,10 @@ def sweep(
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
     for name in (method, *listed(baselines, "baselines", "a list of names of methods")):
         registry.known_name(name)
+    for run in listed(known, "known", "a list of runs"):
+        instance_of(run, Run, "known", "runs of a sweep")
+    if dask is not None:
+        text(dask, "dask, the address of a scheduler")
     if on_run is not None and not callable(on_run):
         raise wrong("on_run", "a function of a run and two numbers", on_run)
     asked = settings(k, l, t)
