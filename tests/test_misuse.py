@@ -298,7 +298,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "time_limit": "none whole float",
             "threads": "whole",
             "seed": "whole",
-            "processes": "",
+            "processes": "whole",
             "dask": "none",
             "known": "",
             "on_run": "none class",

@@ -245,9 +245,7 @@ def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] 
     for name, values in (("k", k), ("l", l), ("t", t)):
         if values is None:
             continue
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise wrong(f"sweep: {name}", "a list of values", values)
-        exact = [exact_number(value, name) for value in values]
+        exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
         if not exact:
             raise InputError(f"sweep: {name}: no value is given")
         if name == "k" and any(value.denominator > 1 for value in exact):
