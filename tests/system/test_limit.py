@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -175,6 +176,26 @@ def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
     assert Limit().call(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         Limit(time.perf_counter() + 60).call(divmod, 1, 0)
+
+
+def test_an_end_in_the_middle_of_cleaning_up_is_an_end_and_no_error() -> None:
+    """As of a context manager of Pyomo, which then says that it was left out of order, and collects no garbage."""
+    assert gc.isenabled()
+    with pytest.raises(Over):
+        Limit(time.perf_counter() + 0.05).call(_out_of_order)
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="out of order"):  # an error of its own stays one
+        Limit(time.perf_counter() + 60).call(_out_of_order, 0)
+
+
+def _out_of_order(times: int = 10**9) -> None:
+    if times:
+        gc.disable()
+    try:
+        for _ in range(times):
+            sum(range(100))
+    finally:
+        raise RuntimeError("out of order")
 
 
 def _for_ever() -> None:
