@@ -30,7 +30,7 @@ ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
 # (row type, candidate) pairs from which on "auto" takes the hybrid method within a time limit where nothing but sizes
-# of groups is required; and elsewhere, unless a row type has few candidates
+# of groups is required, or no network is left and a row type has more than a few candidates; and elsewhere
 LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
 # candidates a row type, and pairs, up to which direct MILP proves an optimum where it has all the time
 FEW_OPTIONS, FEW_PAIRS = 15, 300_000
@@ -263,12 +263,12 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
     problem, instance = prepared.problem, prepared.instance
     pairs, types = instance.candidates.pairs, instance.types.count
     sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
-    if time_limit is not None and sizes_only:
+    few = pairs <= FEW_OPTIONS * types
+    # where no network is left, the solver is slow
+    if time_limit is not None and (sizes_only or not (problem.network or few)):
         large = pairs >= LIMITED_PAIRS
     else:
-        # where no network is left, the solver is slow whatever the number of candidates
-        few = problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
-        large = pairs >= SEARCH_PAIRS and not few
+        large = pairs >= SEARCH_PAIRS and not (problem.network and pairs <= FEW_PAIRS and few)
     open_ = prepared.obstacle is None and prepared.shortage is None
     hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
     # under all patterns the hybrid method is as quick, and where groups of three are too many quicker

@@ -79,6 +79,18 @@ def test_within_a_time_limit_smaller_tables_are_searched_too() -> None:
     assert choose(presolve(census_problem(20, 3), Clock()), frozenset(), 5.0).name == "milp"
 
 
+def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> None:
+    """Which has formulations that prove them in seconds; within a limit others are searched."""
+    frame = census(200)
+    for columns, patterns, name in ((Q8, 0, "search"), (Q8, 12, "milp")):
+        recoding = km.PatternMask.random(columns, patterns, 0) if patterns else km.Suppression()
+        table = km.Table.from_frame(frame, columns, "disease")
+        prepared = presolve(km.Problem(table, [km.LDiversity(2)], recoding), Clock())
+        assert prepared.instance.candidates.pairs < SEARCH_PAIRS
+        assert choose(prepared, frozenset(), 5.0).name == name
+        assert choose(prepared, frozenset(), None).name == "milp"
+
+
 def test_pairs_under_a_mask_are_matched() -> None:
     """Within a limit; not larger groups, nor under all patterns, nor where that method has no use for an argument."""
     frame = census(600)

@@ -20,7 +20,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
 from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, shift, swap
+from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
 from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
@@ -33,7 +33,8 @@ Floats = NDArray[np.float64]
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
 HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
-PULLS, DISSOLVED, SHIFTS = 0.4, 0.05, 0.25  # shares of the moves; the others are swaps
+# shares of the moves; the others are swaps. A pull takes twenty times as long as one of a row or two
+PULLS, DISSOLVED, RELOCATED, SHIFTS = 0.1, 0.05, 0.2, 0.2
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
@@ -144,7 +145,9 @@ def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints
             change = pull(c, g, limit)
         elif kind < PULLS + DISSOLVED:
             change = dissolve(c, wide(s.group[draw(s) % rows]), limit)
-        elif kind < PULLS + DISSOLVED + SHIFTS:
+        elif kind < PULLS + DISSOLVED + RELOCATED:
+            change = relocate(c, draw(s) % rows)
+        elif kind < PULLS + DISSOLVED + RELOCATED + SHIFTS:
             change = shift(c, draw(s) % rows)
         else:
             change = swap(c, draw(s) % rows)
