@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
 HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
-# shares of the moves; the others are swaps. A pull takes twenty times as long as one of a row or two
-PULLS, DISSOLVED, RELOCATED, SHIFTS = 0.1, 0.05, 0.2, 0.2
+# shares of the moves; the others are swaps. A pull takes some thirty times as long as a move of one row
+PULLS, DISSOLVED, RELOCATED, SHIFTS = 0.05, 0.05, 0.2, 0.2
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
