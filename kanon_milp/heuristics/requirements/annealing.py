@@ -35,6 +35,7 @@ HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
 # shares of the moves; the others are swaps. A pull takes some thirty times as long as a move of one row
 PULLS, DISSOLVED, RELOCATED, SHIFTS = 0.05, 0.05, 0.2, 0.2
+MORE = 4  # times as many moves at most as where few of them are so quick
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
@@ -97,7 +98,7 @@ def anneal(
     effort = replace(effort, enough=effort.enough - (start.cost - chains[0].loss))
     run_chains(
         chains, partial(segment, board.counted, Draw.by_phi(board.board, guide.phi)), lambda _: schedule, workers,
-        effort, better, FIRST_SEGMENT,
+        effort, better, FIRST_SEGMENT, MORE,
     )  # fmt: skip
     if pending is not None:
         take(pending)
