@@ -21,6 +21,7 @@ WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
     ".csv": comparison.Comparison.to_csv,
     ".md": comparison.Comparison.to_markdown,
     ".tex": comparison.Comparison.to_latex,
+    ".svg": comparison.Comparison.to_svg,
 }
 
 
@@ -42,7 +43,7 @@ def compare(
     ] = False,
     to: Annotated[
         list[Path] | None,
-        typer.Option("--to", metavar="FILE", help="Write the comparison as .csv, .md or .tex; may be repeated."),
+        typer.Option("--to", metavar="FILE", help="Write the comparison as .csv, .md, .tex or .svg; may be repeated."),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Seconds, of each method.")

@@ -3,6 +3,7 @@ best proven bound."""
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system import text_tables
+from kanon_milp.system.extras import optional
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
@@ -118,6 +120,23 @@ class Comparison:
         """The table of people as LaTeX, with the rules of booktabs."""
         header, *lines = self.texts()
         return text_tables.booktabs(header, lines)
+
+    def plot(self) -> Any:
+        """Losses as bars, and the best bound, as an altair chart.
+
+        Raises InputError where altair is not installed (extra `report`), and where no method has a table.
+        """
+        from kanon_milp.report.comparison_picture import chart
+
+        losses = [None if row.objective is None else float(row.objective) for row in self.rows]
+        return chart([row.name for row in self.rows], losses, None if self.bound is None else float(self.bound))
+
+    def to_svg(self) -> str:
+        """The picture as SVG."""
+        optional("vl_convert", "report", "a picture of a comparison")
+        out = io.StringIO()
+        self.plot().save(out, format="svg")
+        return out.getvalue()
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""

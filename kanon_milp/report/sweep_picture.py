@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.errors import InputError
+from kanon_milp.report.pages.charts import COLOURS
+from kanon_milp.system.extras import optional
 
 WIDTH, HEIGHT = 460, 300
 BEST, BOUND = "best found", "bound"
 FORMAT = ",.6~r"  # plain numbers, no zeros at the end
 LOGARITHMIC, MOST_TICKS = 20, 12  # largest by smallest parameter; parameters that all have a tick
-NO_ALTAIR = "pictures need the packages altair and vl-convert-python: pip install 'kanon-milp[bench]'"
 
 
 def chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
@@ -23,10 +24,7 @@ def chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
 
     frame: that of a sweep. beside: names of the methods, columns of the frame.
     """
-    try:
-        import altair as alt
-    except ImportError:
-        raise InputError(NO_ALTAIR) from None
+    alt = optional("altair", "report", "a picture of a sweep")
     if frame.is_empty():
         raise InputError("there is nothing to draw: no setting was run")
     given = [name for name in ("k", "l", "t") if frame[name].null_count() == 0]
@@ -57,15 +55,16 @@ def chart(frame: pl.DataFrame, beside: Sequence[str]) -> Any:
     colour = alt.Color("series:N", title="", scale=alt.Scale(domain=order, range=_colours(len(beside))))
     dash = alt.StrokeDash("series:N", title="", scale=alt.Scale(domain=order, range=_dashes(len(beside))))
     base = alt.Chart(data)
-    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.25, color="#4c78a8").encode(x, y, y2="low:Q")
+    band = (
+        base.transform_filter("isValid(datum.low)").mark_area(opacity=0.25, color=COLOURS[0]).encode(x, y, y2="low:Q")
+    )
     lines = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x, y, colour, dash)
     drawn = alt.layer(band, lines, data=data).properties(width=WIDTH, height=HEIGHT)
     return drawn.facet(alt.Facet("panel:N", title=None), columns=2) if panels else drawn
 
 
 def _colours(beside: int) -> list[str]:
-    others = ["#f58518", "#54a24b", "#b279a2", "#9d755d", "#e45756", "#72b7b2", "#bab0ac"]
-    return ["#1f4e79", "#4c78a8", *(others[i % len(others)] for i in range(beside))]
+    return [COLOURS[i % len(COLOURS)] for i in (0, 0, *range(1, beside + 1))]
 
 
 def _dashes(beside: int) -> list[list[int]]:

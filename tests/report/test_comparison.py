@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from census import census
 from command_line import run, with_ctrl_c
+from present import present
 
 import kanon_milp as km
 
@@ -124,3 +125,18 @@ def test_ctrl_c_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
         found = km.compare(problem(km.KAnonymity(3)), ("greedy", "milp", "mondrian"), on_method=on_method)
     assert seen == ["greedy"]
     assert [row.message for row in found.rows[1:]] == ["not run: interrupted"] * 2
+
+
+def test_the_picture_has_a_bar_for_each_table_and_the_bound() -> None:
+    pytest.importorskip("altair", reason="pictures need the extra report")
+    found = km.compare(problem(km.KAnonymity(3)), ("greedy", "subset_dp", "matching", "milp"))
+    spec = json.dumps(found.plot().to_dict())
+    assert all(f'"{row.name}"' in spec for row in found.rows)
+    assert f"no table loses less than {float(present(found.bound)):,g}" in spec
+    assert found.to_svg().startswith("<svg")
+
+
+def test_there_is_no_picture_of_nothing() -> None:
+    pytest.importorskip("altair", reason="pictures need the extra report")
+    with pytest.raises(km.InputError, match="no method has a table"):
+        km.compare(problem(km.KAnonymity(3)), ()).plot()
