@@ -211,7 +211,7 @@ class Inspection:
         """The same for a notebook, and no cell."""
         title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
         note = PROPOSAL if any(each.proposed for each in self.columns) else ""
-        return grid(title, self.column_texts(), note) + card("", [*self.facts, ("begin with", self.command)])
+        return grid(title, self.column_texts(), note) + card("", [*self.facts, ("command", self.command)])
 
     def frame(self) -> pl.DataFrame:
         """A row a column of the table."""
