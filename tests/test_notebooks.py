@@ -18,7 +18,7 @@ def test_every_notebook_is_known_here() -> None:
 
 @pytest.mark.parametrize(("name", "written"), NOTEBOOKS.items())
 def test_a_notebook_runs(name: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    notebook = nbformat.reads((FOLDER / f"{name}.ipynb").read_text("utf-8"), as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code)
