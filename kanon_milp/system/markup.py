@@ -56,10 +56,8 @@ def grid(title: object, texts: Sequence[Sequence[object]], note: object = "") ->
     """The same of what has columns: a header and lines. Columns of numbers are flush right."""
     header, *lines = texts
     numbers = [all(str(line[j])[:1] in "-0123456789" for line in lines) for j in range(len(header))]
-    styles = [
-        f"text-align:{'right' if each else 'left'};padding:.1em 1em .1em 0;min-width:0;background:none"
-        for each in numbers
-    ]
+    look = "padding:.1em 1em .1em 0;min-width:0;white-space:nowrap;background:none"
+    styles = [f"text-align:{'right' if each else 'left'};{look}" for each in numbers]
     head = tag("tr", *(tag("th", cell, scope="col", style=style) for cell, style in zip(header, styles, strict=True)))
     rows = [
         tag("tr", *(tag("td", cell, style=style) for cell, style in zip(line, styles, strict=True))) for line in lines
