@@ -246,6 +246,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "log_file": "none text",
             "solver_options": "none",
             "dask": "none text",
+            "progress": "truth",
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
@@ -265,6 +266,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "gap": "",
             "log_file": "none text",
             "solver_options": "none",
+            "progress": "truth",
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
@@ -320,6 +322,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         km.find_quasi_identifiers,
         {"table": FRAME},
         {"table": "frame table", "columns": "none", "k": "whole", "reading": "", "every": "truth", "solver": ""},
+    ),
+    "check_certificate": (
+        km.check_certificate,
+        {"problem": PROBLEM, "certificate": {}},
+        {"problem": "", "certificate": ""},
     ),
     "verify": (
         km.verify,
