@@ -1,4 +1,6 @@
-"""Random small tables on the way of large ones, against brute force (`proofs.py --random`).
+"""Random small tables on the way of large ones, against brute force.
+
+python benchmarks/random_tables.py --tables 500
 
 On a table of a few rows the Lagrangian bound and the search are done before anything else begins. So here the bound
 stays rough, rank-1 cuts are always asked for, as many as there are, and every second table goes without the search:
@@ -9,6 +11,7 @@ left must still have that optimum. Nothing in the package is changed but module 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -148,3 +151,15 @@ def wrongly_fixed(instance: Instance, dual: DualPoint, expected: Fraction, done:
     if answer.objective is None or round(answer.objective) * instance.levels.unit != expected:
         return f"fixing drops {dropped} pairs, and what is left costs {answer.objective}"
     return ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    raise SystemExit(min(compare(args.tables, args.seed), 1))
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,7 @@ ORDER = (
     "methods",
     "instances",
     "report",
+    "bench",
     "cli",
 )
 

@@ -8,6 +8,7 @@ import click
 import typer
 
 from kanon_milp import __version__
+from kanon_milp.cli.bench import bench
 from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
@@ -66,6 +67,7 @@ for command in (
     doctor,
 ):
     app.command("import" if command is import_solution else None, cls=Command)(command)
+app.add_typer(bench, name="bench")
 app.add_typer(library, name="library", cls=Group)
 
 

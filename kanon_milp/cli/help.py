@@ -41,6 +41,7 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "inspect": ("inspect people.csv",),
     "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out age.csv",),
     "report": ("report out",),
+    "bench": ("bench benchmarks/studies/smoke.toml --out study", "bench report study"),
     "library": ("library build instances --only 'adult*'", "library check instances"),
     "models": ("models hospital", "models hospital --copy mine"),
     "generate": ("generate planted_k --size 1000 --out instance",),

@@ -9,6 +9,7 @@ import typer
 
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
+from kanon_milp.cli.help import Command
 from kanon_milp.report import display
 
 library = typer.Typer(
@@ -19,7 +20,7 @@ Listed = Annotated[
 ]
 
 
-@library.command()
+@library.command(cls=Command)
 def build(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     only: Annotated[
@@ -53,7 +54,7 @@ def build(
         display.say(f"{len(found.metadata)} instances in {folder}")
 
 
-@library.command()
+@library.command(cls=Command)
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR")],
     listed: Listed = None,
@@ -63,7 +64,10 @@ def check(
     quiet: options.Quiet = False,
     json: options.Json = False,
 ) -> None:
-    """Check a library: hashes, schema, solutions in exact arithmetic, sizes, and that no two instances are alike."""
+    """Check a library in exact arithmetic.
+
+    Hashes, schema, solutions, sizes, and that no two instances are alike.
+    """
     from kanon_milp.instances.library.check import check_library
     from kanon_milp.instances.library.entries import LIST
 

@@ -48,13 +48,15 @@ def run_chains(
     effort: Effort,
     on_better: Callable[[Chain], None],
     first: int = FIRST_SEGMENT,
+    more: int = 1,
 ) -> None:
     """Go on with all chains, segment by segment, and say which one has found a cheaper table.
 
     run: goes on with a chain between two temperatures, for so many moves; picklable. schedule_of: temperatures for so
-    many moves. first: moves of the first segment, while their rate is not known.
+    many moves. first: moves of the first segment, while their rate is not known. more: times as many moves at most, for
+    quick ones.
     """
-    clock = _Pace(len(chains[0].group), effort, first)
+    clock = _Pace(len(chains[0].group), effort, first, more)
     shown = chains[0].loss
     while clock.done < 1 and not effort.ended(shown):
         schedule = schedule_of(clock.expected)
@@ -74,8 +76,8 @@ def run_chains(
 class _Pace:
     """How far an annealing is, and how many moves the next segment has."""
 
-    def __init__(self, rows: int, effort: Effort, first: int) -> None:
-        self._most = rows * (COUNTED_MOVES_PER_ROW if effort.counted else MOVES_PER_ROW)
+    def __init__(self, rows: int, effort: Effort, first: int, more: int) -> None:
+        self._most = more * rows * (COUNTED_MOVES_PER_ROW if effort.counted else MOVES_PER_ROW)
         self._timed = not effort.counted and not math.isinf(effort.ends)
         self._began, self._seconds = time.perf_counter(), effort.left
         self.done = 0.0

@@ -56,6 +56,7 @@ Real = Annotated[int | Decimal, AfterValidator(_as_float)]
 Names = str | list[Any]  # whoever reads the table says what is wrong with a name
 List = Annotated[list[Any], AfterValidator(_as_written)]
 Entries = Annotated[dict[str, Any], AfterValidator(_as_written)]
+Arguments = Annotated[dict[str, Any], AfterValidator(_as_float)]
 
 
 class Entry(BaseModel):
@@ -77,7 +78,7 @@ class Data(Entry):
     file: str = key("table beside this file: CSV (also .gz), Parquet or Arrow")
     dataset: Annotated[str, one_of(datasets.names)] = key("or a data set by name")
     generator: Annotated[str, one_of(lambda: tuple(generators.GENERATORS))] = key("or a generator by name")
-    arguments: Annotated[dict[str, Any], AfterValidator(_as_float)] = key("arguments of the generator")
+    arguments: Arguments = key("arguments of the generator")
     rows: int = key("only the first so many rows", ge=1)
     quasi_identifiers: list[Any] = key(
         "columns to generalize; required, except for a generator (default: all of its columns)"
@@ -213,23 +214,27 @@ def meanings(table: type[Entry]) -> dict[str, str]:
     return {name: field.description for name, field in table.model_fields.items() if field.description}
 
 
-def checked(content: dict[str, Any], path: Path) -> dict[str, Any]:
+def checked(content: dict[str, Any], path: Path | str) -> dict[str, Any]:
     """The content of a model file, checked: decimal numbers as they were written where they are exact, else floats.
 
     Raises InputError that names file, table and key, the kind of the value that was found, and the way out.
     """
-    try:
-        found = Content.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {_in_words(error.errors(include_url=False)[0], content)}") from None
-    values = found.model_dump(exclude_unset=True, warnings=False)
+    values = checked_as(Content, content, path)
     # requirements keep the order in which the file names them
     return {**values, "privacy": {name: values["privacy"][name] for name in content.get("privacy", {})}}
 
 
-def _in_words(error: ErrorDetails, content: Any) -> str:
+def checked_as(table: type[Entry], content: dict[str, Any], path: Path | str) -> dict[str, Any]:
+    """The same of a file whose outermost table is this one."""
+    try:
+        found = table.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {_in_words(error.errors(include_url=False)[0], content, table)}") from None
+    return found.model_dump(exclude_unset=True, warnings=False)
+
+
+def _in_words(error: ErrorDetails, content: Any, table: type[Entry]) -> str:
     """What is wrong, from the place in the file and the kind of error."""
-    table: type[Entry] = Content
     where, value, loc = "", content, list(error["loc"])
     while True:
         name = str(loc.pop(0))

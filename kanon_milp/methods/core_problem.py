@@ -81,10 +81,15 @@ class CoreProblem:
 
     def solve(self, *, raising: bool = True) -> StopReason | None:
         """Why the last model stopped; None where no solver has run, because the core problem is too large or the time
-        is over, and where nothing better is left.
+        is over, where nothing better is left, and where a better table has ended it and no time is left for another.
 
         raising: whether to raise the bound from below first, as long as the models for that are smaller.
         """
+        reason = self._solve_all(raising)
+        return None if reason is StopReason.INTERRUPTED and not self.limit.asked else reason
+
+    def _solve_all(self, raising: bool) -> StopReason | None:
+        """Model after model, and why the last one stopped."""
         reason, ahead = None, 0
         while not self.limit.over:
             before, lower = self.tracker.best, None
@@ -102,7 +107,7 @@ class CoreProblem:
                 return reason
             reason, best = answer.stop_reason, self.tracker.best
             if self.guide.settled or self.limit.asked:
-                return None if reason is StopReason.INTERRUPTED and not self.limit.asked else reason
+                return reason
             if step is lower and reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT):
                 raising, ahead = loss is not None and self.tracker.bound > loss, 2 * ahead + 1
             elif reason is not StopReason.INTERRUPTED or best is before:

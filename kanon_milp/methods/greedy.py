@@ -11,9 +11,13 @@ NO_TABLE = (
     "another method may find one"
 )
 
+CUT_SHORT = "the limit was reached before every pattern was gone through"
+
 
 def solve_greedy(session: Session) -> Result:
     """Form groups from the cheapest pattern to the most expensive (Bredereck et al. 2013, Algorithm 1)."""
+    limit = session.limit
     with session.clock.step("search"):
-        found = greedy_partition(session.prepared.before, session.limit)
-    return session.finish(None, message=NO_TABLE) if found is None else session.finish_partition(found)
+        found = greedy_partition(session.prepared.before, limit)
+        short = CUT_SHORT if limit.over else ""
+    return session.finish(None, message=NO_TABLE) if found is None else session.finish_partition(found, message=short)

@@ -61,15 +61,16 @@ AGAIN = 1_000_000  # between the seeds of the two searches
 PATIENCE = 2  # turns of such a search that find nothing
 
 
-def solve_hybrid(session: Session) -> Result:
+def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
     """Bound, search, fix and solve the core problem, until bound and incumbent meet or the time is over.
 
+    known: what another method has found and proven before.
     `session.iterations`: neighbourhoods of the search; with it no clock plays a part but a time limit that is given as
     well. `session.dask`: a Dask scheduler whose workers search; else processes of this machine, one a thread.
     """
     instance, clock, options = session.instance, session.clock, session.options
     limit = _limit(session)
-    tracker = Tracker(instance.levels.unit, clock.began, session.on_progress)
+    tracker = known or Tracker(instance.levels.unit, clock.began, session.on_progress)
     with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
         guide = _guide(session, tracker, pool, limit)
         guide.background = background

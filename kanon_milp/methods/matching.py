@@ -4,7 +4,8 @@ Both problems are in P (Blocki, Williams 2010, Theorem 1.1; Liang, Yuan 2013, Th
 matching by pairs and triples where a triple costs at least half of what its pairs cost (Anshelevich, Karagiozova 2007).
 Here a linear program with priced groups and odd-set cuts proves the bound (`kanon_milp.bounds.matching`), one of its
 points that is nearly integral is rounded to a table, and where the two do not meet, an integer program over the groups
-that a better table may have ends it.
+that a better table may have ends it. Where these groups are too many, the rest of a time limit goes to the hybrid
+method, with what is known by then.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kanon_milp.solvers import StopReason
 if TYPE_CHECKING:
     from kanon_milp.methods.matching_phases import MatchingPhases
 
+GONE_ON = "simplex matching did not settle it, so the hybrid method went on"
 LARGEST_TYPES = 1 << 20  # row types: a group is told apart by one number of 64 bits
 
 
@@ -71,6 +73,11 @@ def solve_matching(session: Session) -> Result:
     tracker = Tracker(instance.levels.unit, session.clock.began, session.on_progress)
     phases = MatchingPhases(session, tracker, limit)
     phases.run()
+    if phases.unsettled:
+        from kanon_milp.methods.hybrid import solve_hybrid  # the same
+
+        result = solve_hybrid(session, tracker)
+        return replace(result, message="; ".join(each for each in (GONE_ON, result.message) if each))
     return session.end(_outcome(session, tracker, phases))
 
 

@@ -68,7 +68,8 @@ class MatchingPhases:
     """What is known on the way, and the steps that add to it.
 
     dual, required: multipliers for certificates, as in `Outcome`. size: variables and constraints of the last integer
-    program. infeasible_by: who says that there is no table, None where nobody does.
+    program. infeasible_by: who says that there is no table, None where nobody does. unsettled: whether there is time
+    left, and nothing more that these phases can do with it.
     """
 
     def __init__(self, session: Session, tracker: Tracker, limit: Limit) -> None:
@@ -78,6 +79,7 @@ class MatchingPhases:
         self.required: Floats | None = None
         self.size, self.message = (0, 0), ""
         self.infeasible_by: tuple[Backing, ...] | None = None
+        self.unsettled = False
         self.proof: MatchingProof | None = None
         self.mean = 1.0
         self._check = GroupCheck(session.instance)
@@ -129,7 +131,9 @@ class MatchingPhases:
                 self._close()
             if self.done or self.limit.over or self._stopped is not None:
                 return
-        self._core()
+        if self.limit.seconds is None:
+            self._core()
+        self.unsettled = not self.limit.over and self.limit.seconds is not None
 
     def _multipliers(self) -> Floats:
         """Those of the Lagrangian bound, and what users have registered."""
@@ -298,5 +302,5 @@ class MatchingPhases:
         self.size, self.message = core.size, core.message
         if self._stopped is StopReason.INFEASIBLE:
             self.infeasible_by = core.backed_by
-        elif self._stopped is None:
+        elif self._stopped is None and not self.limit.over:
             self.message = self.message or "the groups that are left are too many for an integer program"

@@ -30,7 +30,7 @@ ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
 
 AUTO = "auto"  # one of the built-in methods with a proof, by the size of the problem
 # (row type, candidate) pairs from which on "auto" takes the hybrid method within a time limit where nothing but sizes
-# of groups is required; and elsewhere, unless a row type has few candidates
+# of groups is required, or no network is left and a row type has more than a few candidates; and elsewhere
 LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
 # candidates a row type, and pairs, up to which direct MILP proves an optimum where it has all the time
 FEW_OPTIONS, FEW_PAIRS = 15, 300_000
@@ -156,7 +156,7 @@ def names() -> list[str]:
 
 def about() -> str:
     """All methods in one line, for `--help`."""
-    return "; ".join(["auto (default): milp or search", *(f"{m.name}: {m.about}" for m in _METHODS.values())])
+    return "; ".join(["auto (default): milp, search or matching", *(f"{m.name}: {m.about}" for m in _METHODS.values())])
 
 
 def register_method(method: Method, *, replace: bool = False) -> None:
@@ -210,6 +210,12 @@ def known_name(name: object, what: str = "method") -> str:
     return name
 
 
+def heeded(name: str) -> frozenset[Argument]:
+    """The arguments of `solve` that a method heeds; "auto" decides later, and heeds all of them."""
+    known_name(name)
+    return frozenset(ARGUMENTS) if name == AUTO else _named(name).takes
+
+
 def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | None:
     """The method of that name; None for "auto", which is decided once the instance is known.
 
@@ -258,17 +264,23 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
 
     Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
     the solver where that is likely to end in time. Without one the model that ends with a proof is worth waiting for.
+    Pairs of rows under a mask are a matching, whose bound is close.
     """
     problem, instance = prepared.problem, prepared.instance
     pairs, types = instance.candidates.pairs, instance.types.count
-    if time_limit is not None and all(is_size_only(requirement) for requirement in problem.requirements):
+    sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
+    few = pairs <= FEW_OPTIONS * types
+    # where no network is left, the solver is slow
+    if time_limit is not None and (sizes_only or not (problem.network or few)):
         large = pairs >= LIMITED_PAIRS
     else:
-        # where no network is left, the solver is slow whatever the number of candidates
-        few = problem.network and pairs <= FEW_PAIRS and pairs <= FEW_OPTIONS * types
-        large = pairs >= SEARCH_PAIRS and not few
+        large = pairs >= SEARCH_PAIRS and not (problem.network and pairs <= FEW_PAIRS and few)
     open_ = prepared.obstacle is None and prepared.shortage is None
     hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
+    # under all patterns the hybrid method is as quick, and where groups of three are too many quicker
+    pairs_of_rows = sizes_only and problem.recoding.mask is not None and not matching_refuses(problem)
+    if hybrid and pairs_of_rows and time_limit is not None and given <= _METHODS["matching"].takes:
+        return _METHODS["matching"]
     return _METHODS["search" if hybrid else "milp"]
 
 

@@ -111,7 +111,8 @@ def presolve(
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
     dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
     has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
-    that or the memory is too small for all candidates, the instance has some of them, and is not reduced.
+    that or the memory is too small for all candidates, the instance has some of them, and is not reduced. The
+    candidates of one level vector are enumerated also after the limit.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -121,9 +122,10 @@ def presolve(
     row_types = (compressed.count, compressed.star_count)
     with clock.step("candidates"):
         levels = recode(problem, types)
-        if not enumerated:
-            levels = levels.last
-        before, shortage = _candidates(problem, types, levels, limit)
+        if enumerated:
+            before, shortage = _candidates(problem, types, levels, limit)
+        else:
+            before, shortage = with_candidates(problem, types, levels.last), None
     if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
@@ -152,8 +154,10 @@ def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit)
         shortage = Shortage(limit.reason, "interrupted" if limit.asked else "the time limit is too short")
     in_time = 0.0 if limit.asked else vectors_in_time(types.count, FEW_SHARE * limit.left)
     few = levels.some(int(max(1, min(FEW_VECTORS, FEW_PAIRS // types.count, fits, in_time))))
+    those = "1 pattern" if levels.count == 1 else f"{levels.count:,} patterns"
+    table = "the first one" if few.count == levels.count else f"what {few.count:,} of the patterns give"
     message = (
-        f"{shortage.message} for the candidates of {levels.count:,} patterns over {types.count:,} row types, so the "
-        f"table is what {few.count:,} of the patterns give, and nothing is proven"
+        f"{shortage.message} for the candidates of {those} over {types.count:,} row types, so the table is {table}, "
+        "and nothing is proven"
     )
     return with_candidates(problem, types, few), replace(shortage, message=message)

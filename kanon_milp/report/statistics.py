@@ -2,8 +2,8 @@
 
 A *setting* is what is compared: formulation, method, solver, its options, threads. A *case* is what settings are
 compared on: an instance, a seed, a permutation, a time limit. A run is *solved* where it has ended by itself with a
-proof (optimal or infeasible) and nothing is wrong with it; it has *failed* where it ended in an error, a crash or for
-want of memory.
+proof (optimal or infeasible), or with what it was to measure, and nothing is wrong with it; it has *failed* where it
+ended in an error, a crash or for want of memory.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ NEEDED = (
     *("package_version", "solver_version", "git", "python", "os", "cpu", "cores", "memory", "host", "started"),
 )
 FAILED = ("error", "crashed", "memory")
+MEASURED = "measured"  # stop reason of a run that solves nothing
 SHIFT = 10.0  # seconds of the shifted geometric mean
 PENALTY = 10  # of PAR10
 LEAST = 0.01  # seconds: shorter runs count as so long where times are divided, or on a logarithmic axis
@@ -48,7 +49,8 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
     known = frame.select(SETTING).unique(maintain_order=True).rows()
     names = dict(zip(known, setting_names(known), strict=True))
     red = pl.col("defects").list.len().fill_null(0) > 0
-    ended = (pl.col("ended") == "finished") & pl.col("proof").is_in(["optimal", "infeasible"])
+    settled = pl.col("proof").is_in(["optimal", "infeasible"]) | (pl.col("stop_reason") == MEASURED)
+    ended = (pl.col("ended") == "finished") & settled
     return frame.with_columns(
         pl.Series("setting", [names[row] for row in frame.select(SETTING).rows()]),
         red.alias("red"),

@@ -26,7 +26,7 @@ from kanon_milp.methods.arguments import checked_options, count
 from kanon_milp.methods.progress import live
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import listed, wrong
+from kanon_milp.problem.arguments import instance_of, listed, text, wrong
 from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -227,6 +227,10 @@ def sweep(
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
     for name in (method, *listed(baselines, "baselines", "a list of names of methods")):
         registry.known_name(name)
+    for run in listed(known, "known", "a list of runs"):
+        instance_of(run, Run, "known", "runs of a sweep")
+    if dask is not None:
+        text(dask, "dask, the address of a scheduler")
     if on_run is not None and not callable(on_run):
         raise wrong("on_run", "a function of a run and two numbers", on_run)
     asked = settings(k, l, t)
@@ -257,9 +261,7 @@ def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] 
     for name, values in (("k", k), ("l", l), ("t", t)):
         if values is None:
             continue
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise wrong(f"sweep: {name}", "a list of values", values)
-        exact = [exact_number(value, name) for value in values]
+        exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
         if not exact:
             raise InputError(f"sweep: {name}: no value is given")
         if name == "k" and any(value.denominator > 1 for value in exact):

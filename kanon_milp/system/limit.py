@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import sys
 import threading
@@ -68,21 +69,37 @@ class Limit:
         """Call a function that looks at no clock, such as those of Pyomo, and raise `Over` out of it at the limit.
 
         It ends between two steps of the interpreter: a single call of a compiled library is not cut short, and what
-        the function was changing is left half done, so it must work on things of its own.
+        the function was changing is left half done, so it must work on things of its own. What such an end makes of
+        the function's clean-up, another error or no garbage collection any more, does not get out.
         """
         if self.over:
             raise Over
         if math.isinf(self.ends) and self.interrupt is None:
             return function(*args, **kwargs)
-        guard = _Guard(self, sys._getframe())
+        guard, collected = _Guard(self, sys._getframe()), gc.isenabled()
         guard.start()
         try:
             return function(*args, **kwargs)
+        except (Exception, Over) as error:
+            guard.disarm()
+            if not _comes_of_limit(error):
+                raise
+            if collected:
+                gc.enable()
+            raise Over from None
         finally:
             guard.disarm()
 
 
 NO_LIMIT = Limit()
+
+
+def _comes_of_limit(error: BaseException) -> bool:
+    """Whether it is `Over`, or was raised while that was handled, as by a context manager that it met half done."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, Over):
+        cause = cause.__context__
+    return cause is not None
 
 
 class _Guard(threading.Thread):

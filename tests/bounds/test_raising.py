@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -41,8 +41,9 @@ from kanon_milp.methods import core_problem, hybrid
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
-from kanon_milp.solvers import LinearModel, SolverResult
+from kanon_milp.solvers import LinearModel, SolverResult, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
+from kanon_milp.system.limit import Limit
 from kanon_milp.verify import check_certificate
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -252,6 +253,16 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
         if len(sizes) > 1:
             break
     assert len(sizes) > 1
+
+
+def test_a_model_that_a_better_table_ended_is_no_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no time is left for another one, the limit has ended it; only a user interrupts."""
+    monkeypatch.setattr(CoreProblem, "_solve_all", lambda *_: StopReason.INTERRUPTED)
+    nothing, stop = cast(Any, None), threading.Event()
+    core = CoreProblem(nothing, nothing, nothing, Limit(interrupt=stop))
+    assert core.solve() is None
+    stop.set()
+    assert core.solve() is StopReason.INTERRUPTED
 
 
 def test_a_search_that_gives_up_leaves_the_pair() -> None:

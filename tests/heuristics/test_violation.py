@@ -18,8 +18,10 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy, put, take_back
+from kanon_milp.heuristics.requirements.moves import relocate
 from kanon_milp.heuristics.requirements.repair import failing, repair
 from kanon_milp.heuristics.requirements.violation import count_in, rules_of, says_all, violation_of
+from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.worker_pool import ProcessPool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
@@ -194,3 +196,34 @@ def test_counts_and_violations_are_kept_up() -> None:
     take_back(c)
     assert (c.state.group == before).all()
     assert c.total == pytest.approx([0.0, 0.0])
+
+
+def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
+    """Every row is tried against all open groups that may have it."""
+    instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
+    start = construct(instance, point_of(instance), Limit())
+    assert start is not None
+    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    s, moved = c.state, 0
+    c.price[0] = 60.0 * c.price[1]
+    for r in range(len(s.group)):
+        h, i, before = int(s.group[r]), int(s.type_of[r]), c.total[0]
+        loss = total(s)
+        energies = {}
+        for g in s.options.values[s.options.indptr[i] : s.options.indptr[i + 1]].tolist():
+            if g != h and s.size[g] > 0:
+                put(c, r, g)
+                left = c.violation[h]
+                energies[g] = total(s) - loss + c.price[0] * (c.total[0] - before - left)
+                take_back(c)
+                spared = s.size[h] > s.least[h] and left == 0
+        change = relocate(c, r)
+        if not energies or not spared:
+            assert change == np.inf
+        else:
+            moved += 1
+            assert change == total(s) - loss
+            assert energies[int(s.group[r])] == pytest.approx(min(energies.values()))
+        take_back(c)
+        assert s.group[r] == h
+    assert moved

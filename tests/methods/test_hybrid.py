@@ -27,7 +27,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_problem
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, choose
+from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, Argument, choose
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.system.clock import Clock
@@ -77,6 +77,36 @@ def test_within_a_time_limit_smaller_tables_are_searched_too() -> None:
     assert choose(prepared, frozenset(), 5.0).name == "search"
     assert choose(prepared, frozenset({"formulation"}), 5.0).name == "milp"
     assert choose(presolve(census_problem(20, 3), Clock()), frozenset(), 5.0).name == "milp"
+
+
+def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> None:
+    """Which has formulations that prove them in seconds; within a limit others are searched."""
+    frame = census(200)
+    for columns, patterns, name in ((Q8, 0, "search"), (Q8, 12, "milp")):
+        recoding = km.PatternMask.random(columns, patterns, 0) if patterns else km.Suppression()
+        table = km.Table.from_frame(frame, columns, "disease")
+        prepared = presolve(km.Problem(table, [km.LDiversity(2)], recoding), Clock())
+        assert prepared.instance.candidates.pairs < SEARCH_PAIRS
+        assert choose(prepared, frozenset(), 5.0).name == name
+        assert choose(prepared, frozenset(), None).name == "milp"
+
+
+def test_pairs_under_a_mask_are_matched() -> None:
+    """Within a limit; not larger groups, nor under all patterns, nor where that method has no use for an argument."""
+    frame = census(600)
+    nothing: frozenset[Argument] = frozenset()
+    nodes: frozenset[Argument] = frozenset({"node_limit"})
+    iterations: frozenset[Argument] = frozenset({"iteration_limit"})
+    for k, mask, limit, options, name in (
+        (2, True, 5.0, nodes, "matching"),
+        (3, True, 5.0, nothing, "search"),
+        (2, False, 5.0, nothing, "search"),
+        (2, True, 5.0, iterations, "search"),
+        (2, True, None, nothing, "milp"),
+    ):
+        recoding = km.PatternMask.random(Q8, 12, 0) if mask else km.Suppression()
+        problem = km.Problem(km.Table.from_frame(frame, Q8), [km.KAnonymity(k)], recoding)
+        assert choose(presolve(problem, Clock()), options, limit).name == name, (k, mask)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -134,11 +164,15 @@ def test_a_gap_ends_it() -> None:
 
 
 def test_an_event_ends_it_with_a_verified_table() -> None:
-    stop = threading.Event()
-    timer = threading.Timer(1.0, stop.set)
-    timer.start()
+    stop, begun = threading.Event(), list[str]()
     began = time.perf_counter()
-    result = km.solve(census_problem(3000, 5), method="search", interrupt=stop)
+
+    def stage(name: str) -> None:
+        if name == "bound" and not begun:
+            begun.append(name)
+            threading.Timer(1.0, stop.set).start()
+
+    result = km.solve(census_problem(3000, 5), method="search", interrupt=stop, on_stage=stage)
     assert time.perf_counter() - began < 40
     assert result.stop_reason == "interrupted"
     assert result.verified

@@ -135,6 +135,15 @@ def test_where_groups_are_too_many_the_direct_model_ends_it(monkeypatch: pytest.
         assert solved(problem).require_optimal().objective == km.solve(problem, method="milp").objective
 
 
+def test_where_groups_are_too_many_within_a_limit_the_hybrid_method_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EASY", "CLOSING", "FACE"):
+        monkeypatch.setattr(matching_phases, name, 0)
+    for problem in (census_problem(80, 2), diversity(40)):
+        result = solved(problem, time_limit=60)
+        assert result.message.startswith("simplex matching did not settle it")
+        assert result.require_optimal().objective == km.solve(problem, method="milp").objective
+
+
 def test_a_time_limit_ends_it_with_a_table() -> None:
     began = time.perf_counter()
     result = solved(census_problem(3_000, 2), time_limit=1.5)

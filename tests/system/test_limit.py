@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -94,6 +95,26 @@ def test_some_candidates_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert present(some.objective) >= present(best.objective)
 
 
+@pytest.mark.parametrize("method", ["greedy", "mondrian", "mondrian_relaxed", "m_approximation", "full_domain"])
+def test_methods_without_candidates_lack_none(method: str) -> None:
+    """At a limit that is over at once they end with a table, and never say that candidates were too many."""
+    asked = problem(200, 5, 3)
+    result = km.solve(asked, method=method, time_limit=1e-6)
+    check_table(asked, result)
+    assert result.stop_reason == "time_limit"
+    assert "candidates" not in result.message
+    if method in ("greedy", "mondrian", "mondrian_relaxed"):
+        assert "the limit was reached before" in result.message
+
+
+def test_one_pattern_is_not_many() -> None:
+    names = ["a", "b"]
+    frame = pl.DataFrame({"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"]})
+    mask = km.PatternMask([["*", "*"]])
+    asked = km.Problem(km.Table.from_frame(frame, names), [km.KAnonymity(2)], mask)
+    assert "for the candidates of 1 pattern over" in km.solve(asked, method="milp", time_limit=1e-6).message
+
+
 @pytest.mark.parametrize("step", ["candidates", "reduce", "bound", "build", "handover"])
 def test_an_interruption_is_heard_in_every_phase(step: str, capfd: pytest.CaptureFixture[str]) -> None:
     stop, asked_at = threading.Event(), []
@@ -155,6 +176,26 @@ def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
     assert Limit().call(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         Limit(time.perf_counter() + 60).call(divmod, 1, 0)
+
+
+def test_an_end_in_the_middle_of_cleaning_up_is_an_end_and_no_error() -> None:
+    """As of a context manager of Pyomo, which then says that it was left out of order, and collects no garbage."""
+    assert gc.isenabled()
+    with pytest.raises(Over):
+        Limit(time.perf_counter() + 0.05).call(_out_of_order)
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="out of order"):  # an error of its own stays one
+        Limit(time.perf_counter() + 60).call(_out_of_order, 0)
+
+
+def _out_of_order(times: int = 10**9) -> None:
+    if times:
+        gc.disable()
+    try:
+        for _ in range(times):
+            sum(range(100))
+    finally:
+        raise RuntimeError("out of order")
 
 
 def _for_ever() -> None:

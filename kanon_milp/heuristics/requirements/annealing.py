@@ -20,7 +20,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
 from kanon_milp.heuristics.requirements.guide import Guide
-from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, shift, swap
+from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
 from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
@@ -33,7 +33,11 @@ Floats = NDArray[np.float64]
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
 HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
-PULLS, DISSOLVED, SHIFTS = 0.4, 0.05, 0.25  # shares of the moves; the others are swaps
+# shares of the moves: pulls, groups dissolved, rows relocated, rows shifted; the others swap. With few values pulls
+# succeed; with many they hardly ever do, and take thirty times as long as a move of one row
+FEW_VALUES = 3
+SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.05, 0.2, 0.2)
+MORE = 4  # times as many of such quick moves, where work is counted
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
@@ -94,32 +98,35 @@ def anneal(
     schedule = Schedule(HOT * cell, COLD * cell)
     # chains do not know what the rows lose that never move
     effort = replace(effort, enough=effort.enough - (start.cost - chains[0].loss))
-    run_chains(
-        chains, partial(segment, board.counted, Draw.by_phi(board.board, guide.phi)), lambda _: schedule, workers,
-        effort, better, FIRST_SEGMENT,
-    )  # fmt: skip
+    few = len(board.counted.rules.columns) <= FEW_VALUES
+    shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_MANY)
+    run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares)
+    more = MORE if effort.counted and not few else 1
+    run_chains(chains, run, lambda _: schedule, workers, effort, better, FIRST_SEGMENT, more)
     if pending is not None:
         take(pending)
     return best
 
 
-def segment(counted: Counted, draws: Draw, chain: Chain, hot: float, cold: float, moves: int) -> Chain:
+def segment(counted: Counted, draws: Draw, shares: Floats, chain: Chain, hot: float, cold: float, moves: int) -> Chain:
     """Go on with a chain for so many moves, while the temperature falls from `hot` to `cold`.
 
-    Nothing that is handed in is changed, so it may run in any process.
+    shares: as in `make_moves`. Nothing that is handed in is changed, so it may run in any process.
     """
     c = own_copy(counted, chain.group, chain.random)
     began = time.perf_counter()
     best = chain.best.copy()
-    loss = make_moves(c, moves, np.array([hot, cold]), draws.chance, draws.alias, best, chain.loss)
+    loss = make_moves(c, moves, np.array([hot, cold]), shares, draws.chance, draws.alias, best, chain.loss)
     rate = moves / max(time.perf_counter() - began, 1e-6)
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
 
 
 @compiled_in_place
-def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints, best: Small, lowest: int) -> int:
+def make_moves(
+    c: Counted, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Small, lowest: int
+) -> int:
     """Make so many moves while the temperature falls from heat[0] to heat[1]; one whose energy, loss and priced
-    violations, rises by more than -T·log(u) is taken back.
+    violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move, float64 (4,).
 
     The cheapest table without violations goes into `best`; returns its loss, or `lowest` if none is cheaper than that.
     """
@@ -137,14 +144,16 @@ def make_moves(c: Counted, count: int, heat: Floats, chance: Floats, alias: Ints
         kind = uniform(s)
         if c.total[1] > 0 and number % MENDED == 0:
             change = mend_some(c)
-        elif kind < PULLS:
+        elif kind < shares[0]:
             g = draw(s) % len(alias)
             if uniform(s) > chance[g]:
                 g = alias[g]
             change = pull(c, g, limit)
-        elif kind < PULLS + DISSOLVED:
+        elif kind < shares[1]:
             change = dissolve(c, wide(s.group[draw(s) % rows]), limit)
-        elif kind < PULLS + DISSOLVED + SHIFTS:
+        elif kind < shares[2]:
+            change = relocate(c, draw(s) % rows)
+        elif kind < shares[3]:
             change = shift(c, draw(s) % rows)
         else:
             change = swap(c, draw(s) % rows)

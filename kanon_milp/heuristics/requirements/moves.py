@@ -265,6 +265,17 @@ def shift(c: Counted, r: int) -> float:
 
 
 @compiled_in_place
+def relocate(c: Counted, r: int) -> float:
+    """Move one row that its group can spare to the open group where it costs least, violations included."""
+    s = c.state
+    h = wide(s.group[r])
+    if s.size[h] <= s.least[h] or with_one(c, h, c.value[r], -1) > 0:
+        return np.inf
+    g, _ = best_target(c, r, h)
+    return np.inf if g < 0 else float(put(c, r, g))
+
+
+@compiled_in_place
 def swap(c: Counted, r: int) -> float:
     """Exchange a row for one of another value that is in a group that may have it; the loss stays."""
     s = c.state

@@ -1,0 +1,50 @@
+"""Kinds of runs: what is measured in the process of a run. Each is one small function in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of run.
+
+    name: in study files. ways: what its `methods` may be beside what `module.run` knows else. default: the method where
+    none is named. solver, formulation: whether these make a difference. parameters: what a study may set, with their
+    defaults. module: has `run(task, tell) -> Measured`, imported in the process of a run only. compiled: whether its
+    methods need the compiled inner loops.
+
+    What measures steps instead of solving ends with the stop reason `MEASURED`.
+    """
+
+    name: str
+    module: str
+    ways: tuple[str, ...]
+    default: str
+    solver: bool = False
+    formulation: bool = False
+    compiled: bool = True
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "solve", "solving", ("solver",), "solver", solver=True, formulation=True, parameters={"late_seconds": None}
+        ),
+        Kind("handover", "handover", ("ours", "pyomo", "pyomo_appsi", "pyomo_lp", "arrays"), "ours", compiled=False),
+        Kind(
+            "presolve",
+            "presolving",
+            ("compress", "group_by", "scan", "candidates", "reduce", "bound"),
+            "reduce",
+            parameters={"iterations": 200},
+        ),
+        Kind("bound", "bounds", ("sizes", "required", "relaxation"), "sizes"),
+        Kind("started", "started", ("solver",), "solver", solver=True, parameters={"start_seconds": 10}),
+        Kind("anneal", "annealing", ("construct", "anneal"), "anneal", parameters={"bound_seconds": 30}),
+    )
+}
