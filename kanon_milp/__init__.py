@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from kanon_milp.report.pages.reports import write_report
     from kanon_milp.report.sweep import Sweep, SweepRow, sweep
     from kanon_milp.solvers import SolverAdapter, register_solver
-    from kanon_milp.verify import Report, verify
+    from kanon_milp.verify import Report, check_certificate, verify
 
 __all__ = [
     "AlphaKAnonymity",
@@ -94,6 +94,7 @@ __all__ = [
     "Table",
     "boxes",
     "build_model",
+    "check_certificate",
     "compare",
     "compress",
     "datasets",
@@ -153,7 +154,7 @@ _HOMES = {
     "report.pages.reports": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
-    "verify": ("Report", "verify"),
+    "verify": ("Report", "check_certificate", "verify"),
 }
 _HOME = {name: f"{__name__}.{home}" for home, names in _HOMES.items() for name in names}
 

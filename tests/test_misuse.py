@@ -247,6 +247,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "log_file": "none text",
             "solver_options": "none",
             "dask": "none text",
+            "progress": "truth",
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
@@ -266,6 +267,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "gap": "",
             "log_file": "none text",
             "solver_options": "none",
+            "progress": "truth",
             "on_progress": "none class",
             "on_stage": "none class",
             "interrupt": "none",
@@ -301,6 +303,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "processes": "whole",
             "dask": "none",
             "known": "",
+            "progress": "truth",
             "on_run": "none class",
         },
     ),
@@ -340,6 +343,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
         km.find_quasi_identifiers,
         {"table": FRAME},
         {"table": "frame table", "columns": "none", "k": "whole", "reading": "", "every": "truth", "solver": ""},
+    ),
+    "check_certificate": (
+        km.check_certificate,
+        {"problem": PROBLEM, "certificate": {}},
+        {"problem": "", "certificate": ""},
     ),
     "verify": (
         km.verify,
@@ -504,6 +512,7 @@ def test_what_is_right_is_taken() -> None:
     for name, (function, given, _) in CALLS.items():
         if name not in (
             "Table",
+            "check_certificate",
             "Hierarchies.read",
             "Hierarchy.read",
             "PatternMask.read",

@@ -117,16 +117,9 @@ def solve(
     chosen.update({key: value for key, value in given.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
     with ctrl_c_sets(None, told=True) as stop:
-        with display.live(adapter.name, enabled=not (quiet or json)) as line:
-            result = solve_problem(
-                problem,
-                adapter,
-                log_file=log_file,
-                on_stage=line.stage,
-                on_progress=line.progress,
-                interrupt=stop,
-                **chosen,
-            )
+        result = solve_problem(
+            problem, adapter, log_file=log_file, interrupt=stop, progress=not (quiet or json), **chosen
+        )
         proof = None if certificate is None or result.proof == "infeasible" else result.certify()
         if proof is not None:  # a method without a proof of its own has one now
             result = result.with_bound_of(proof)

@@ -12,7 +12,7 @@ from kanon_milp.system.extras import optional
 
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
 ACCENT, QUIET = "#0b6a88", "#7d8790"
-WIDTH, HEIGHT = 420, 220
+WIDTH, HEIGHT = 360, 200
 FEW = 40  # sizes that each have a column of their own
 
 
@@ -24,9 +24,12 @@ def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | Non
     """
     alt = optional("altair", "report", "a picture of a result")
     panels = []
+    told = (*trajectory, *_at_the_end(trajectory, seconds))
+    if told[-1][2]:  # then a bound of 0 was said before anything was known, and would flatten the picture
+        told = tuple((at, incumbent, bound or None) for at, incumbent, bound in told)
     rows = [
         {"seconds": at, "objective": value, "what": what}
-        for point in (*trajectory, *_at_the_end(trajectory, seconds))
+        for point in told
         for at, what, value in ((point[0], "incumbent", point[1]), (point[0], "bound", point[2]))
         if value is not None
     ]

@@ -40,6 +40,7 @@ ROW: dict[str, Any] = {  # of `Result.to_frame`
     "verified": pl.Boolean,
     "seconds": pl.Float64,
 }
+NAMES = {"n": "rows", "m": "quasi-identifiers", "t_in": "row types"}  # for people
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,10 @@ class Result:
         return card(self.summary(), self._texts(), self.message)
 
     def _texts(self) -> list[tuple[str, str]]:
-        known = [(name.replace("_", " "), value) for name, value in self._row().items() if value is not None]
+        row = self._row()
+        row["stop_reason"] = self.stop_reason.replace("_", " ")
+        row["gap"] = None if self.gap is None else f"{100 * self.gap:.3g} %"
+        known = [(NAMES.get(name, name).replace("_", " "), value) for name, value in row.items() if value is not None]
         return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
 
     def _row(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from kanon_milp.methods.arguments import (
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
+from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.preparation import Prepared, presolve
@@ -63,6 +64,7 @@ def solve(
     solver_options: dict[str, object] | None = None,
     dask: str | None = None,
     start: Sequence[int] | NDArray[np.int64] | None = None,
+    progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
@@ -82,6 +84,7 @@ def solve(
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
     start: int (n,), group of each row in a table to start with, such as `groups` of another result: where it satisfies
     the problem, the result is no worse, and methods that improve tables improve this one.
+    progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
@@ -100,8 +103,9 @@ def solve(
     if named is None or "solver" in named.takes:
         check_available(adapter)
     files = fingerprints(problem)
-    clock = Clock(on_stage)
-    with ctrl_c_sets(interrupt) as stop:
+    with live(progress, adapter.name) as line, ctrl_c_sets(interrupt) as stop:
+        on_stage, on_progress = telling(line, on_stage, on_progress)
+        clock = Clock(on_stage)
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
@@ -193,6 +197,7 @@ def solve_model(
     gap: float = 0.0,
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
+    progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,
     interrupt: threading.Event | None = None,
@@ -208,17 +213,17 @@ def solve_model(
     options = checked_options(problem, time_limit, threads, seed, gap, log_file, solver_options)
     check_callbacks(on_progress, on_stage, interrupt)
     files = fingerprints(problem)
-    clock = Clock(on_stage)
-    chosen = get_formulation(formulation)
-    prepared = _with_all_candidates(problem, chosen, clock)
-    check_model(model, prepared, formulation)
-    adapter = adapter_of(solver)
-    check_available(adapter)
-    begin_log(options)
-    options = replace(options, extra={**chosen.trust(prepared.instance).get(adapter.name, {}), **options.extra})
-    # what was added may be to blame, so neither mask nor requirements are
-    why = prepared.obstacle or EXTENDED_INFEASIBLE
-    with ctrl_c_sets(interrupt) as stop:
+    chosen, adapter = get_formulation(formulation), adapter_of(solver)
+    with live(progress, adapter.name) as line, ctrl_c_sets(interrupt) as stop:
+        on_stage, on_progress = telling(line, on_stage, on_progress)
+        clock = Clock(on_stage)
+        prepared = _with_all_candidates(problem, chosen, clock)
+        check_model(model, prepared, formulation)
+        check_available(adapter)
+        begin_log(options)
+        options = replace(options, extra={**chosen.trust(prepared.instance).get(adapter.name, {}), **options.extra})
+        # what was added may be to blame, so neither mask nor requirements are
+        why = prepared.obstacle or EXTENDED_INFEASIBLE
         session = Session(
             prepared,
             chosen,

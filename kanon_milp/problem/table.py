@@ -145,7 +145,8 @@ class Table:
         ]
         without = ", ".join(self.roles.unclassified(self.frame.columns))
         shape = f"{self.n:,} rows, {len(self.frame.columns)} columns; in brackets: numbers of distinct values"
-        return card(f"Table {self.source}", [*roles, ("without a role", without)], shape)
+        title = "Table" if self.source == "table" else f"Table {self.source}"
+        return card(title, [*roles, ("without a role", without)], shape)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
 from kanon_milp.system import text_tables
 from kanon_milp.system.extras import optional
+from kanon_milp.system.markup import grid, join
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
@@ -137,6 +138,11 @@ class Comparison:
         out = io.StringIO()
         self.plot().save(out, format="svg")
         return out.getvalue()
+
+    def _repr_html_(self) -> str:
+        """The table of people, for a notebook."""
+        notes = join((f"{row.name}: {row.message}" for row in self.rows if row.message), "; ")
+        return grid(f"Methods for {self.problem.name}", self.texts(), notes)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""

@@ -1,18 +1,15 @@
-"""What people see on a terminal: the live progress line and the tables that follow."""
+"""What people see on a terminal when something has ended: tables."""
 
 from __future__ import annotations
 
 import itertools
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -23,7 +20,6 @@ from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.comparison import NARROW, Comparison
 from kanon_milp.report.output import as_polars, json_text
-from kanon_milp.solvers import Progress
 from kanon_milp.solvers.canaries import Diagnosis
 
 if TYPE_CHECKING:
@@ -31,75 +27,9 @@ if TYPE_CHECKING:
     from kanon_milp.instances.families import ColumnFamily, Family
     from kanon_milp.instances.model_library import Listed
 
-STAGES = {
-    "compress": "compressing rows",
-    "candidates": "enumerating candidates",
-    "reduce": "reducing",
-    "bound": "bounding",
-    "search": "searching",
-    "build": "building the model",
-    "handover": "handing the model over",
-    "solve": "solving",
-    "assign": "assigning rows",
-    "verify": "verifying",
-}
-COMPILING = "compiling, once"
 SHOWN_GROUPS = 20
 WIDEST = 1000  # characters of a line
 SHOWN_SETS = 10  # minimum quasi-identifiers
-
-
-class Line:
-    """The live line: seconds, step, incumbent, bound and gap. Does nothing without a terminal."""
-
-    def __init__(self, solver: str, live: Live | None) -> None:
-        self._solver, self._live, self._began = solver, live, time.perf_counter()
-        self._step, self._point = "", Progress(0.0, None, None)
-
-    def stage(self, name: str) -> None:
-        """A new step begins."""
-        self._step = STAGES.get(name, name)
-        self._update()
-
-    def progress(self, point: Progress) -> None:
-        """The solver knows more."""
-        self._point = point
-        self._update()
-
-    def __rich__(self) -> Text:
-        text = Text(f"{time.perf_counter() - self._began:7.1f} s  ", style="cyan")
-        text.append(self._doing())
-        incumbent, bound = self._point.incumbent, self._point.bound
-        if incumbent is not None:
-            text.append(f"  incumbent {incumbent:,.6g}", style="green")
-        if bound is not None:
-            text.append(f"  bound {bound:,.6g}", style="yellow")
-        if incumbent and bound is not None:
-            text.append(f"  gap {100 * abs(incumbent - bound) / abs(incumbent):.2f} %")
-        return text
-
-    def _doing(self) -> str:
-        compiled = sys.modules.get("kanon_milp.system.jit")  # most problems never need the compiler
-        if compiled is not None and compiled.compiling():
-            return COMPILING
-        return f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step
-
-    def _update(self) -> None:
-        if self._live is not None:
-            self._live.update(self)
-
-
-@contextmanager
-def live(solver: str, *, enabled: bool) -> Iterator[Line]:
-    """Show the live line on standard error while the block runs, if that is a terminal."""
-    if not (enabled and sys.stderr.isatty()):
-        yield Line(solver, None)
-        return
-    console = Console(stderr=True)
-    with Live(console=console, refresh_per_second=4, transient=True) as view:
-        line = Line(solver, view)
-        view.update(line)
-        yield line
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 
 from kanon_milp.errors import counted
 from kanon_milp.report.display import plain, say
-from kanon_milp.report.inspection import Inspection, SizeRange
+from kanon_milp.report.inspection import PROPOSAL, Inspection, SizeRange
 from kanon_milp.report.labels import EXAMPLES, LevelLabels
 
 
@@ -41,20 +41,16 @@ def show_inspection(found: Inspection) -> None:
     for name in ("distinct", "missing", "unique rows"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("role")
-    for each in found.columns:
-        missing = f"{each.missing:,}" if each.missing else "-"
-        role = each.role if each.role != "none" else "not named"
-        shown = f"{role}?" if each.proposed and each.role != "none" else role
-        unique = f"{each.unique:,} ({each.unique / rows:.0%})"
-        table.add_row(plain(each.name), each.kind, f"{each.distinct:,}", missing, unique, shown)
+    for texts in found.column_texts()[1:]:
+        table.add_row(*map(plain, texts))
     console.print(table)
     if any(each.proposed for each in found.columns):
-        console.print("? is a proposal from the values alone: name roles with --qi, --sensitive, ...")
+        console.print(PROPOSAL)
     console.print()
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for head, text in _facts(found):
+    for head, text in found.facts:
         grid.add_row(head, plain(text))
     console.print(grid)
     console.print()
@@ -72,33 +68,6 @@ def show_inspection(found: Inspection) -> None:
     doubt = "" if known else " (only you know which columns are --sensitive)"
     console.print(f"A command to begin with{doubt}:")
     console.print(plain(found.command), soft_wrap=True)
-
-
-def _facts(found: Inspection) -> list[tuple[str, str]]:
-    rows, identification, risk = found.rows, found.identification, found.risk
-    few = ", ".join(*identification.minimum[:1]) if identification.minimum else "none"
-    spread = f"{found.smallest:,} to {found.largest:,} rows, on average {float(found.mean):,.2f}"
-    if found.smallest == found.largest:
-        spread = f"{counted(found.smallest, 'row')} each"
-    lines = [
-        ("known", f"{', '.join(found.quasi_identifiers)} (the quasi-identifiers)"),
-        (
-            "classes",
-            f"{found.classes:,} of rows that are alike: {spread}",
-        ),
-        ("unique", f"{found.unique:,} rows ({found.unique / rows:.1%}) are like no other row"),
-        ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
-        (
-            "risk",
-            f"prosecutor {float(risk.prosecutor_highest):.1%} at most, {float(risk.prosecutor_average):.1%} on "
-            f"average; journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}",
-        ),
-    ]
-    for each in found.touched:
-        share = f"{each.rows:,} rows ({each.rows / rows:.1%})"
-        lines.append((f"k = {each.k}", f"{share} are in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"))
-    lines += [("note", note) for note in found.notes]
-    return lines
 
 
 def _range(sizes: SizeRange) -> str:

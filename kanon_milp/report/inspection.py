@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.arguments import file_path, integer, listed
@@ -25,12 +25,14 @@ from kanon_milp.problem.roles import NEARLY_UNIQUE, Names, Roles
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
 from kanon_milp.report.proposal import proposed_options
 from kanon_milp.report.value_kinds import Kind, kind_of_values
+from kanon_milp.system.markup import card, grid
 
 Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "none"]
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
 MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
+PROPOSAL = "? is a proposal from the values alone: name roles with --qi, --sensitive, ..."
 FEW = 2  # distinct values that a column needs to tell rows apart
 
 
@@ -169,6 +171,47 @@ class Inspection:
             "command": self.command,
             "notes": list(self.notes),
         }
+
+    def column_texts(self) -> list[list[str]]:
+        """A header and a row a column of the table: cells as text."""
+        texts = [["column", "values", "distinct", "missing", "unique rows", "role"]]
+        for each in self.columns:
+            unique = f"{each.unique:,} ({each.unique / self.rows:.0%})"
+            missing = f"{each.missing:,}" if each.missing else "-"
+            role = each.role if each.role != "none" else "not named"
+            shown = f"{role}?" if each.proposed and each.role != "none" else role
+            texts.append([each.name, each.kind, f"{each.distinct:,}", missing, unique, shown])
+        return texts
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What people see of it beside the columns: names, and sentences."""
+        rows, identification, risk = self.rows, self.identification, self.risk
+        few = ", ".join(*identification.minimum[:1]) if identification.minimum else "none"
+        spread = f"{self.smallest:,} to {self.largest:,} rows, on average {float(self.mean):,.2f}"
+        if self.smallest == self.largest:
+            spread = f"{counted(self.smallest, 'row')} each"
+        highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
+        others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
+        lines = [
+            ("known", f"{', '.join(self.quasi_identifiers)} (the quasi-identifiers)"),
+            ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
+            ("unique", f"{self.unique:,} rows ({self.unique / rows:.1%}) are like no other row"),
+            ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
+            ("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"),
+        ]
+        for each in self.touched:
+            share = f"{each.rows:,} rows ({each.rows / rows:.1%})"
+            above = f"a risk above {1 / each.k:.0%}"
+            lines.append((f"k = {each.k}", f"{share} are in classes of fewer than {each.k}: {above}"))
+        lines += [("note", note) for note in self.notes]
+        return lines
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, and no cell."""
+        title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
+        note = PROPOSAL if any(each.proposed for each in self.columns) else ""
+        return grid(title, self.column_texts(), note) + card("", [*self.facts, ("command", self.command)])
 
     def frame(self) -> pl.DataFrame:
         """A row a column of the table."""

@@ -23,6 +23,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options, count
+from kanon_milp.methods.progress import live
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, text, wrong
@@ -30,6 +31,7 @@ from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.system import text_tables
+from kanon_milp.system.markup import grid
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
@@ -174,6 +176,10 @@ class Sweep:
 
         return chart(self.frame(), self.beside)
 
+    def _repr_html_(self) -> str:
+        """The table of people, for a notebook."""
+        return grid(f"Sweep of {self.problem.name}", self.texts())
+
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text."""
         swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
@@ -202,6 +208,7 @@ def sweep(
     processes: int = 1,
     dask: str | None = None,
     known: Sequence[Run] = (),
+    progress: bool = False,
     on_run: Callable[[Run, int, int], None] | None = None,
 ) -> Sweep:
     """Solve a problem of least loss for all combinations of the parameters that are given.
@@ -209,8 +216,9 @@ def sweep(
     k, l, t: values to take in place of the problem's own. method, time_limit (seconds, of each setting), threads, seed:
     as for `solve`. The strictest settings come first, since their tables are starts for the looser ones. baselines:
     names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
-    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated. on_run:
-    called with each new run, how many are done and of how many. Ctrl-C ends what runs, and the rest is left out.
+    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated.
+    progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
+    how many are done and of how many. Ctrl-C ends what runs, and the rest is left out.
     Raises InputError for other objectives and for parameters that are none.
     """
     expect_problem(problem, "sweep")
@@ -231,9 +239,17 @@ def sweep(
     runs = {run.setting: run for run in known if run.setting in asked}
     left = [setting for setting in strictest_first(asked) if setting not in runs]
     options = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed}
-    with ctrl_c_sets(None) as interrupted, open_pool(count(processes, "processes"), dask) as pool:
+    with (
+        live(progress) as line,
+        ctrl_c_sets(None) as interrupted,
+        open_pool(count(processes, "processes"), dask) as pool,
+    ):
+        if line is not None:
+            line.stage(f"{len(runs)} of {len(asked)} settings")
         for run in _runs(problem, left, runs, pool, options, tuple(baselines), interrupted):
             runs[run.setting] = run
+            if line is not None:
+                line.stage(f"{len(runs)} of {len(asked)} settings")
             if on_run is not None:
                 on_run(run, len(runs), len(asked))
     return Sweep(problem, combined(problem, [runs[setting] for setting in asked if setting in runs]))

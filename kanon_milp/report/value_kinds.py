@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Literal
 
@@ -12,6 +13,7 @@ from kanon_milp.problem.generalization.values import number
 
 Kind = Literal["none", "integer", "decimal", "date", "timestamp", "true/false", "text"]
 MOSTLY = Fraction(9, 10)  # of the distinct values: a few that are "?" or "unknown" do not make a column text
+CODE = re.compile(r"\s*0\d+\s*")  # of a zip code and the like; no number is written so
 TRUTH = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
@@ -22,6 +24,8 @@ def kind_of_values(distinct: pl.Series) -> tuple[Kind, Fraction | None]:
         return "none", None
     if any({value.strip().lower() for value in values} <= words for words in TRUTH):
         return "true/false", None
+    if any(CODE.fullmatch(value) for value in values):
+        return "text", None
     numbers = [found for value in values if (found := number(value)) is not None]
     if len(numbers) >= MOSTLY * len(values):
         integral = all(each.denominator == 1 for each in numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kanon_milp.errors import printable
@@ -48,4 +48,20 @@ def card(title: object, facts: Iterable[tuple[str, object]], note: object = "") 
             head = tag("th", name, scope="row", style=f"{style};font-weight:normal;opacity:.75")
             rows.append(tag("tr", head, tag("td", value, style=style)))
     below = [tag("p", note)] if note else []
-    return tag("div", tag("p", tag("strong", title)), tag("table", tag("tbody", *rows)), *below)
+    above = [tag("p", tag("strong", title))] if title else []
+    return tag("div", *above, tag("table", tag("tbody", *rows)), *below)
+
+
+def grid(title: object, texts: Sequence[Sequence[object]], note: object = "") -> str:
+    """The same of what has columns: a header and lines. Columns of numbers are flush right."""
+    header, *lines = texts
+    numbers = [all(str(line[j])[:1] in "-0123456789" for line in lines) for j in range(len(header))]
+    look = "padding:.1em 1em .1em 0;min-width:0;white-space:nowrap;background:none"
+    styles = [f"text-align:{'right' if each else 'left'};{look}" for each in numbers]
+    head = tag("tr", *(tag("th", cell, scope="col", style=style) for cell, style in zip(header, styles, strict=True)))
+    rows = [
+        tag("tr", *(tag("td", cell, style=style) for cell, style in zip(line, styles, strict=True))) for line in lines
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    below = [tag("p", note)] if note else []
+    return tag("div", tag("p", tag("strong", title)), tag("div", table, style="overflow-x:auto"), *below)

@@ -23,6 +23,7 @@ from test_cli_certificate import QI, certified, table
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
+from kanon_milp.methods import progress
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.report import display
 from kanon_milp.system.jit import compiled, compiling, number_compiled
@@ -132,7 +133,7 @@ def test_sigterm_keeps_the_incumbent_like_ctrl_c(tmp_path: Path) -> None:
 
 
 def test_the_line_says_when_something_is_compiled(tmp_path: Path) -> None:
-    line = display.Line("highs", None)
+    line = progress.Line("highs")
     line.stage("search")
     assert "searching" in line.__rich__().plain
 

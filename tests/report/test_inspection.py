@@ -100,6 +100,20 @@ def test_kinds_of_values_and_proposed_roles() -> None:
     assert all(each.proposed for each in found.values())
 
 
+def test_codes_with_leading_zeros_are_text() -> None:
+    frame = pl.DataFrame({"zip": ["01067", "04103", "10115"], "size": ["0", "10", "0.5"]})
+    assert [each.kind for each in km.inspect(frame).columns] == ["text", "decimal"]
+
+
+def test_a_notebook_shows_counts_and_no_cell() -> None:
+    html = km.inspect(hospital())._repr_html_()
+    assert "200 rows, 8 columns" in html
+    assert "quasi-identifier?" in html
+    assert "kanon-milp solve" in html
+    assert "Person" not in html
+    assert "13053" not in html
+
+
 def test_roles_that_are_named_are_taken() -> None:
     found = km.inspect(hospital(), ["age", "zip"], "cost", identifying="name")
     roles = {each.name: (each.role, each.proposed) for each in found.columns}
