@@ -23,6 +23,7 @@ from kanon_milp.cli.solve import solve
 from kanon_milp.cli.sweep import sweep
 from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
+from kanon_milp.errors import PASSWORD
 
 
 class _Commands(typer.core.TyperGroup):
@@ -33,6 +34,9 @@ class _Commands(typer.core.TyperGroup):
         signals.answer = "raise"
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            error.message = PASSWORD.sub(r"\1@", error.message)
+            raise
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from None
         finally:
