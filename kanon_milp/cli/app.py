@@ -35,8 +35,9 @@ class _Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            error.message = PASSWORD.sub(r"\1@", error.message)
-            raise
+            if not PASSWORD.search(error.message):
+                raise
+            raise click.UsageError(PASSWORD.sub(r"\1@", error.message), error.ctx) from None
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from None
         finally:

@@ -149,10 +149,12 @@ def solve(
         if proof is not None:  # a method without a proof of its own has one now
             result = result.with_bound_of(proof)
         signals.answer = "ignore"  # what was found is written now, whoever asks again
+    place = None
     with ExitStack() as stack:
         if database is not None and to_table is not None and result.table is not None and result.verified:
             stack.enter_context(new_table(database, to_table, result.table))  # which ends once the files are written
-        described = _written(result, None if read is None else read.path, out, certificate, proof)
+            place = {"database": str(database), "table": to_table}
+        described = _written(result, None if read is None else read.path, out, certificate, proof, place)
     if report is not None:
         folder = out if described.get("sha256") else None
         title = f"Anonymization of {asked.title}"
@@ -198,11 +200,16 @@ def _database(asked: Asked, to_table: str | None, to_database: Any) -> Database 
 
 
 def _written(
-    result: Result, model: Path | None, out: Path | None, certificate: Path | None, proof: Certificate | None
+    result: Result,
+    model: Path | None,
+    out: Path | None,
+    certificate: Path | None,
+    proof: Certificate | None,
+    place: dict[str, str] | None,
 ) -> dict[str, Any]:
     """Write what was asked for, and return the object of result.json. Where the folder cannot be written, there is no
     certificate either, nor one of an earlier session where this one has none."""
-    described = output.described(result, model)
+    described = {**output.described(result, model), **({} if place is None else {"written_to": place})}
     if certificate is not None and proof is None:
         certificate.unlink(missing_ok=True)
     elif certificate is not None and proof is not None:
