@@ -19,7 +19,7 @@ import polars as pl
 
 from kanon_milp.errors import InputError, printable
 from kanon_milp.problem.arguments import exists, file_path, text
-from kanon_milp.problem.database_errors import MORE, reason
+from kanon_milp.problem.database_errors import MORE, STATES, reason
 from kanon_milp.system.extras import optional
 
 T = TypeVar("T")
@@ -34,6 +34,11 @@ ENDINGS: dict[str, Kind] = {
 }
 KNOWN = "postgresql://user@host/database, sqlite:///file, duckdb:///file"
 TIMEOUT = 15  # seconds to wait for a server
+# types of PostgreSQL that Arrow has no plain type for, and what they are read as
+READ_AS = {
+    **dict.fromkeys(("uuid", "time with time zone", "inet", "cidr", "macaddr", "macaddr8", "xml"), "text"),
+    "money": "numeric",
+}
 
 _ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]+:/|(postgres(ql)?|sqlite|duckdb):|(.*\s)?password\s*=")
 _FILE = re.compile(r"(?is)(?P<kind>sqlite|duckdb):///(?P<file>.+)")
@@ -43,6 +48,12 @@ _SERVER = re.compile(
 )
 # passwords that a query hands to functions of the database, such as those that reach another one
 _SECRET = re.compile(r"(?i)(\bpassword\s*(?:=|\s)\s*)('[^']*'|[^\s';,)]+)|(://[^\s:/@']*):[^\s@']*@")
+
+
+# what says at once that it is no query; the databases themselves are asked to let nothing be changed
+_CHANGE = re.compile(
+    r"(?i)\s*(insert|update|delete|drop|create|alter|truncate|merge|replace|grant|revoke|copy|vacuum)\b"
+)
 
 
 class _Secret:
@@ -102,25 +113,45 @@ class Database:
 
         Raises InputError for a server that does not answer, a query that is not valid, and columns that cannot be held.
         """
-        return self._fetch(_statement(query))
+        return self._fetch(self._plainly(query))
 
     def columns(self, query: str) -> dict[str, pl.DataType]:
         """Names and types of the columns of a query; of SQLite, where each cell has a type, all are text."""
-        frame = self._fetch(f"select * from (\n{_statement(query)}\n) as q limit 0")
-        return dict(frame.schema)
+        return dict(self._no_rows(self._plainly(query)).schema)
 
     def row_types(self, query: str, names: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
         """The distinct rows of these columns, and how many rows each stands for: counted by the database, so that only
         they come into memory."""
-        kinds = self.columns(query)
+        statement = self._plainly(query)
+        kinds = self._no_rows(statement).schema
         cells = [self._cell(name, kinds[name]) for name in names]
         chosen = ", ".join(f"{cell} as c{j}" for j, cell in enumerate(cells))
         by = ", ".join(str(j) for j in range(1, len(cells) + 1))
-        found = self._fetch(f"select {chosen}, count(*) as counted from (\n{_statement(query)}\n) as q group by {by}")
+        found = self._fetch(f"select {chosen}, count(*) as counted from (\n{statement}\n) as q group by {by}")
         counts = found["counted"].cast(pl.Int64)
         types = found.drop("counted")
         types.columns = list(names)
         return types, counts
+
+    def _no_rows(self, statement: str) -> pl.DataFrame:
+        return self._fetch(f"select * from (\n{statement}\n) as q limit 0")
+
+    def _plainly(self, query: str) -> str:
+        """The query, with casts around it where its columns have types as in `READ_AS`."""
+        statement = _statement(query)
+        if self.kind != "postgresql":
+            return statement
+        names = self._no_rows(statement).columns
+        typed = ", ".join(f"cast(pg_typeof(q.{quoted(name)}) as text) as c{j}" for j, name in enumerate(names))
+        # no row of the query is computed for that
+        kinds = self._fetch(f"select {typed} from (select 1) as one left join (\n{statement}\n) as q on false").row(0)
+        if not set(kinds) & set(READ_AS):
+            return statement
+        cells = [
+            f"cast({quoted(name)} as {READ_AS[kind]}) as {quoted(name)}" if kind in READ_AS else quoted(name)
+            for name, kind in zip(names, kinds, strict=True)
+        ]
+        return f"select {', '.join(cells)} from (\n{statement}\n) as q"
 
     def _cell(self, name: str, kind: pl.DataType) -> str:
         """A column whose texts are compared as they are, whatever its collation."""
@@ -220,6 +251,8 @@ def asked_query(source: Path | Database, query: str | None) -> str:
         raise InputError(
             f'{source}: name what to read (query=..., --query), such as --query "select * from people order by id"'
         )
+    if _CHANGE.match(query):
+        raise InputError(f"{source}: {STATES['25006']}")
     return query
 
 

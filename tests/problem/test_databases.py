@@ -302,6 +302,16 @@ def test_queries_that_cannot_be_read(address: str, query: str, said: str) -> Non
     assert Database.at(address).read("select * from other").rows() == [(1,)]
 
 
+def test_databases_let_nothing_be_changed(address: str) -> None:
+    query = "delete from other"
+    if address.startswith("postgresql"):
+        statements(address, "create sequence if not exists counter")
+        query = "select nextval('counter') as a"
+    with pytest.raises(km.InputError, match="may only read"):
+        Database.at(address).read(query)
+    assert Database.at(address).read("select * from other").rows() == [(1,)]
+
+
 def test_cells_are_not_in_messages(address: str) -> None:
     cast = f"select cast(note as integer) as a from {quoted(PEOPLE)} where note like 'it%'"
     if is_sqlite(address):  # which casts whatever it is given
@@ -314,12 +324,16 @@ def test_cells_are_not_in_messages(address: str) -> None:
 def test_columns_of_postgresql_that_have_no_type_here(server: str) -> None:
     query = (
         "select numeric '1.5' as a, numeric 'NaN' as b, json '{}' as c, timestamptz '2024-01-01 10:00+02' as d, "
-        "numeric '2.25' as e"
+        "numeric '2.25' as e, uuid 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' as f, money '12.5' as \"G\", "
+        "inet '10.0.0.1' as h, 'x'::varchar(9) as i"
     )
     frame = Database.at(server).read(query)
     assert frame.row(0) == (
         Decimal("1.5"), "nan", "{}", dt.datetime(2024, 1, 1, 8, tzinfo=dt.UTC), Decimal("2.25"),
+        "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", Decimal("12.50"), "10.0.0.1/32", "x",
     )  # fmt: skip
+    assert list(Database.at(server).columns(query)) == frame.columns == [*"abcdef", "G", *"hi"]
+    assert row_types(Database.at(server), None, query=query).count == 1
     mixed = Database.at(server).read("select a from (values (1.5), (12.25), (null), (-3)) as t(a)")
     assert mixed["a"].to_list() == [Decimal("1.50"), Decimal("12.25"), None, Decimal("-3.00")]
     with pytest.raises(km.InputError, match="intervals; cast it"):
