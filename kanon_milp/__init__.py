@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kanon_milp.presolve.assignment import Assignment
     from kanon_milp.presolve.row_types import RowTypes, compress
     from kanon_milp.problem import distances
+    from kanon_milp.problem.database_tables import write_table
     from kanon_milp.problem.hierarchies import Hierarchy
     from kanon_milp.problem.privacy import (
         AlphaKAnonymity,
@@ -115,12 +116,14 @@ __all__ = [
     "sweep",
     "verify",
     "write_report",
+    "write_table",
 ]
 
 # where each public name is
 _HOMES = {
     "bounds.registry": ("register_bound",),
     "errors": ("InputError", "KanonError", "KanonWarning", "NotProvenError", "RoleWarning", "SolverError"),
+    "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),
     "instances": ("datasets",),
     "instances.model_files": ("ModelFile", "read_model"),

@@ -13,6 +13,7 @@ from types import TracebackType
 
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
+PASSWORD = re.compile(r"(:/+[^\s/:@]*):\S*@")  # in what looks like an address
 _TERMS = {
     "k_anonymity": "k-anonymity",
     "p_sensitivity": "p-sensitivity",
@@ -25,11 +26,13 @@ _TERMS = {
 
 
 class KanonError(Exception):
-    """Base of every error that this package raises on purpose. Its text is one `printable` line of readable length."""
+    """Base of every error that this package raises on purpose. Its text is one `printable` line of readable length,
+    without the password of an address."""
 
     def __str__(self) -> str:
         # names of columns, keys and files may be of any length
-        text = LONG_WORD.sub(lambda word: f"{word[0][:100]}...{word[0][-50:]}", printable(super().__str__()))
+        said = PASSWORD.sub(r"\1@", printable(super().__str__()))
+        text = LONG_WORD.sub(lambda word: f"{word[0][:100]}...{word[0][-50:]}", said)
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 

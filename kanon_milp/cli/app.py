@@ -24,6 +24,7 @@ from kanon_milp.cli.solve import solve
 from kanon_milp.cli.sweep import sweep
 from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
+from kanon_milp.errors import PASSWORD
 
 
 class _Commands(typer.core.TyperGroup):
@@ -34,6 +35,10 @@ class _Commands(typer.core.TyperGroup):
         signals.answer = "raise"
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            if not PASSWORD.search(error.message):
+                raise
+            raise click.UsageError(PASSWORD.sub(r"\1@", error.message), error.ctx) from None
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from None
         finally:

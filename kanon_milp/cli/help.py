@@ -22,7 +22,7 @@ SECTIONS = {
     "Objective and side constraints": "cost_bound min_groups max_groups objective",
     "Solving": "solver cbc method methods baselines formulation time_limit threads processes seed gap node_limit "
     "iteration_limit dask resume",
-    "Output": "out to report report_sample certificate log_file show reduced json quiet",
+    "Output": "out to to_table to_database report report_sample certificate log_file show reduced json quiet",
 }
 
 TABLE = "--data people.csv --qi zip,age,sex"

@@ -14,11 +14,12 @@ from kanon_milp.report.inspection import inspect as inspect_table
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")],
+    file: options.TableFile,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
     keep: options.Keep = None,
+    query: options.Query = None,
     k: Annotated[str, typer.Option("--k", metavar="2,5,10", help="For which to count the rows at risk.")] = "2,5,10",
     population: Annotated[
         Path | None,
@@ -38,6 +39,7 @@ def inspect(
         options.names(sensitive, "--sensitive", required=False),
         identifying=options.names(identifying, "--identifying", required=False),
         keep=options.names(keep, "--keep", required=False),
+        query=query,
         k=whole(split(k)),
         population=population,
         delimiter=delimiter,

@@ -6,9 +6,11 @@ import csv
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.databases import location
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
 from kanon_milp.problem.problem import SuppressedRows
 from kanon_milp.problem.recoding import Recoding
@@ -20,7 +22,37 @@ MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
 ]
-Data = Annotated[Path | None, typer.Option("--data", metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")]
+
+
+class TableSource(click.Path):
+    """A file, which shells complete, or the address of a database."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of a file, or a database."""
+        return location(value)
+
+
+TABLE_SOURCE = TableSource()
+Data = Annotated[
+    Any,  # a path or a database, which typer would not take as a union
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        click_type=TABLE_SOURCE,
+        help="Table: CSV (also .gz), Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
+    ),
+]
+TableFile = Annotated[
+    Any,
+    typer.Argument(
+        metavar="FILE",
+        click_type=TABLE_SOURCE,
+        help="Table: CSV (also .gz), Parquet, Arrow; a database with --query.",
+    ),
+]
+Query = Annotated[str | None, typer.Option("--query", metavar="SQL", help="What to read of a database, in order.")]
 Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
 Identifying = Annotated[

@@ -14,6 +14,7 @@ import typer
 from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.errors import InputError
 from kanon_milp.instances.model_files import ModelFile, read_model
+from kanon_milp.problem.databases import Database, as_files, is_address
 from kanon_milp.problem.problem import Objective, Problem
 from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
 
@@ -22,21 +23,24 @@ TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A problem as the command line states it. file: the model file, None for a table with --data."""
+    """A problem as the command line states it. file: the model file, None for a table with --data.
+    database: where that was read from, None for a file."""
 
     problem: Problem
     title: str
     file: ModelFile | None
+    database: Database | None = None
 
     @property
     def sources(self) -> list[str | Path]:
         """The files that it was read from."""
-        return [*self.problem.sources, *([] if self.file is None else [self.file.path])]
+        return [*as_files(self.problem.sources), *([] if self.file is None else [self.file.path])]
 
 
 def read_problem(
     model: Path | None,
     data: options.Data = None,
+    query: options.Query = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
@@ -69,9 +73,11 @@ def read_problem(
 ) -> Asked:
     """The problem of a model file, or of a table and the options."""
     if model is not None:
+        if is_address(model):
+            raise InputError("the address of a database is no model file: write --data in front of it")
         if model.suffix.lower() in TABLES:
             raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
-        own = (data, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        own = (data, query, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         making = (numeric, quantiles, dates, prefix)
         if any(value is not None for value in (*own, *making)):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
@@ -79,10 +85,13 @@ def read_problem(
         return Asked(read.problem, read.title or read.problem.name, read)
     if data is None:
         raise InputError("name a model file, or a table with --data")
+    database = data if isinstance(data, Database) else None
+    name = data.name if database is None else str(database)
     table = read_table(
         data,
         options.names(qi, "--qi"),
         options.names(sensitive, "--sensitive", required=False),
+        query=query,
         identifying=options.names(identifying, "--identifying", required=False),
         keep=options.names(keep, "--keep", required=False),
         delimiter=delimiter,
@@ -101,9 +110,9 @@ def read_problem(
         max_groups,
         objective,
         suppressed_rows,
-        data.name,
+        name,
     )
-    return Asked(problem, data.name, None)
+    return Asked(problem, name, None, database)
 
 
 def with_problem(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
+from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
+from kanon_milp.problem.databases import Database
 from kanon_milp.report import display, output
 from kanon_milp.report.pages.reports import write_page
 from kanon_milp.system.files import check_target, refuse_overwriting
@@ -32,6 +35,18 @@ def solve(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+    ] = None,
+    to_table: Annotated[
+        str | None, typer.Option("--to-table", metavar="NAME", help="Write the released table into the database, too.")
+    ] = None,
+    to_database: Annotated[
+        Any,
+        typer.Option(
+            "--to-database",
+            metavar="FILE",
+            click_type=options.TABLE_SOURCE,
+            help="The database for --to-table; default: the one that was read.",
+        ),
     ] = None,
     solver: Annotated[
         str | None, typer.Option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
@@ -92,6 +107,7 @@ def solve(
     problem, read = asked.problem, asked.file
     if read is not None:
         chosen.update(read.solver)
+    database = _database(asked, to_table, to_database)
     targets = [("--certificate", certificate), ("--log-file", log_file), ("--report", report)]
     written = [("--out", out / name) for name in output.FILES] if out is not None else []
     written += [(option, path) for option, path in targets if path is not None]
@@ -99,6 +115,8 @@ def solve(
     for _, path in written:
         if out is None or path.parent != out:  # which is made
             check_target(path)
+    if database is not None and to_table is not None:
+        check_new_table(database, to_table, problem.table.released_columns)
     word = "" if out is None else output.check_output(problem, out)
     if word and not quiet:
         display.say(f"note: {word}", err=True)
@@ -124,7 +142,12 @@ def solve(
         if proof is not None:  # a method without a proof of its own has one now
             result = result.with_bound_of(proof)
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    described = _written(result, None if read is None else read.path, out, certificate, proof)
+    place = None
+    with ExitStack() as stack:
+        if database is not None and to_table is not None and result.table is not None and result.verified:
+            stack.enter_context(new_table(database, to_table, result.table))  # which ends once the files are written
+            place = {"database": str(database), "table": to_table}
+        described = _written(result, None if read is None else read.path, out, certificate, proof, place)
     if report is not None:
         folder = out if described.get("sha256") else None
         title = f"Anonymization of {asked.title}"
@@ -143,6 +166,8 @@ def solve(
     elif not quiet:
         shown = None if certificate is None or proof is None else (certificate, proof)
         display.show_result(result, asked.title, out, shown)
+        if database is not None and result.table is not None and result.verified:
+            display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:
             display.show_groups(result)
     if stop.is_set():
@@ -154,12 +179,30 @@ def solve(
     raise typer.Exit(UNVERIFIED if refuted else exit_code(result))
 
 
+def _database(asked: Asked, to_table: str | None, to_database: Any) -> Database | None:
+    """Where the released table is written to, None where it need not be."""
+    if to_table is None:
+        if to_database is not None:
+            raise InputError("--to-database is where --to-table writes; name the table too")
+        return None
+    if to_database is not None:
+        return expect_database(to_database)
+    if asked.database is None:
+        raise InputError("--to-table needs a database: --to-database postgresql://..., or a file such as released.db")
+    return asked.database
+
+
 def _written(
-    result: Result, model: Path | None, out: Path | None, certificate: Path | None, proof: Certificate | None
+    result: Result,
+    model: Path | None,
+    out: Path | None,
+    certificate: Path | None,
+    proof: Certificate | None,
+    place: dict[str, str] | None,
 ) -> dict[str, Any]:
     """Write what was asked for, and return the object of result.json. Where the folder cannot be written, there is no
     certificate either, nor one of an earlier session where this one has none."""
-    described = output.described(result, model)
+    described = {**output.described(result, model), **({} if place is None else {"written_to": place})}
     if certificate is not None and proof is None:
         certificate.unlink(missing_ok=True)
     elif certificate is not None and proof is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,34 +9,32 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL
 from kanon_milp.methods.warm_up import warm_up
-from kanon_milp.presolve.row_types import compress as compress_rows
-from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.presolve.sources import row_types
+from kanon_milp.problem.databases import Database
 from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import default_delimiter, scan_frame
 from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
 
 
 def compress(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    file: options.TableFile,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
+    query: options.Query = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     json: options.Json = False,
 ) -> None:
     """Count the row types of a table.
 
-    It may be larger than memory.
+    It may be larger than memory. A database counts them itself.
     """
-    frame = scan_frame(file, CsvFormat(delimiter or default_delimiter(file), encoding))
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
-    roles.check(frame.collect_schema().names(), str(file))
-    types = compress_rows(frame, roles.quasi_identifiers, roles.sensitive)
+    types = row_types(file, roles, query=query, delimiter=delimiter, encoding=encoding)
     if json:
         display.print_json(types.summary())
     else:
-        display.show_row_types(types.summary(), file.name)
+        display.show_row_types(types.summary(), str(file) if isinstance(file, Database) else file.name)
 
 
 def doctor(

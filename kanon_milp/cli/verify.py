@@ -13,6 +13,7 @@ from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files, verify_files
 from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.databases import Database
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report
@@ -20,10 +21,14 @@ from kanon_milp.verify.plain import Cells
 
 
 def verify(
-    original: Annotated[Path, typer.Option("--original", metavar="FILE", help="The table it was made from.")],
+    original: Annotated[
+        Any,
+        typer.Option("--original", metavar="FILE", click_type=options.TABLE_SOURCE, help="The table it was made from."),
+    ],
     anonymized: Annotated[
         Path | None, typer.Argument(metavar="[ANONYMIZED]", help="The released table; only a certificate goes without.")
     ] = None,
+    query: options.Query = None,
     qi: options.Qi = None,
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
@@ -78,13 +83,20 @@ def verify(
             "released table would be checked strictly; name one reading for both: --suppressed-rows exempt (or strict)"
         )
     if groups is not None:
-        read = [original, anonymized, certificate, mask, *([] if hierarchies is None else hierarchies.glob("*.csv"))]
+        read = [
+            original.file if isinstance(original, Database) else original,
+            anonymized,
+            certificate,
+            mask,
+            *([] if hierarchies is None else hierarchies.glob("*.csv")),
+        ]
         read.append(Path(distance.partition(":")[2]))
         refuse_overwriting([("--groups", groups)], [path for path in read if path is not None])
         check_target(groups)
     privacy = options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False)
     others = options.names(sensitive, "--sensitive", required=False)
     common: dict[str, Any] = {
+        "query": query,
         "privacy": privacy,
         "mask": mask,
         "hierarchies": hierarchies,

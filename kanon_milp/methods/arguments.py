@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import file_path, instance_of, integer, real_number, text, wrong
+from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
@@ -105,7 +106,7 @@ def check_callbacks(
 def _check_log(problem: Problem, path: Path) -> None:
     if not is_text(str(path)):
         raise InputError(f"{path}: solvers write logs only to files whose names are UTF-8; choose another name")
-    refuse_overwriting([("log_file", path)], problem.sources)
+    refuse_overwriting([("log_file", path)], as_files(problem.sources))
     check_target(path)
 
 

@@ -82,6 +82,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
         "table": {
             **_file("" if table.source.endswith(MODEL_FILE) else table.source, files),
             "source": table.source,
+            "query": table.query,
             "kind": table.kind,
             "delimiter": table.csv.delimiter,
             "encoding": table.csv.encoding,

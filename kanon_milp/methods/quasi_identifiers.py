@@ -113,7 +113,8 @@ def find_quasi_identifiers(
 ) -> QuasiIdentifiers:
     """Which columns of a table are quasi-identifiers.
 
-    table: a `Table`, or a data frame of any kind that narwhals knows, lazy ones of polars too. columns: those that an
+    table: a `Table`, or a data frame of any kind that narwhals knows, lazy ones of polars too; or the `RowTypes` of
+    these columns. columns: those that an
     attacker may know; default: the quasi-identifiers of a `Table`, all columns of a frame. every: all minimum
     quasi-identifiers, not one. Raises InputError for columns that the table does not have, and where the reading
     "violate" would go through too many sets of columns.
@@ -152,6 +153,8 @@ def find_quasi_identifiers(
 
 
 def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
+    if isinstance(table, RowTypes):
+        return table
     if isinstance(table, Table):
         return compress(table.keys, table.quasi_identifiers if columns is None else column_names(columns, "columns"))
     if type(table).__module__.startswith("polars"):

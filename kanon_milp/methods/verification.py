@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kanon_milp.errors import RoleWarning
 from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.databases import Database
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
@@ -25,11 +26,12 @@ from kanon_milp.verify.stated import stated
 
 
 def verify_files(
-    original: str | Path,
+    original: str | Path | Database,
     anonymized: str | Path,
     quasi_identifiers: Sequence[str] | str,
     sensitive: Sequence[str] | str | None = None,
     *,
+    query: str | None = None,
     identifying: Sequence[str] | str | None = None,
     keep: Sequence[str] | str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
@@ -47,7 +49,8 @@ def verify_files(
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
-    identifying: columns that must not be in the released table; all others must be there, and unchanged but for the
+    query: what to read where the original is in a database (`read_table`). identifying: columns that must not be in the
+    released table; all others must be there, and unchanged but for the
     quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
@@ -62,6 +65,7 @@ def verify_files(
         original,
         quasi_identifiers,
         sensitive,
+        query=query,
         identifying=identifying,
         keep=keep,
         delimiter=delimiter,
@@ -81,9 +85,10 @@ def verify_files(
 
 
 def check_certificate_files(
-    original: str | Path,
+    original: str | Path | Database,
     certificate: str | Path,
     *,
+    query: str | None = None,
     quasi_identifiers: Sequence[str] | str | None = None,
     sensitive: Sequence[str] | str | None = None,
     privacy: Sequence[Requirement] = (),
@@ -111,7 +116,14 @@ def check_certificate_files(
     others = _same_order(sensitive, claim.names("sensitive"))
     with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
         table = read_table(
-            original, names, others, delimiter=delimiter, encoding=encoding, missing=missing, symbol=symbol
+            original,
+            names,
+            others,
+            query=query,
+            delimiter=delimiter,
+            encoding=encoding,
+            missing=missing,
+            symbol=symbol,
         )
     recoding = _recoding(table, mask, hierarchies, weights, level_costs, makers)
     reading = suppressed_rows or claim.reading

@@ -133,9 +133,15 @@ class RowTypes:
 
 
 def compress(
-    frame: pl.DataFrame | pl.LazyFrame, quasi_identifiers: Sequence[str], sensitive: Sequence[str] = ()
+    frame: pl.DataFrame | pl.LazyFrame,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str] = (),
+    rows: pl.Series | None = None,
 ) -> RowTypes:
-    """Count the distinct rows of a table; a lazy frame may be larger than memory."""
+    """Count the distinct rows of a table; a lazy frame may be larger than memory.
+
+    rows: how many rows each row of a data frame stands for, where they are counted already.
+    """
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         raise wrong("compress", "a data frame of polars, such as the field keys of a Table,", frame)
     roles = Roles.of(quasi_identifiers, sensitive)
@@ -145,7 +151,10 @@ def compress(
     by = [f"c{j}" for j in range(len(names))]
     chosen = frame.lazy().select(column(name, at) for name, at in zip(names, by, strict=True))
     schema = chosen.collect_schema()
-    groups = chosen.group_by(by).agg(pl.len().alias("rows")).collect(engine="streaming")
+    counted = pl.len() if rows is None else pl.col("rows").sum()
+    if rows is not None:
+        chosen = chosen.collect().with_columns(rows.alias("rows")).lazy()
+    groups = chosen.group_by(by).agg(counted.alias("rows")).collect(engine="streaming")
     if not groups.height:
         raise InputError("the table has no rows")
     # floats are cast after the grouping: values that look alike as text are one value

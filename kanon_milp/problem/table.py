@@ -19,7 +19,6 @@ import polars as pl
 from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
 from kanon_milp.problem.arguments import (
     exists,
-    file_path,
     instance_of,
     integer,
     one_of,
@@ -27,12 +26,14 @@ from kanon_milp.problem.arguments import (
 )
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv
+from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.roles import Names, Roles, warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
 Missing = Literal["value", "error"]
 FileKind = Literal["CSV", "parquet", "arrow"]
+Origin = FileKind | Literal["SQL"]
 SYMBOL = "*"
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -54,7 +55,8 @@ class Table:
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
     warnings: what to say about columns without a role, and about a header that looks like data.
-    kind: the kind of file that it came from and is written to, "CSV" where it came from none.
+    kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
+    query: what was read there, without passwords that it hands on; None of a file.
     """
 
     frame: nw.DataFrame[Any]
@@ -66,7 +68,8 @@ class Table:
     read_seconds: float = 0.0
     own_names: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    kind: FileKind = "CSV"
+    kind: Origin = "CSV"
+    query: str | None = None
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -219,10 +222,11 @@ class Table:
 
 
 def read_table(
-    path: str | Path,
+    path: str | Path | Database,
     quasi_identifiers: Sequence[str] | str,
     sensitive: Names = None,
     *,
+    query: str | None = None,
     identifying: Names = None,
     keep: Names = None,
     delimiter: str | None = None,
@@ -231,28 +235,37 @@ def read_table(
     symbol: str = SYMBOL,
     rows: int | None = None,
 ) -> Table:
-    """Read microdata from CSV (also .gz), Parquet or Arrow; values of a CSV file are text, byte for byte.
+    """Read microdata from CSV (also .gz), Parquet or Arrow, or from a database; values of a CSV file are text, byte for
+    byte.
 
+    path: of a file; or of a SQLite or DuckDB file, or an address such as postgresql://user@host/database, with the
+    query to read there. Order its rows (order by ...), as results number them.
     delimiter: default "," and, for .tsv, a tab. rows: only the first so many. Other parameters: `Table.from_frame`.
     Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
     """
-    path = file_path(path, "path of a table")
+    source = location(path)
+    asked_query(source, query)
     if rows is not None:
         rows = integer(rows, "rows")
     began = time.perf_counter()
-    fmt = CsvFormat(default_delimiter(path) if delimiter is None else delimiter, encoding)
-    frame = read_frame(path, fmt)
+    fmt = CsvFormat(default_delimiter(source) if delimiter is None else delimiter, encoding)
+    frame = read_frame(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
     roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
-    table = Table._checked(frame, roles, missing, symbol, str(path), fmt)
+    table = Table._checked(frame, roles, missing, symbol, str(source), fmt)
     table._warn()
-    return replace(table, kind=file_kind(path), read_seconds=time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    if isinstance(source, Database):
+        return replace(table, kind="SQL", query=shown_query(query or ""), read_seconds=seconds)
+    return replace(table, kind=file_kind(source), read_seconds=seconds)
 
 
-def read_frame(path: Path, fmt: CsvFormat | None = None) -> pl.DataFrame:
-    """Read an entire file, values of a CSV file as text."""
+def read_frame(path: Path | Database, fmt: CsvFormat | None = None, query: str | None = None) -> pl.DataFrame:
+    """Read an entire file, values of a CSV file as text; or all that a query of a database returns."""
     begin_threads()
+    if isinstance(path, Database):
+        return path.read(asked_query(path, query))
     kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
     try:
@@ -279,9 +292,9 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
 
 
-def default_delimiter(path: Path) -> str:
+def default_delimiter(path: Path | Database) -> str:
     """A tab for .tsv, else a comma."""
-    return "\t" if ".tsv" in path.suffixes else ","
+    return "\t" if isinstance(path, Path) and ".tsv" in path.suffixes else ","
 
 
 def is_text(text: str) -> bool:

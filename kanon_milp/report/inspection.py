@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import compress
-from kanon_milp.problem.arguments import file_path, integer, listed
+from kanon_milp.problem.arguments import integer, listed
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.roles import NEARLY_UNIQUE, Names, Roles
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
@@ -225,6 +226,7 @@ def inspect(
     *,
     identifying: Names = None,
     keep: Names = None,
+    query: str | None = None,
     k: Sequence[int] = KS,
     population: Any = None,
     delimiter: str | None = None,
@@ -232,7 +234,8 @@ def inspect(
 ) -> Inspection:
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
 
-    table: a path, or a data frame of any kind that narwhals knows. Columns whose role is not named get a proposed one:
+    table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
+    read there. Columns whose role is not named get a proposed one:
     identifying, where nearly every row has a value of its own that is text or an integer; keep, where all rows have the
     same; else quasi-identifier, if you have named none. Which columns are sensitive only you know. k: for which to
     count the rows that k-anonymity touches; with the second of them (or the only one) a command is proposed.
@@ -245,7 +248,7 @@ def inspect(
         raise InputError("k: name at least one")
     CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
     fmt = delimiter, encoding
-    frame, source = _opened(table, fmt, "table")
+    frame, source = _opened(table, fmt, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
     given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep)
@@ -272,15 +275,22 @@ def inspect(
         tuple(_ranges(sizes)),
         _risk(texts, chosen, sizes, None if population is None else _opened(population, fmt, "population")),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
-        tuple(proposed_options(source, columns, ks[min(1, len(ks) - 1)], delimiter, encoding)),
+        tuple(
+            proposed_options(
+                source, columns, ks[min(1, len(ks) - 1)], delimiter, encoding, query and shown_query(query)
+            )
+        ),
     )
 
 
-def _opened(table: Any, fmt: tuple[str | None, str], what: str) -> tuple[nw.DataFrame[Any], str]:
-    if isinstance(table, str | Path):
-        path = file_path(table, what)
+def _opened(
+    table: Any, fmt: tuple[str | None, str], what: str, query: str | None = None
+) -> tuple[nw.DataFrame[Any], str]:
+    if isinstance(table, str | Path | Database):
+        path = location(table, what)
+        asked_query(path, query)
         delimiter, encoding = fmt
-        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding), query)
         return nw.from_native(frame, eager_only=True), str(path)
     return open_frame(table, what)[0], what
 

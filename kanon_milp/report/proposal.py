@@ -28,10 +28,12 @@ class Known(Protocol):
     def span(self) -> Fraction | None: ...  # noqa: D102
 
 
-def proposed_options(source: str, columns: Sequence[Known], k: int, delimiter: str | None, encoding: str) -> list[str]:
+def proposed_options(
+    source: str, columns: Sequence[Known], k: int, delimiter: str | None, encoding: str, query: str | None = None
+) -> list[str]:
     """The options of `kanon-milp solve`. Numbers and dates get levels as long as these are not too many together."""
     quasi = [each for each in columns if each.role == "quasi-identifier"]
-    found = ["--data", source]
+    found = ["--data", source, *([] if query is None else ["--query", query])]
     for role, option in ROLES.items():
         names = [_quoted(each.name) for each in columns if each.role == role]
         found += [option, ",".join(names)] if names else []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import PASSWORD, InputError
 
 try:
     import fcntl
@@ -61,6 +61,8 @@ def write_together(folder: Path, files: Mapping[str, Fill | None]) -> None:
 def check_target(path: Path) -> None:
     """Raise InputError if a file could not be written there; creates nothing."""
     path = Path(os.path.realpath(path))
+    if PASSWORD.search(str(path)):
+        check_folder(path)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
     if not path.parent.is_dir():
@@ -71,6 +73,8 @@ def check_target(path: Path) -> None:
 
 def check_folder(folder: Path, names: Iterable[str] = ()) -> None:
     """Raise InputError if files of these names could not be written to the folder; creates nothing."""
+    if PASSWORD.search(str(folder)):
+        raise InputError("the address of a database is no file or folder that could be written")
     nearest = folder
     try:
         while not nearest.exists() and nearest != nearest.parent:

@@ -27,7 +27,8 @@ def verify_command(described: Mapping[str, Any], anonymized: str) -> tuple[str |
     given, problem = described["input"], described["problem"]
     try:
         table = given["table"]
-        if table["file"] is None:
+        query = table.get("query")
+        if table["file"] is None and query is None:
             raise _NoCommandError("the table was not read from a file")
         roles = problem["roles"]
         options = [
@@ -43,11 +44,12 @@ def verify_command(described: Mapping[str, Any], anonymized: str) -> tuple[str |
     for option, value, usual in (
         ("--suppressed-rows", problem["suppressed_rows"], "strict"),
         ("--symbol", table["symbol"], SYMBOL),
-        ("--delimiter", table["delimiter"], default_delimiter(Path(table["file"]))),
+        ("--delimiter", table["delimiter"], default_delimiter(Path(table["file"] or ""))),
         ("--encoding", table["encoding"], "utf-8"),
     ):
         options += [] if value == usual else [option, value]
-    words = ["kanon-milp", "verify", anonymized, "--original", table["file"], *options]
+    original = [table["file"]] if query is None else [table["source"], "--query", query]
+    words = ["kanon-milp", "verify", anonymized, "--original", *original, *options]
     costs = "The costs of levels cannot be named there, so the cost that it prints is another one."
     return shlex.join(words), costs if given["level_costs"] else ""
 
