@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tempfile
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -213,6 +214,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "path": "",
             "quasi_identifiers": "",
             "sensitive": "none",
+            "query": "none",
             "identifying": "none",
             "keep": "none",
             "delimiter": "none",
@@ -287,6 +289,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "on_method": "none class",
         },
     ),
+    "write_table": (
+        km.write_table,
+        {"table": FRAME, "database": Path(tempfile.mkdtemp()) / "t.db", "name": "t"},
+        {"table": "frame", "database": "", "name": ""},
+    ),
     "sweep": (
         km.sweep,
         {"problem": PROBLEM, "k": [2]},
@@ -327,6 +334,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "sensitive": "none",
             "identifying": "none",
             "keep": "none",
+            "query": "none",
             "k": "",
             "population": "none frame",
             "delimiter": "none",

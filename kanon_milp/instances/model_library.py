@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kanon_milp.errors import InputError, nearest
+from kanon_milp.problem.arguments import exists
 from kanon_milp.system.files import Fill, check_folder, write_together
 
 SUFFIX = ".toml"
@@ -40,13 +41,14 @@ def find(name: str) -> Path:
     """The model file of this name; raises InputError where there is none."""
     known = [path.stem for path in folder().glob(f"*{SUFFIX}")]
     if name not in known:
-        raise InputError(f"no model of that name is in the library{nearest(name, known)}; kanon-milp models lists them")
+        hint = f"{nearest(name, known)}; kanon-milp models lists them"
+        raise InputError(f"{name}: no such model file, nor a model of the library{hint}")
     return folder() / f"{name}{SUFFIX}"
 
 
 def named(path: Path) -> Path:
     """A model file as somebody names it: a file, or the name of a model of the library where no such file is."""
-    if path.suffix or len(path.parts) != 1 or path.exists():
+    if path.suffix or len(path.parts) != 1 or exists(path, Path.exists):
         return path
     return find(path.name)
 

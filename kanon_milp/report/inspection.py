@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import compress
-from kanon_milp.problem.arguments import integer, listed
+from kanon_milp.problem.arguments import integer, listed, text
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
@@ -248,6 +248,8 @@ def inspect(
         raise InputError("k: name at least one")
     CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
     fmt = delimiter, encoding
+    if query is not None:
+        text(query, "query")
     frame, source = _opened(table, fmt, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")

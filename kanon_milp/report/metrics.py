@@ -145,7 +145,7 @@ def numeric_values(column: pl.Series) -> list[Fraction] | None:
 
 def _unnamed(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column without its name: methods of a series called ^a.*$ would read that as a pattern."""
-    return frame[name].alias("")
+    return frame[name].alias("cells")
 
 
 def _number(value: Label) -> Fraction | None:

@@ -64,12 +64,12 @@ def as_suppressed(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -
     there: sdcMicro suppresses so."""
     if original.height != released.height:
         return released
-    columns = []
+    columns = {}
     for name in released.columns:
         before, after = original[name].alias(""), released[name].alias("")
         left_out = (after.is_null() & before.is_not_null()).any()
-        columns.append((after.fill_null(symbol) if left_out else after).alias(name))
-    return pl.DataFrame(columns)
+        columns[name] = after.fill_null(symbol) if left_out else after
+    return pl.DataFrame(columns)  # by name: a list would rename a column without one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
