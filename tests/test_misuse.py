@@ -292,7 +292,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "write_table": (
         km.write_table,
         {"table": FRAME, "database": Path(tempfile.mkdtemp()) / "t.db", "name": "t"},
-        {"table": "frame", "database": "", "name": ""},
+        {"table": "frame", "database": "", "name": "text"},
     ),
     "sweep": (
         km.sweep,

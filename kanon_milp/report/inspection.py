@@ -248,8 +248,6 @@ def inspect(
         raise InputError("k: name at least one")
     CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
     fmt = delimiter, encoding
-    if query is not None:
-        text(query, "query")
     frame, source = _opened(table, fmt, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
@@ -294,6 +292,9 @@ def _opened(
         delimiter, encoding = fmt
         frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding), query)
         return nw.from_native(frame, eager_only=True), str(path)
+    if query is not None:
+        text(query, "query")
+        raise InputError("query: is for a database, and the table is a data frame; leave it out")
     return open_frame(table, what)[0], what
 
 
