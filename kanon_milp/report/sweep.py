@@ -285,7 +285,7 @@ def solve_setting(
 
 def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
     """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
-    ones. A bound above a table that is valid for it is refuted, as is "infeasible" where there is one; no row has it."""
+    ones. A bound above a table that is valid for its setting is refuted, as is "infeasible" where there is one."""
     tables = [_table(problem, run, runs) for run in runs]
     proofs = [run for run, (objective, _) in zip(runs, tables, strict=True) if not _refuted(run, objective)]
     return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
