@@ -113,8 +113,10 @@ def _violated(model: LinearModel, x: Floats, near: NDArray[np.bool_], values: li
     integral = np.ones(model.constraints, dtype=np.bool_)
     integral[of_entry[~plain]] = False
     size = abs(A) @ np.abs(x)
-    integral &= size < _LARGE
     low, high = model.constraint_lower, model.constraint_upper
+    integral &= size < _LARGE
+    for side in (low, high):
+        integral &= ~np.isfinite(side) | (np.abs(side) < _LARGE)
     count, worst = 0, 0.0
     rows = np.flatnonzero(integral)
     if len(rows):

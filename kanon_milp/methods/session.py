@@ -22,7 +22,7 @@ from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
-from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.presolve.start import assignment_of_groups, partition_of_groups
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.problem import Problem
@@ -186,7 +186,8 @@ class Session:
         instance, assignment = found
         prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
         result = replace(self, prepared=prepared).finish(assignment, bound=bound, message=message)
-        if result.groups is None or bound is not None:  # with a bound, a better table may have taken its place
+        # with a bound, or a table to start with, a better table may have taken its place
+        if result.groups is None or bound is not None or self.start is not None:
             return result
         types = self.prepared.before.types
         return replace(result, parts=partition.of_rows(types.type_of_rows(self.problem.table.keys).astype(np.int64)))
@@ -213,8 +214,31 @@ class Session:
         alone = Capability.THREADS not in self.adapter.capabilities and self.method == "milp"
         return 1 if alone or not self.solver_used else self.options.threads
 
+    def _no_worse_than_start(self, outcome: Outcome) -> Outcome:
+        """The outcome with the table that was given to start with, where that is better.
+
+        Methods may not know it: they start with nothing, or it has groups that no candidate covers.
+        """
+        refused = outcome.found is not None and not outcome.found.report.ok
+        if self.start is None or outcome.proof == "optimal" or refused:
+            return outcome
+        partition = partition_of_groups(self.prepared.before, self.start)
+        made = released_partition(self.prepared.before, partition)
+        if made is None:
+            return outcome
+        instance, assignment = made
+        prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
+        reached = None if outcome.found is None else outcome.found.objective
+        given = replace(self, prepared=prepared)._verified(assignment, reached)
+        if given is None:
+            return outcome
+        if outcome.proof == "infeasible":
+            return replace(outcome.failed("infeasible is said, which the table to start with refutes"), found=given)
+        return outcome.with_table(given, Scale.of_problem(self.instance))
+
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""
+        outcome = self._no_worse_than_start(outcome)
         found, types, candidates = outcome.found, self.instance.types, self.instance.candidates
         bound = outcome.both
         shown = found if found is not None and found.report.ok else None

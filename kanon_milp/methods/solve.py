@@ -82,8 +82,9 @@ def solve(
     gap: relative gap at which to stop; 0 asks for a proof of optimality. node_limit: of the solver. iteration_limit:
     neighbourhoods of the search; with these two instead of a time limit the result is the same each time.
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
-    start: int (n,), group of each row in a table to start with, such as `groups` of another result: where it satisfies
-    the problem, the result is no worse, and methods that improve tables improve this one.
+    start: int (n,), group of each row in a table to start with, such as `groups` of another result: each of them is
+    released as cheaply as the recoding allows, or suppressed under the exempt reading if it has fewer than k rows.
+    Where this satisfies the problem, the result is no worse, and methods that improve tables improve it.
     progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.

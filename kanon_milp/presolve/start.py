@@ -1,4 +1,4 @@
-"""A partition of the table's rows, such as that of an earlier solution, as an assignment over the reduced instance."""
+"""A partition of the table's rows, such as that of an earlier solution, over the row types of an instance."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.instance import Instance, recode
+from kanon_milp.presolve.partition import Partition
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.signature import Merged
+from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, Requirement
 
 Ints = NDArray[np.int64]
 
@@ -37,6 +39,32 @@ def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
         return None
     candidate = candidate[group]
     return Assignment(row_type, candidate, rows.astype(np.int64), 0).checked(instance)
+
+
+def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
+    """The same groups without candidates, each to be released as cheaply as the recoding allows.
+
+    Under the exempt reading groups of fewer than k rows are suppressed, since nothing else can be meant.
+    """
+    problem, types = instance.problem, instance.types
+    row_type = types.type_of_rows(problem.table.keys).astype(np.int64)
+    numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    entries, rows = np.unique(numbers * types.count + row_type, return_counts=True)
+    group, row_type = np.divmod(entries, types.count)
+    vector = np.full(int(numbers.max()) + 1, -1, dtype=np.int64)
+    if problem.suppressed_rows == "exempt":
+        levels = recode(problem, types)
+        k = max((_least(each) for each in problem.requirements), default=1)
+        for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
+            vector[np.bincount(numbers) < k] = top
+    return Partition(group, row_type, rows.astype(np.int64), vector)
+
+
+def _least(requirement: Requirement) -> int:
+    """Rows of a group that is not suppressed."""
+    if isinstance(requirement, KAnonymity):
+        return requirement.k if requirement.quasi_identifiers is None else 1
+    return requirement.k if isinstance(requirement, AlphaKAnonymity) else 1
 
 
 def _cheapest_covering(instance: Instance, group: Ints, row_type: Ints) -> Ints | None:

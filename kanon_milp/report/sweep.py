@@ -301,12 +301,19 @@ def solve_setting(
 
 def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
     """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
-    ones."""
-    return tuple(_row(problem, run, runs) for run in runs)
+    ones. A bound above a table that is valid for its setting is refuted, as is "infeasible" where there is one."""
+    tables = [_table(problem, run, runs) for run in runs]
+    proofs = [run for run, (objective, _) in zip(runs, tables, strict=True) if not _refuted(run, objective)]
+    return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
 
 
-def _row(problem: Problem, run: Run, runs: Sequence[Run]) -> SweepRow:
-    looser = [each for each in runs if each.setting.looser_than(run.setting)]
+def _refuted(run: Run, objective: Fraction | None) -> bool:
+    """Whether what a run claims to have proven cannot be. objective: of a verified table for its setting."""
+    return objective is not None and (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
+
+
+def _table(problem: Problem, run: Run, runs: Sequence[Run]) -> tuple[Fraction | None, Setting | None]:
+    """The least loss of a table that is known for a setting, and the one whose run gave it."""
     objective, table = run.objective, None if run.objective is None else run.setting
     stricter = [each for each in runs if run.setting.looser_than(each.setting) and each.objective is not None]
     for each in sorted(stricter, key=lambda each: each.objective or 0):
@@ -315,12 +322,17 @@ def _row(problem: Problem, run: Run, runs: Sequence[Run]) -> SweepRow:
         report = verify(run.setting.of(problem), each.table)
         if report.ok and report.cost is not None:
             objective, table = report.cost, each.setting
+    return objective, table
+
+
+def _row(run: Run, objective: Fraction | None, table: Setting | None, proofs: Sequence[Run]) -> SweepRow:
+    looser = [each for each in proofs if each.setting.looser_than(run.setting)]
     bounded = max((each for each in looser if each.bound is not None), key=lambda each: each.bound or 0, default=None)
     bound = None if bounded is None else bounded.bound
     if objective is None and any(each.proof == "infeasible" for each in looser):
         proof = "infeasible"
-    elif objective is not None and bound is not None and bound >= objective:
-        proof, bound = "optimal", objective
+    elif objective is not None and bound == objective:
+        proof = "optimal"
     else:
         proof = "none" if bound is None else "bound"
     source = None if bounded is None else bounded.setting

@@ -48,7 +48,7 @@ class SweepFolder:
 
     def known(self, resume: bool) -> list[Run]:
         """The runs that are there. Raises InputError where they are of another sweep, or no longer what they were, and
-        for any where nothing shall be resumed."""
+        for any where nothing shall be resumed. Tables are verified again, bounds are what the files say."""
         folders = sorted(path.parent for path in self._folder.glob(f"{RUNS}/*/{CLAIM}"))
         if folders and not resume:
             raise InputError(f"{self._folder}: holds a sweep; go on with it (--resume), or choose another folder")
@@ -56,7 +56,7 @@ class SweepFolder:
 
     def write_run(self, run: Run) -> None:
         """The released table, its groups, and what is known of the run."""
-        folder = self._folder / RUNS / run.setting.name.replace("/", "_")
+        folder = self._folder / RUNS / folder_name(run.setting)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -105,6 +105,8 @@ class SweepFolder:
             raise InputError(
                 f"{folder}: is a run of another sweep (other data, requirements or options); choose another folder"
             )
+        if folder.name != folder_name(setting) or _contradictory(objective, bound, proof):
+            raise InputError(f"{folder / CLAIM}: contradicts itself, or its folder's name; remove the folder {folder}")
         if objective is None:
             return Run(setting, None, bound, proof, seconds, baselines=baselines)
         table = self._table(folder)
@@ -119,6 +121,18 @@ class SweepFolder:
         if table.kind in COLUMNAR:
             return read_frame(folder / COLUMNAR[table.kind][0])
         return read_frame(folder / "anonymized.csv", CsvFormat(table.csv.delimiter, table.csv.encoding))
+
+
+def folder_name(setting: Setting) -> str:
+    """Of a run."""
+    return setting.name.replace("/", "_")
+
+
+def _contradictory(objective: Fraction | None, bound: Fraction | None, proof: str) -> bool:
+    """Whether no run ends so. What does not contradict itself may still be false: a proof cannot be read back."""
+    if objective is None:
+        return proof == "optimal"
+    return proof == "infeasible" or (bound is not None and bound > objective)
 
 
 def _text(value: Fraction | None) -> str | None:

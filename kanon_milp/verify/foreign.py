@@ -98,7 +98,7 @@ class _Column:
             own = all(rule.levels(each, after) for each in originals[after])
             stands = None if own else meanings.foreign(after, originals[after])
             levels = levels if stands is None else ()
-            wrong.append(not levels and stands is None and meanings.outside(before, after, originals[after]))
+            wrong.append(not own and stands is None and meanings.outside(before, after, originals[after]))
             if levels:
                 labels.append(after)
                 generalized += count if 0 not in levels and after != rule.symbol else 0
@@ -133,9 +133,13 @@ class _Meanings:
         return self._foreign[cell]
 
     def outside(self, value: Value, cell: Value, originals: set[Value]) -> bool:
-        """Whether an original value does not lie in a cell, which does not hold all of these."""
+        """Whether an original value does not lie in a cell, which does not hold all of these.
+
+        A cell is read in one way in all its rows: as a label of the recoding, or as one of another tool.
+        """
         if cell not in self._outside:
-            self._outside[cell] = self._domain.outside(cell, originals)
+            as_label = {each for each in originals if not self._rule.levels(each, cell)}
+            self._outside[cell] = min(as_label, self._domain.outside(cell, originals), key=len)
         return value in self._outside[cell]
 
     def under(self, value: Value, level: int) -> list[Value]:

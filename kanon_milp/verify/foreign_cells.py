@@ -39,7 +39,8 @@ PART_OF_DATE = re.compile(r"(\d{4})(?:(s)|-(\d\d)|-Q([1-4]))?")
 
 @dataclass(frozen=True)
 class Stands:
-    """What a cell stands for. values: of the column, in its order. kept: it is the value itself, written otherwise."""
+    """What a cell stands for. values: of the column, in its order. kept: it is the one original value of its rows,
+    written otherwise; where several are written alike, such as 1 and 1.0, the cell tells less than they did."""
 
     values: tuple[Value, ...]
     kept: bool
@@ -66,7 +67,8 @@ class Domain:
         for number, meaning in enumerate(self._readings(cell.strip())):
             found = set(meaning())
             if found.issuperset(originals):
-                return Stands(tuple(value for value in self._values if value in found), number == 0)
+                kept = number == 0 and len(set(originals)) == 1
+                return Stands(tuple(value for value in self._values if value in found), kept)
         return None
 
     def outside(self, cell: Value, originals: Collection[Value]) -> set[Value]:

@@ -59,6 +59,11 @@ def test_a_violation_of_one_in_a_large_sum_is_seen() -> None:
     assert check_point(model, np.array([2.0, 1.0])).defects == ("1 constraint violated, by up to 1",)
 
 
+def test_a_side_beyond_the_integers_of_a_machine_is_no_infinity() -> None:
+    model = small_model("huge", (1,), [(1e19, (1.0,), INF)], [(0, 9)], (True,))
+    assert check_point(model, np.array([2.0])).defects == ("1 constraint violated, by up to 1e+19",)
+
+
 def test_what_is_no_point_is_said() -> None:
     model = small_model("three", (1, 1), [(1.0, (1.0, 1.0), INF)], [(0, 9)] * 2, (True, False))
     assert "1 values for 2" in check_point(model, np.array([1.0])).defects[0]

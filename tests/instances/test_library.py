@@ -186,8 +186,7 @@ def test_the_file_says_what_the_model_says(name: str) -> None:
     assert violated == outside.sum()
 
 
-def test_numbers_are_read_as_they_are_written() -> None:
-    text = """NAME x FREE
+MODEL = """NAME x FREE
 ROWS
  N obj
  L c1
@@ -204,7 +203,10 @@ BOUNDS
  UP bnd x 4
 ENDATA
 """
-    model = read_mps(text)
+
+
+def test_numbers_are_read_as_they_are_written() -> None:
+    model = read_mps(MODEL)
     assert model.violations({"x": 1, "y": 1}) == []  # 0.1 + 0.2 is no more than 0.3, which floats deny
     assert model.violations({"x": Fraction(1, 2)}) == ["variable x is no integer"]
     assert model.violations({"x": 5}) == ["variable x is outside of its bounds", "constraint c1 is violated"]
@@ -213,8 +215,30 @@ ENDATA
         with pytest.raises(km.InputError, match="a solution file begins with"):
             read_solution_lines(solution)
     with pytest.raises(km.InputError, match="ENDATA"):
-        read_mps(text.replace("ENDATA", ""))
+        read_mps(MODEL.replace("ENDATA", ""))
     assert read_solution_lines("=obj= 3/2\nx 1\n") == (Fraction(3, 2), {"x": 1})
+    with pytest.raises(km.InputError, match="two values"):
+        read_solution_lines("=obj= 3/2\nx 1\nx 0\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        (" L c1", " L c1\n G c1"),
+        (" L c1", " X c1"),
+        (" N obj", " N other\n N obj"),
+        (" x c1 0.1", " x c1 0.1\n x c1 0"),
+        (" rhs c1 0.3", " rhs c1 0.3\n rhs c1 9"),
+        (" rhs c1 0.3", " rhs c2 0.3"),
+        ("BOUNDS", "RANGES\n rng c2 1\nBOUNDS"),
+        (" UP bnd x 4", " UP bnd X 4"),
+        (" UP bnd x 4", " UP bnd y -4"),
+    ],
+)
+def test_a_model_that_can_be_read_in_two_ways_is_refused(line: str, instead: str) -> None:
+    assert MODEL.count(line) == 1
+    with pytest.raises(km.InputError):
+        read_mps(MODEL.replace(line, instead))
 
 
 def test_a_run_finds_what_is_recorded() -> None:

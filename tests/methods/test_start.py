@@ -25,7 +25,7 @@ relaxed = settings(
 CENSUS = km.Table.from_frame(census(400), ["age", "education", "race"], "disease")
 
 
-@given(st.one_of(cases(max_rows=8), sensitive_cases(max_rows=7)))
+@given(st.one_of(cases(max_rows=8, sides=False), sensitive_cases(max_rows=7, sides=False)))
 @settings(relaxed, max_examples=examples(300, 60))
 def test_an_optimal_table_is_found_again_in_the_reduced_instance(case: Case | SensitiveCase) -> None:
     problem = case.problem()
@@ -67,6 +67,29 @@ def test_what_is_stopped_at_once_is_no_worse_than_its_start(method: str, privacy
     stopped = km.solve(problem, method=method, start=best.groups, time_limit=0.5)
     assert stopped.verified
     assert present(stopped.exact_objective) <= present(best.exact_objective)
+
+
+@pytest.mark.parametrize("method", ["milp", "search", "auto", "greedy", "mondrian", "m_approximation"])
+@pytest.mark.parametrize("limit", [None, 0.0001])
+def test_no_method_and_no_limit_makes_it_worse(method: str, limit: float | None) -> None:
+    """Within the limit there is no time for the candidates, and some methods start with nothing."""
+    problem = km.Problem(CENSUS, km.KAnonymity(4), km.Suppression({"age": 3, "race": "1/2"}))
+    best = km.solve(problem, time_limit=30)
+    again = km.solve(problem, method=method, start=best.groups, time_limit=limit or 30)
+    assert again.verified
+    assert present(again.exact_objective) <= present(best.exact_objective)
+    assert again.parts is None
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(200, 40))
+def test_a_limit_that_is_over_at_once_does_not_lose_it(case: Case) -> None:
+    """Neither do masks, hierarchies, weights, and the exempt reading with groups of one row."""
+    problem = case.problem()
+    best = km.solve(problem, method="milp")
+    assume(best.groups is not None)
+    again = km.solve(problem, start=best.groups, time_limit=0.0001)
+    assert again.exact_objective == best.exact_objective
 
 
 def test_a_stricter_table_is_a_start() -> None:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,6 +29,7 @@ import kanon_milp as km
 from kanon_milp.problem.privacy.l_diversity import Form
 from kanon_milp.report.sweep import Run, Setting, combined, strictest_first
 from kanon_milp.report.sweep import settings as all_settings
+from kanon_milp.report.sweep_files import SweepFolder
 
 CENSUS = km.Table.from_frame(census(300), ["age", "education", "race"], "disease")
 
@@ -104,6 +107,41 @@ def test_a_table_that_does_not_hold_is_not_taken_over() -> None:
     own = km.solve(problem)
     truth = Run(Setting(k=2), own.exact_objective, own.exact_bound, "optimal", 1.0, own.table, own.groups)
     assert combined(problem, [truth, lie])[0].objective == own.exact_objective
+
+
+@pytest.mark.parametrize("claim", [{"bound": Fraction(1000)}, {"proof": "infeasible", "objective": None}])
+def test_what_a_table_refutes_proves_nothing(claim: dict[str, Any]) -> None:
+    """A false bound of k = 3 made each table with a larger k optimal, and a false "infeasible" those infeasible."""
+    true = [own_run(k, 0) for k in (2, 3, 4, 5)]
+    worse = replace(true[3], objective=present(true[3].objective), bound=None, proof="none")
+    rows = combined(SMALL, [true[0], replace(true[1], **claim), true[2], worse])
+    assert [row.bound for row in rows] == [true[0].bound, true[0].bound, true[2].bound, true[2].bound]
+    for row in rows:
+        assert row.proof == ("optimal" if row.objective == row.bound else "bound")
+
+
+@pytest.mark.parametrize(
+    ("edited", "message"),
+    [
+        ({"bound": "1000"}, "contradicts itself"),
+        ({"proof": "infeasible"}, "contradicts itself"),
+        ({"objective": None, "proof": "optimal"}, "contradicts itself"),
+        ({"setting": {"k": "2"}}, "contradicts itself"),
+        ({"objective": "1000"}, "its table is not what"),
+        ({"objective": "0"}, "contradicts itself"),
+        ({"bound": "much"}, "is no run of a sweep"),
+    ],
+)
+def test_an_edited_run_is_refused(tmp_path: Path, edited: dict[str, Any], message: str) -> None:
+    folder = SweepFolder(tmp_path / "out", SMALL, ["k"], {})
+    own = own_run(3, 0)
+    folder.write_run(own)
+    (again,) = folder.known(resume=True)
+    assert (again.objective, again.bound, again.proof) == (own.objective, own.bound, own.proof)
+    file = tmp_path / "out" / "runs" / "k=3" / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **edited}))
+    with pytest.raises(km.InputError, match=message):
+        folder.known(resume=True)
 
 
 def test_an_infeasible_setting_makes_stricter_ones_infeasible() -> None:

@@ -81,6 +81,33 @@ def test_what_a_cell_stands_for(cell: str, values: list[str], held: set[str]) ->
             assert other is None or set(other.values) != held
 
 
+def test_a_cell_is_read_in_one_way_in_all_its_rows() -> None:
+    """As a label it has `unknown`, as an interval the 2: together they would cost less than any table."""
+    rows = [("1", "1-3", "*"), ("unknown", "1-3", "*"), ("2", "4-6", "*"), ("3", "4-6", "*")]
+    table = km.Table.from_frame(pl.DataFrame({"a": ["unknown", "2"]}), ["a"])
+    problem = km.Problem(table, km.KAnonymity(2), km.Hierarchies({"a": km.Hierarchy.from_rows(rows)}))
+    released = pl.DataFrame({"a": ["1-3", "1-3"]})
+    report = km.verify(problem, released, cells="intervals")
+    assert report.violations == ('column "a": the original value does not lie in the released cell: row 2',)
+    assert report.cost is None
+    assert km.measure(problem, released).certainty_penalty is None
+
+
+@pytest.mark.parametrize("cell", ["1", "01", "1.00"])
+def test_values_that_become_one_cell_are_generalized(cell: str) -> None:
+    """1, 01 and 1.0 are three values: a table that writes them alike is charged for it, as the optimum is."""
+    table = km.Table.from_frame(pl.DataFrame({"a": ["1", "01", "1.0", "2", "2"]}), ["a"])
+    problem = km.Problem(table, km.KAnonymity(2))
+    released = pl.DataFrame({"a": [cell, cell, cell, "2", "2"]})
+    report = km.verify(problem, released, cells="intervals")
+    assert report.ok
+    assert report.cost == 3
+    assert km.solve(problem).exact_objective == 3
+    assert report.generalized_cells == 3
+    assert report.certainty_penalty == 0
+    assert km.measure(problem, released).precision == Fraction(2, 5)
+
+
 @pytest.mark.parametrize("cell", ["", "x", "20-", "[20", "22-20", "{}", "[]", "nan", "9" * 400, "(,)", "a-b", None])
 def test_what_is_no_cell_of_a_number(cell: str | None) -> None:
     found = Domain(AGES).stands_for(cell, {"30"})

@@ -89,8 +89,15 @@ def read_mps(text: str) -> ExactModel:
     except (IndexError, ValueError):
         raise InputError("a line of the model has too few words, or too many") from None
     rows = {*model.kinds, model.objective}
-    if not rows.issuperset(row for column in model.columns.values() for row in column):
+    named = [row for column in model.columns.values() for row in column]
+    if not rows.issuperset([*named, *model.sides, *model.ranges]):
         raise InputError("the model names a constraint that it does not have")
+    if not model.columns.keys() >= {*model.lower, *model.upper}:
+        raise InputError("the model has bounds of a variable that it does not have")
+    if not {*model.kinds.values()} <= {"E", "L", "G"} or any(model.kinds[row] == "E" for row in model.ranges):
+        raise InputError("a constraint is of a kind that is not expected")
+    if any(value is not None and value < 0 and column not in model.lower for column, value in model.upper.items()):
+        raise InputError("a variable has a negative upper bound and no lower one, which is read in two ways")
     return model
 
 
@@ -108,18 +115,23 @@ def _read(text: str) -> ExactModel:
                 raise InputError(f"a section {section} is not expected")
         elif section == "ROWS":
             if words[0] == "N":
+                _once(model.objective == "")
                 model.objective = words[1]
             else:
+                _once(words[1] not in model.kinds)
                 model.kinds[words[1]] = words[0]
         elif section == "COLUMNS" and words[1] == "'MARKER'":
             inside = words[2] == "'INTORG'"
         elif section == "COLUMNS":
             entries = model.columns.setdefault(words[0], {})
-            entries.update({row: exact(number) for row, number in _pairs(words[1:])})
+            for row, number in _pairs(words[1:]):
+                _once(row not in entries)
+                entries[row] = exact(number)
             if inside:
                 model.integer.add(words[0])
         elif section == "RHS":
             for row, number in _pairs(words[1:]):
+                _once(row not in model.sides)
                 if row == model.objective:
                     model.offset = -exact(number)
                 else:
@@ -131,6 +143,12 @@ def _read(text: str) -> ExactModel:
     if section != "ENDATA":
         raise InputError("the file does not end with ENDATA")
     return model
+
+
+def _once(new: bool) -> None:
+    """Solvers add up what is said twice, or take the first of it, or the last."""
+    if not new:
+        raise InputError("the model says something twice")
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -174,4 +192,7 @@ def read_solution_lines(text: str) -> tuple[Exact, dict[str, Exact]]:
     first, *others = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     if first[:1] != ["=obj="] or any(len(words) != 2 for words in (first, *others)):
         raise InputError("a solution file begins with =obj= and has a variable and its value in each line")
-    return exact(first[1]), {name: exact(number) for name, number in others}
+    point = {name: exact(number) for name, number in others}
+    if len(point) < len(others):
+        raise InputError("a solution file gives a variable two values")
+    return exact(first[1]), point
