@@ -39,7 +39,7 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "compress": ("compress people.csv --qi zip,age,sex",),
     "qid": ("qid people.csv --k 5",),
     "inspect": ("inspect people.csv",),
-    "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out age.csv",),
+    "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",),
     "report": ("report out",),
     "bench": ("bench benchmarks/studies/smoke.toml --out study", "bench report study"),
     "library": ("library build instances --only 'adult*'", "library check instances"),
