@@ -13,7 +13,7 @@ from kanon_milp.cli import options
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
-from kanon_milp.problem.table import read_frame
+from kanon_milp.methods.verification import read_released
 from kanon_milp.report import comparison, display
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 
@@ -66,7 +66,10 @@ def compare(
     names = options.names(methods, "--methods", required=False) or comparison.METHODS
     for name in names:
         registry.known_name(name, "--methods")
-    tables = {str(path): read_frame(path) for path in released or []}
+    tables = {
+        str(path): read_released(path, asked.problem.table.csv, asked.problem.table.quasi_identifiers)
+        for path in released or []
+    }
     found = comparison.compare(
         asked.problem,
         names,
@@ -84,6 +87,8 @@ def compare(
         display.print_json(found.as_dict())
     elif not quiet:
         display.show_comparison(found, asked.title)
+        if to:
+            display.say(f"written to {', '.join(map(str, to))}")
 
 
 def _fill(text: str, file: IO[bytes]) -> None:

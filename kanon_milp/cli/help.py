@@ -15,14 +15,15 @@ OTHERS = "Options"
 
 # section → names of parameters, whatever the command
 SECTIONS = {
-    "Table": "data query original model names qi sensitive identifying keep symbol delimiter encoding missing "
+    "Table": "data query original column model names qi sensitive identifying keep symbol delimiter encoding missing "
     "released cells groups",
     "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows",
-    "Recoding": "mask hierarchies numeric quantiles dates prefix weight boxes",
+    "Recoding": "mask hierarchies numeric widths origin quantiles dates date_format prefix order sizes grouped other "
+    "weight boxes",
     "Objective and side constraints": "cost_bound min_groups max_groups objective",
     "Solving": "solver cbc method methods baselines formulation time_limit threads processes seed gap node_limit "
     "iteration_limit dask resume",
-    "Output": "out to to_table to_database report report_sample certificate log_file show reduced json quiet",
+    "Output": "out force to to_table to_database report report_sample certificate log_file show reduced json quiet",
 }
 
 TABLE = "--data people.csv --qi zip,age,sex"
@@ -39,7 +40,7 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "compress": ("compress people.csv --qi zip,age,sex",),
     "qid": ("qid people.csv --k 5",),
     "inspect": ("inspect people.csv",),
-    "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out age.csv",),
+    "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",),
     "report": ("report out",),
     "bench": ("bench benchmarks/studies/smoke.toml --out study", "bench report study"),
     "library": ("library build instances --only 'adult*'", "library check instances"),

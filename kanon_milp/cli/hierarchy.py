@@ -50,7 +50,7 @@ def hierarchy(
     sizes: Annotated[
         str | None, typer.Option("--sizes", metavar="2,6", help="Neighbours in --order that a label holds.")
     ] = None,
-    groups: Annotated[
+    grouped: Annotated[
         Path | None, typer.Option("--groups", metavar="FILE", help="JSON or TOML: label to values, or to such groups.")
     ] = None,
     missing: Annotated[str, typer.Option("--missing-label", help="Label of missing values.")] = "missing",
@@ -84,8 +84,8 @@ def hierarchy(
         if order is None or sizes is None:
             raise InputError("--order names the values, --sizes how many of them a label holds; name both")
         ways["--order"] = partial(Hierarchy.ordered, order=split(order), sizes=whole(split(sizes)), **named)
-    if groups is not None:
-        ways["--groups"] = partial(Hierarchy.groups, groups=_read_groups(groups), **named)
+    if grouped is not None:
+        ways["--groups"] = partial(Hierarchy.groups, groups=_read_groups(grouped), **named)
     if len(ways) != 1:
         raise InputError(
             "say in one way how values are generalized: --widths, --quantiles, --dates, --prefix, --order or --groups"
@@ -94,7 +94,7 @@ def hierarchy(
     if {os.sep, os.altsep, "\0"} & set(column):
         raise InputError(f'column "{column}": no file can have this name; rename the column')
     target = out / f"{column}.csv"
-    refuse_overwriting([("--out", target)], [file, *([] if groups is None else [groups])])
+    refuse_overwriting([("--out", target)], [file, *([] if grouped is None else [grouped])])
     check_folder(out, [target.name])
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force replaces it")

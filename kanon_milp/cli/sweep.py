@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kanon_milp.cli import options
+from kanon_milp.cli.exit_codes import NO_TABLE
 from kanon_milp.cli.problem_options import Asked, with_swept_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
@@ -48,6 +49,8 @@ def sweep(
 
     Losses and bounds rise along each parameter: a table for stricter values is one for looser ones, and a bound the
     other way round.
+
+    Exit codes: 0 every setting has run; 2 bad usage or input; 5 interrupted.
     """
     if not swept:
         raise InputError("name what is swept: --k 2..10, --l 1.5,2 or --t 0.1,0.2")
@@ -86,3 +89,7 @@ def sweep(
         display.show_grid(found.texts(), asked.title)
         if out is not None:
             display.say(f"written to {out}")
+    if found.interrupted:
+        way = "" if out is None else "; the same command with --resume goes on"
+        display.say(f"interrupted: {len(found.rows)} settings have run, the last perhaps in part{way}", err=True)
+        raise typer.Exit(NO_TABLE)

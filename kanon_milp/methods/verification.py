@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kanon_milp.errors import RoleWarning
+import polars as pl
+
+from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
@@ -16,7 +18,8 @@ from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, read_frame, read_table
+from kanon_milp.problem.side_files import DELIMITERS
+from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim
@@ -58,8 +61,9 @@ def verify_files(
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
     widths=[5, 10]).
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
-    tables. encoding: of all CSV files. cells: "intervals" for tables of other tools, as in `verify`. Raises
-    InputError for files that cannot be read or do not belong together.
+    tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. cells: "intervals"
+    for tables of other tools, as in `verify`. Raises InputError for files that cannot be read or do not belong
+    together.
     """
     table = read_table(
         original,
@@ -74,7 +78,7 @@ def verify_files(
         symbol=symbol,
     )
     path = Path(anonymized)
-    frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding))
+    frame = read_released(path, CsvFormat(delimiter or default_delimiter(path), encoding), table.quasi_identifiers)
     Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
     recoding = _recoding(table, mask, hierarchies, weights, makers=makers)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
@@ -82,6 +86,29 @@ def verify_files(
     if privacy:
         asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
     return verify(asked, frame, distances=known, cells=cells)
+
+
+def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) -> pl.DataFrame:
+    """Read an anonymized file, by whatever tool it was made.
+
+    Where a CSV file has no columns of these names by the delimiter of fmt, a comma, semicolon, tab or | by which it has
+    them is taken. Raises InputError for a file that cannot be read.
+    """
+    if file_kind(path) != "CSV":
+        return read_frame(path)
+    tried: list[pl.DataFrame | InputError] = []
+    for delimiter in dict.fromkeys((fmt.delimiter, *DELIMITERS)):
+        try:
+            frame = read_frame(path, CsvFormat(delimiter, fmt.encoding))
+        except InputError as error:
+            tried.append(error)
+            continue
+        if set(quasi_identifiers) <= set(frame.columns):
+            return frame
+        tried.append(frame)
+    if isinstance(tried[0], InputError):
+        raise tried[0]
+    return tried[0]
 
 
 def check_certificate_files(

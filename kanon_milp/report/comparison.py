@@ -228,12 +228,17 @@ def _solved(
 
 
 def _given(problem: Problem, name: str, frame: Any) -> Compared:
-    report, message = verify(problem, frame), ""
+    try:
+        report, message = verify(problem, frame), ""
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     if not report.ok and problem.recoding.mask is None:
         read = verify(problem, frame, cells="intervals")
         if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
             report, message = verify(problem, recoded(problem, frame)), FOREIGN
             message += "" if report.ok else f", which is not verified: {report.violations[0]}"
+        elif len(read.violations) < len(report.violations):
+            report = read  # its cells are legal as intervals, and something else is wrong
     if not report.ok:
         message = message or f"not verified: {report.violations[0]}"
     loss = report.cost if report.ok else None

@@ -86,7 +86,8 @@ class Setting:
 class Run:
     """What one setting's own run has given. objective, bound: exact. groups: int64 (n,), of its verified table.
 
-    baselines: the loss of each method that was asked for beside, None where it has no table.
+    baselines: the loss of each method that was asked for beside, None where it has no table. interrupted: somebody has
+    ended it before its time, so that it has not given all that it could.
     """
 
     setting: Setting
@@ -97,6 +98,7 @@ class Run:
     table: Any | None = None
     groups: Groups | None = None
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,10 +144,14 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All settings that were run, in the order in which they were asked for."""
+    """All settings that were run, in the order in which they were asked for.
+
+    interrupted: somebody has ended the sweep; settings are missing, or the last one had less than its time.
+    """
 
     problem: Problem
     rows: tuple[SweepRow, ...]
+    interrupted: bool = False
 
     @property
     def beside(self) -> list[str]:
@@ -252,7 +258,9 @@ def sweep(
                 line.stage(f"{len(runs)} of {len(asked)} settings")
             if on_run is not None:
                 on_run(run, len(runs), len(asked))
-    return Sweep(problem, combined(problem, [runs[setting] for setting in asked if setting in runs]))
+    there = [runs[setting] for setting in asked if setting in runs]
+    ended = len(there) < len(asked) or any(run.interrupted for run in there)
+    return Sweep(problem, combined(problem, there), ended)
 
 
 def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] | None) -> list[Setting]:  # noqa: E741
@@ -289,14 +297,19 @@ def solve_setting(
     began, here = time.perf_counter(), setting.of(problem)
     result: Result = solve(here, **options, start=start, interrupt=interrupt)
     seconds = time.perf_counter() - began
+    ended = result.stop_reason == "interrupted"
     beside: dict[str, Fraction | None] = {}
     for name in baselines:
         try:
-            beside[name] = solve(here, **{**options, "method": name}, interrupt=interrupt).exact_objective
+            other = solve(here, **{**options, "method": name}, interrupt=interrupt)
         except InputError:  # the problem is not for it, or too large
             beside[name] = None
+            continue
+        beside[name] = other.exact_objective
+        ended = ended or other.stop_reason == "interrupted"
     objective = result.exact_objective if result.verified else None
-    return Run(setting, objective, result.exact_bound, result.proof, seconds, result.table, result.groups, beside)
+    known = (objective, result.exact_bound, result.proof, seconds, result.table, result.groups)
+    return Run(setting, *known, beside, ended)
 
 
 def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:

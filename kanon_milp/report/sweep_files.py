@@ -47,12 +47,13 @@ class SweepFolder:
         self._about = json.loads(json_text({**about, "options": dict(options)}))
 
     def known(self, resume: bool) -> list[Run]:
-        """The runs that are there. Raises InputError where they are of another sweep, or no longer what they were, and
-        for any where nothing shall be resumed. Tables are verified again, bounds are what the files say."""
+        """The runs that are there and had their time. Raises InputError where they are of another sweep, or no longer
+        what they were, and for any where nothing shall be resumed. Tables are verified again, bounds are what the files
+        say."""
         folders = sorted(path.parent for path in self._folder.glob(f"{RUNS}/*/{CLAIM}"))
         if folders and not resume:
             raise InputError(f"{self._folder}: holds a sweep; go on with it (--resume), or choose another folder")
-        return [self._read(folder) for folder in folders]
+        return [run for run in map(self._read, folders) if not run.interrupted]
 
     def write_run(self, run: Run) -> None:
         """The released table, its groups, and what is known of the run."""
@@ -70,6 +71,7 @@ class SweepFolder:
             "proof": run.proof,
             "seconds": run.seconds,
             "baselines": {name: _text(value) for name, value in run.baselines.items()},
+            "interrupted": run.interrupted,
             "about": self._about,
         }
         write_together(folder, {**files, CLAIM: _filler(json_text(claim))})
@@ -99,6 +101,7 @@ class SweepFolder:
             objective, bound = _exact(claim["objective"]), _exact(claim["bound"])
             baselines = {name: _exact(value) for name, value in claim["baselines"].items()}
             proof, seconds, about = str(claim["proof"]), float(claim["seconds"]), claim["about"]
+            ended = bool(claim.get("interrupted", False))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise InputError(f"{folder / CLAIM}: is no run of a sweep; remove the folder {folder}") from None
         if about != self._about:
@@ -108,13 +111,13 @@ class SweepFolder:
         if folder.name != folder_name(setting) or _contradictory(objective, bound, proof):
             raise InputError(f"{folder / CLAIM}: contradicts itself, or its folder's name; remove the folder {folder}")
         if objective is None:
-            return Run(setting, None, bound, proof, seconds, baselines=baselines)
+            return Run(setting, None, bound, proof, seconds, baselines=baselines, interrupted=ended)
         table = self._table(folder)
         report = verify(setting.of(self._problem), table)
         if not report.ok or report.cost != objective:
             raise InputError(f"{folder}: its table is not what {CLAIM} says of it; remove the folder")
         groups = read_frame(folder / "groups.csv")["group"].cast(pl.Int64).to_numpy()
-        return Run(setting, objective, bound, proof, seconds, table, groups, baselines)
+        return Run(setting, objective, bound, proof, seconds, table, groups, baselines, ended)
 
     def _table(self, folder: Path) -> pl.DataFrame:
         table = self._problem.table

@@ -47,6 +47,15 @@ def test_options_of_a_long_command_are_in_sections() -> None:
     assert re.findall(r"--[a-z-]+", others) == ["--help"]
 
 
+def test_hierarchy_says_how_in_one_section() -> None:
+    """The ways of making a hierarchy stand together, and the example names a folder, as --out does."""
+    text = run("hierarchy", "--help").stdout
+    ways = text[text.index("Recoding:") : text.index("Output:")]
+    for way in ("--widths", "--quantiles", "--dates", "--prefix", "--order", "--sizes", "--groups"):
+        assert way in ways
+    assert "--out hierarchies" in text
+
+
 def test_each_option_of_a_long_command_has_a_section() -> None:
     known = {name for names in SECTIONS.values() for name in names.split()}
     long = [command for command in COMMANDS.values() if len(command.params) > 20]

@@ -326,6 +326,8 @@ def test_folders_and_names_that_are_none_are_refused(tmp_path: Path) -> None:
     done = run("library", "build", str(tmp_path / "lib"), "--only", "nothing-*")
     assert done.returncode == 2
     assert "no instance of the list is called nothing-*" in done.stderr
+    done = run("library", "build", str(tmp_path / "lib"), "--only", "bisection*")  # the family; instances are shorter
+    assert 'called bisection* (did you mean "bisect"?); names begin with plantk, plantp' in done.stderr
 
 
 @pytest.mark.slow

@@ -103,6 +103,33 @@ def test_the_command_writes_what_it_shows(tmp_path: Path) -> None:
     assert said["methods"][0]["objective"] == said["bound"]
 
 
+@pytest.mark.parametrize(("ours", "theirs"), [(";", ";"), (",", ";"), (";", ","), (",", "\t")])
+def test_a_released_table_may_have_a_delimiter_of_its_own(tmp_path: Path, ours: str, theirs: str) -> None:
+    data, other = tmp_path / "people.csv", tmp_path / "other.csv"
+    census(60).write_csv(data, separator=ours)
+    km.solve(problem(km.KAnonymity(3)), method="mondrian").table.write_csv(other, separator=theirs)  # type: ignore[union-attr]
+    asked = ["--qi", ",".join(COLUMNS), "--sensitive", "disease", "--k", "3", "--delimiter", ours]
+    asked += ["--keep", ",".join(c for c in census(60).columns if c not in (*COLUMNS, "disease"))]
+    to = tmp_path / "c.csv"
+    compared = run("compare", "--data", data, *asked, "--methods", "mondrian", "--released", other, "--to", to)
+    assert compared.returncode == 0, compared.stderr
+    assert f"written to {to}" in compared.stdout
+    losses = pl.read_csv(to)["objective"].to_list()
+    assert losses[0] == losses[1]
+    assert run("verify", other, "--original", data, *asked).returncode == 0
+
+
+def test_what_a_released_table_lacks_is_said_of_its_own_reading() -> None:
+    ages = [20, 20, 30, 30]
+    asked = km.Problem(
+        km.Table.from_frame(pl.DataFrame({"age": ages, "sex": list("ffmm")}), ["age", "sex"]), km.KAnonymity(3)
+    )
+    (row,) = km.compare(asked, (), released={"arx": pl.DataFrame({"age": ["20-39"] * 4, "sex": list("ffmm")})}).rows
+    assert "2 of 2 groups have fewer than k = 3 rows" in row.message
+    with pytest.raises(km.InputError, match=r"arx\.csv: .*no column"):
+        km.compare(asked, (), released={"arx.csv": pl.DataFrame({"x": ["1"]})})
+
+
 def test_a_target_of_another_kind_is_refused(tmp_path: Path) -> None:
     data = tmp_path / "people.csv"
     census(20).write_csv(data)

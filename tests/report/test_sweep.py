@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -269,6 +271,30 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     assert [[{**row, "seconds": 0} for row in found] for found in rows[:1]] == [
         [{**row, "seconds": 0} for row in found] for found in rows[1:]
     ]
+
+
+def test_an_interrupted_setting_runs_again(tmp_path: Path) -> None:
+    """Ctrl-C in the second setting: exit code 5 and what to do, and --resume gives it the time that it did not have."""
+    out, begun = tmp_path / "out", []
+
+    def solve(problem: km.Problem, *, interrupt: threading.Event, **options: Any) -> km.Result:
+        begun.append(problem.name)
+        if len(begun) == 2:
+            interrupt.set()
+        return km.solve(problem, interrupt=interrupt, **options)
+
+    with patch("kanon_milp.report.sweep.solve", solve):
+        ended = run(*command(tmp_path, "--k", "2..4", "--out", str(out)))
+    assert (ended.returncode, len(begun)) == (5, 2)
+    assert "interrupted: 2 settings have run" in ended.stderr
+    assert "--resume" in ended.stderr
+    claims = {path.parent.name: json.loads(path.read_text())["interrupted"] for path in out.glob("runs/*/run.json")}
+    assert claims == {"k=4": False, "k=3": True}
+
+    resumed = run(*command(tmp_path, "--k", "2..4", "--out", str(out), "--resume", "--json"))
+    assert resumed.returncode == 0
+    assert [row["proof"] for row in json.loads(resumed.stdout)] == ["optimal"] * 3
+    assert not json.loads((out / "runs" / "k=3" / "run.json").read_text())["interrupted"]
 
 
 def test_the_picture_has_a_series_for_each_line() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, nearest
 from kanon_milp.instances.model_files import parse_toml
 
 NAME = r"[a-z][a-z0-9-]{0,15}"
@@ -94,7 +94,9 @@ def chosen(entries: Sequence[Entry], only: Sequence[str]) -> list[Entry]:
     """The instances with one of these names, which may have * and ?; all for none. Raises InputError for none found."""
     for each in only:
         if not any(fnmatch(entry.name, each) for entry in entries):
-            raise InputError(f"no instance of the list is called {each}")
+            stems = list(dict.fromkeys(entry.name.partition("-")[0] for entry in entries))
+            meant = nearest(re.split("[*?-]", each)[0], stems)
+            raise InputError(f"no instance of the list is called {each}{meant}; names begin with {', '.join(stems)}")
     return [entry for entry in entries if not only or any(fnmatch(entry.name, each) for each in only)]
 
 

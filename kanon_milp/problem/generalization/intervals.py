@@ -13,7 +13,7 @@ from kanon_milp.problem.arguments import integer, listed
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.generalization.values import Row, Values, multiples, number, numbers, written
 
-A_NUMBER = "a number, such as 37 or 2.5"
+A_NUMBER = "a number, such as 37 or 2.5 (with a decimal point)"
 
 
 def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other: str | None) -> list[Row]:
