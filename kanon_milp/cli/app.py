@@ -16,8 +16,8 @@ from kanon_milp.cli.help import Command, Group
 from kanon_milp.cli.hierarchy import hierarchy
 from kanon_milp.cli.inspect import inspect
 from kanon_milp.cli.interrupts import Interrupted, signals
-from kanon_milp.cli.library import library
 from kanon_milp.cli.models import models
+from kanon_milp.cli.mps_library import library
 from kanon_milp.cli.qid import qid
 from kanon_milp.cli.report import report
 from kanon_milp.cli.solve import solve

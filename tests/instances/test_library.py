@@ -16,14 +16,14 @@ from command_line import run
 
 import kanon_milp as km
 from kanon_milp.instances.families import COLUMN_FAMILIES, FAMILIES
-from kanon_milp.instances.library import build as building
-from kanon_milp.instances.library.build import build_library, model_text, sha256
-from kanon_milp.instances.library.check import check_library
-from kanon_milp.instances.library.entries import LIST, chosen, is_name, read_list
-from kanon_milp.instances.library.exact_mps import read_mps, read_solution_lines
-from kanon_milp.instances.library.metadata import Record, features, features_of_file, read_record
-from kanon_milp.instances.library.record import recorded
-from kanon_milp.instances.library.stated import state
+from kanon_milp.instances.mps_library import build as building
+from kanon_milp.instances.mps_library.build import build_library, model_text, sha256
+from kanon_milp.instances.mps_library.check import check_library
+from kanon_milp.instances.mps_library.entries import LIST, chosen, is_name, read_list
+from kanon_milp.instances.mps_library.exact_mps import read_mps, read_solution_lines
+from kanon_milp.instances.mps_library.metadata import Record, features, features_of_file, read_record
+from kanon_milp.instances.mps_library.record import recorded
+from kanon_milp.instances.mps_library.stated import state
 from kanon_milp.problem.privacy import REQUIREMENTS
 
 # one of each kind, the smallest: planted, infeasible, census, quasi-identifiers, full-domain, transport

@@ -16,8 +16,8 @@ from kanon_milp.formulations.full_domain import build_full_domain
 from kanon_milp.formulations.identification import build_identifying, build_violating
 from kanon_milp.instances.families import Generated, GeneratedColumns, generate_any
 from kanon_milp.instances.generated_files import columns_model
-from kanon_milp.instances.library.entries import Entry
 from kanon_milp.instances.model_files import read_content
+from kanon_milp.instances.mps_library.entries import Entry
 from kanon_milp.methods.direct import start_of
 from kanon_milp.methods.exchange import Stated, stated_model
 from kanon_milp.methods.full_domain import FullDomain

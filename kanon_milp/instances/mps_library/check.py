@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kanon_milp.errors import InputError, unreadable
-from kanon_milp.instances.library.build import (
+from kanon_milp.instances.mps_library.build import (
     MANIFEST,
     METADATA,
     SOLU_FILE,
@@ -21,9 +21,9 @@ from kanon_milp.instances.library.build import (
     solu,
     table_text,
 )
-from kanon_milp.instances.library.entries import LIST, is_name, read_list
-from kanon_milp.instances.library.exact_mps import read_mps, read_solution_lines
-from kanon_milp.instances.library.metadata import RECORDS, Metadata, features_of_file, read_json
+from kanon_milp.instances.mps_library.entries import LIST, is_name, read_list
+from kanon_milp.instances.mps_library.exact_mps import read_mps, read_solution_lines
+from kanon_milp.instances.mps_library.metadata import RECORDS, Metadata, features_of_file, read_json
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ def build(
 
     DIR gets .mps.gz files with the same bytes each time, metadata and solutions of each, library.solu and library.csv.
     """
-    from kanon_milp.instances.library.build import build_library  # its schema takes a while to import
-    from kanon_milp.instances.library.entries import LIST
+    from kanon_milp.instances.mps_library.build import build_library  # its schema takes a while to import
+    from kanon_milp.instances.mps_library.entries import LIST
 
     silent = quiet or json
     found = build_library(
@@ -68,8 +68,8 @@ def check(
 
     Hashes, schema, solutions, sizes, and that no two instances are alike.
     """
-    from kanon_milp.instances.library.check import check_library
-    from kanon_milp.instances.library.entries import LIST
+    from kanon_milp.instances.mps_library.check import check_library
+    from kanon_milp.instances.mps_library.entries import LIST
 
     found = check_library(folder, listed=listed or LIST, rebuild=rebuild)
     if json:

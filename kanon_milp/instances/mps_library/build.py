@@ -15,10 +15,10 @@ from pathlib import Path
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
 from kanon_milp.instances import datasets
-from kanon_milp.instances.library.entries import LIST, Entry, chosen, read_list
-from kanon_milp.instances.library.exact_mps import exact, solution_lines
-from kanon_milp.instances.library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
-from kanon_milp.instances.library.stated import Point, StatedInstance, state
+from kanon_milp.instances.mps_library.entries import LIST, Entry, chosen, read_list
+from kanon_milp.instances.mps_library.exact_mps import exact, solution_lines
+from kanon_milp.instances.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
+from kanon_milp.instances.mps_library.stated import Point, StatedInstance, state
 from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import mps_lines, names_in_file
 from kanon_milp.system.files import check_folder, write_file

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from kanon_milp.errors import InputError, unreadable
-from kanon_milp.instances.library.entries import NAME, Kind
-from kanon_milp.instances.library.exact_mps import ExactModel
+from kanon_milp.instances.mps_library.entries import NAME, Kind
+from kanon_milp.instances.mps_library.exact_mps import ExactModel
 from kanon_milp.solvers import LinearModel
 
 Status = Literal["opt", "best", "inf", "open"]

@@ -1,8 +1,8 @@
 """Write the records of the instance library: solve what has none for a while, and say who proved what.
 
-    python benchmarks/library.py [NAME ...] [--seconds 10] [--search 15] [--again]
+    python benchmarks/library_records.py [NAME ...] [--seconds 10] [--search 15] [--again]
 
-Names may have * and ?. The records are a part of the package (kanon_milp/instances/library/records).
+Names may have * and ?. The records are a part of the package (kanon_milp/instances/mps_library/records).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import time
 
 from kanon_milp.errors import KanonError
 from kanon_milp.instances import datasets
-from kanon_milp.instances.library.entries import LIST, chosen, read_list
-from kanon_milp.instances.library.metadata import RECORDS, read_record
-from kanon_milp.instances.library.record import recorded, write_record
+from kanon_milp.instances.mps_library.entries import LIST, chosen, read_list
+from kanon_milp.instances.mps_library.metadata import RECORDS, read_record
+from kanon_milp.instances.mps_library.record import recorded, write_record
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Find out what the library says of its instances: solve each for a while, and write down who proved what.
 
-For whoever extends the list (`benchmarks/library.py`); the records are part of the package.
+For whoever extends the list (`benchmarks/library_records.py`); the records are part of the package.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from kanon_milp import __version__
 from kanon_milp.errors import KanonError
-from kanon_milp.instances.library.build import in_file, model_text, sha256, value_of
-from kanon_milp.instances.library.entries import Entry
-from kanon_milp.instances.library.metadata import Difficulty, Proof, Record, Status
-from kanon_milp.instances.library.stated import Point, StatedInstance, completed, full_domain_of, state
+from kanon_milp.instances.mps_library.build import in_file, model_text, sha256, value_of
+from kanon_milp.instances.mps_library.entries import Entry
+from kanon_milp.instances.mps_library.metadata import Difficulty, Proof, Record, Status
+from kanon_milp.instances.mps_library.stated import Point, StatedInstance, completed, full_domain_of, state
 from kanon_milp.methods.full_domain import solve_full_domain
 from kanon_milp.methods.quasi_identifiers import find_quasi_identifiers
 from kanon_milp.methods.solve import solve
