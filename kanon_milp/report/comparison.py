@@ -68,7 +68,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(text_tables.Tabular):
     """Methods and tables in the order in which they were asked for. bound: the best one that some method has proven on
     the least loss, in the problem's units; None where none has."""
 
@@ -107,20 +107,6 @@ class Comparison:
             known |= {} if row.metrics is None else row.metrics.as_dict()
             found.append({**known, "message": row.message})
         return pl.DataFrame(found, infer_schema_length=None)
-
-    def to_csv(self) -> str:
-        """All columns as CSV."""
-        return self.frame().write_csv()
-
-    def to_markdown(self) -> str:
-        """The table of people as Markdown."""
-        header, *lines = self.texts()
-        return text_tables.markdown(header, lines)
-
-    def to_latex(self) -> str:
-        """The table of people as LaTeX, with the rules of booktabs."""
-        header, *lines = self.texts()
-        return text_tables.booktabs(header, lines)
 
     def plot(self) -> Any:
         """Losses as bars, and the best bound, as an altair chart.

@@ -143,7 +143,7 @@ class SweepRow:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(text_tables.Tabular):
     """All settings that were run, in the order in which they were asked for.
 
     interrupted: somebody has ended the sweep; settings are missing, or the last one had less than its time.
@@ -161,20 +161,6 @@ class Sweep:
     def frame(self) -> pl.DataFrame:
         """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, baselines."""
         return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
-
-    def to_csv(self) -> str:
-        """All columns as CSV."""
-        return self.frame().write_csv()
-
-    def to_markdown(self) -> str:
-        """The table of people as Markdown."""
-        header, *lines = self.texts()
-        return text_tables.markdown(header, lines)
-
-    def to_latex(self) -> str:
-        """The table of people as LaTeX, with the rules of booktabs."""
-        header, *lines = self.texts()
-        return text_tables.booktabs(header, lines)
 
     def plot(self) -> Any:
         """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+
+import polars as pl
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -10,6 +13,32 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     **{each: f"\\{each}" for each in "_#%&${}"},
 }
+
+
+class Tabular(ABC):
+    """What is a data frame for programs and a table of texts for people."""
+
+    @abstractmethod
+    def frame(self) -> pl.DataFrame:
+        """All that is known, a row a case."""
+
+    @abstractmethod
+    def texts(self) -> list[list[str]]:
+        """A header, and cells as text."""
+
+    def to_csv(self) -> str:
+        """All columns as CSV."""
+        return self.frame().write_csv()
+
+    def to_markdown(self) -> str:
+        """The table of people as Markdown."""
+        header, *lines = self.texts()
+        return markdown(header, lines)
+
+    def to_latex(self) -> str:
+        """The table of people as LaTeX, with the rules of booktabs."""
+        header, *lines = self.texts()
+        return booktabs(header, lines)
 
 
 def booktabs(header: Sequence[str], lines: Sequence[Sequence[str]], align: str = "") -> str:
