@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,19 @@ def compile_the_rest() -> None:
     raise_bound(instance, dual, None, BoundLimit(rounds=2))
     required = prepare(km.Problem(km.Table.from_frame(frame, list("abc"), "s"), km.PSensitivity(2)))
     proven_required(required, required_bound(required, iterations=20))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered_solvers_are_forgotten() -> Iterator[None]:
+    """Solvers that lie or hang do not outlive the test module that registers them: the next one may ask them all."""
+    from kanon_milp.bench import plugins
+    from kanon_milp.solvers import registry
+
+    before, loaded = dict(registry._registered), set(plugins._loaded)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+    plugins._loaded.intersection_update(loaded)
 
 
 @pytest.fixture

@@ -8,31 +8,8 @@ from typing import Any
 
 import polars as pl
 
-TRAJECTORY = pl.List(pl.Struct({"seconds": pl.Float64, "incumbent": pl.Float64, "bound": pl.Float64}))
-SCHEMA: dict[str, Any] = {
-    **dict.fromkeys(("run", "study", "instance", "family", "formulation", "method", "solver", "options"), pl.String),
-    **dict.fromkeys(("threads", "seed", "permutation"), pl.Int64),
-    "time_limit": pl.Float64,
-    **dict.fromkeys(("memory_limit", "n", "m", "t_in", "t_in_star", "k", "p"), pl.Int64),
-    **dict.fromkeys(("l", "t"), pl.String),
-    **dict.fromkeys(("candidates", "pairs", "variables", "constraints", "nonzeros"), pl.Int64),
-    "ended": pl.String,
-    "exit_code": pl.Int64,
-    **dict.fromkeys(("message", "stop_reason", "proof"), pl.String),
-    **dict.fromkeys(("objective", "bound"), pl.Float64),
-    **dict.fromkeys(("objective_exact", "bound_exact"), pl.String),
-    "gap": pl.Float64,
-    "known": pl.String,
-    "verified": pl.Boolean,
-    "defects": pl.List(pl.String),
-    "repeat": pl.String,
-    **dict.fromkeys(("seconds", "cpu_seconds", "build_seconds", "handover_seconds", "solve_seconds"), pl.Float64),
-    "peak_bytes": pl.Int64,
-    "trajectory": TRAJECTORY,
-    **dict.fromkeys(("package_version", "solver_version", "git", "python", "os", "cpu"), pl.String),
-    **dict.fromkeys(("cores", "memory"), pl.Int64),
-    **dict.fromkeys(("host", "started"), pl.String),
-}
+from kanon_milp.bench.results import SCHEMA
+
 USUAL: dict[str, Any] = {
     **{"run": "0", "study": "made up", "instance": "a", "family": "census", "formulation": "strong", "method": "milp"},
     **{"solver": "highs", "options": "{}", "threads": 1, "seed": 0, "permutation": 0, "time_limit": 100.0},
