@@ -108,7 +108,7 @@ class _Guard(threading.Thread):
     def __init__(self, limit: Limit, call: FrameType) -> None:
         super().__init__(name="limit", daemon=True)
         self._limit, self._call, self._thread = limit, call, threading.get_ident()
-        self._lock, self._done = threading.Lock(), threading.Event()
+        self._lock, self._done, self._raised = threading.Lock(), threading.Event(), False
 
     def run(self) -> None:
         """Wait for the limit, or for the end of the call."""
@@ -124,14 +124,26 @@ class _Guard(threading.Thread):
             with self._lock:
                 if self._done.is_set() or not self._on_stack():
                     return
+                self._raised = True
                 _raise_in(self._thread, Over)
             self._done.wait(_AGAIN)
 
     def disarm(self) -> None:
-        """The call has ended: from now on nothing is raised, not even what is already under way."""
+        """The call has ended: from now on nothing is raised, not even what is already under way.
+
+        That is replaced by one that is caught here. To take it back without another would leave Python 3.11 and 3.12
+        with the order to look for it, and then a debugger, a tracer or a coverage tool stands still forever.
+        """
         with self._lock:
             self._done.set()
-            _raise_in(self._thread, None)
+        if not self._raised:
+            return
+        try:
+            _raise_in(self._thread, Over)
+            while True:  # it comes at the next step back at the latest
+                pass
+        except Over:
+            self._raised = False
 
     def _on_stack(self) -> bool:
         frame = sys._current_frames().get(self._thread)
@@ -151,6 +163,6 @@ def _unreported(kind: type[BaseException]) -> Iterator[None]:
         sys.unraisablehook = before
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
-    """Raise an exception in another thread at its next step; None takes back one that has not been raised yet."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None if kind is None else ctypes.py_object(kind))
+def _raise_in(thread: int, kind: type[BaseException]) -> None:
+    """Raise an exception in another thread at its next step, instead of one that it has not come to yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))

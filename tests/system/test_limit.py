@@ -178,6 +178,24 @@ def test_what_is_called_is_ended_and_nothing_afterwards() -> None:
         Limit(time.perf_counter() + 60).call(divmod, 1, 0)
 
 
+def test_a_debugger_works_after_limited_calls(tmp_path: Path) -> None:
+    """An exception that was taken back without another left Python 3.11 with a thread that no tracer could enter."""
+    calls = """
+import sys, time
+from kanon_milp.system.limit import Limit, Over
+def for_ever():
+    while True: pass
+for seconds, function in ((60, int), (0.05, for_ever), (0.06, lambda: time.sleep(0.0595))):
+    try: Limit(time.perf_counter() + seconds).call(function)
+    except Over: pass
+    sys.settrace(lambda *_: None)
+    int("1"), (lambda: None)()
+    sys.settrace(None)
+print("traced")
+"""
+    assert script(tmp_path, calls).stdout == "traced\n"
+
+
 def test_an_end_in_the_middle_of_cleaning_up_is_an_end_and_no_error() -> None:
     """As of a context manager of Pyomo, which then says that it was left out of order, and collects no garbage."""
     assert gc.isenabled()
