@@ -19,8 +19,10 @@ from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, 
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.jit import compiled
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 SEARCHED = 20_000_000  # row types in the covers of pairs that are looked at one by one
+AT_ONCE = 1_000_000  # of these between two looks at the clock
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -35,7 +37,7 @@ class RequiredReducedCosts(Reduction[Dropped]):
     every group that the requirements allow, `NEVER` where there is none (`bounds.required.exact_phi`); what it is
     computed from may look at the sizes of groups and at how many rows of each joint sensitive value they have, and at
     nothing else. incumbent: loss U of a table, in units of `Levels.unit`. charges: the θ that φ was computed with;
-    where they are given, few pairs that are left are each looked at for themselves (4).
+    where they are given, few pairs that are left are each looked at for themselves (4), until the limit is reached.
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none; solutions that
     cost U or more may be lost, the incumbent among them. Valid for the objective "loss", with all side constraints, for
@@ -66,6 +68,7 @@ class RequiredReducedCosts(Reduction[Dropped]):
     denominator: int
     incumbent: int
     charges: Ints | None = None
+    limit: Limit = NO_LIMIT
     _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
     name: ClassVar[str] = "required_reduced_costs"
 
@@ -118,7 +121,11 @@ class RequiredReducedCosts(Reduction[Dropped]):
         pairs &= np.where(opened, sizes.phi, 0)[of_pair] + np.maximum(more, 0) <= most[of_pair]
         looked = np.flatnonzero(pairs)
         if self.charges is not None and int(candidates.covers.lengths[of_pair[looked]].sum()) <= SEARCHED:
-            pairs[looked] = self._each(instance, looked, room + 1) <= most[of_pair[looked]]
+            ends = np.cumsum(candidates.covers.lengths[of_pair[looked]])
+            for some in np.split(looked, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
+                if self.limit.over:
+                    break
+                pairs[some] = self._each(instance, some, room + 1) <= most[of_pair[some]]
             opened = opened & (np.bincount(of_pair[pairs], minlength=candidates.count) > 0)
         return opened, pairs
 

@@ -316,7 +316,8 @@ class RequiredGuide(Guide):
     def fixing(self, incumbent: int) -> RequiredReducedCosts:
         """With the multipliers of the required bound."""
         if self._fixing is None or self._fixing.incumbent != incumbent:
-            self._fixing = RequiredReducedCosts(self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges)
+            found = self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges, self.limit
+            self._fixing = RequiredReducedCosts(*found)
         return self._fixing
 
     def left(self, incumbent: int) -> int:

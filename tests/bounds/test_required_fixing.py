@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from test_required_bound import drawn
 
 import kanon_milp as km
+from kanon_milp.bounds import required_reduced_costs
 from kanon_milp.bounds.dual import NEVER, round_multipliers
 from kanon_milp.bounds.required import exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
@@ -21,6 +24,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import REDUCTIONS, Viability, reduce, restore
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
 
@@ -52,8 +56,10 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     of = good_multipliers(instance, denominator) if good else drawn(data, instance, denominator)
     phi = exact_phi(instance, of[0], of[1], denominator)
     each = of[1] if data.draw(st.booleans()) else None
-    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each)
-    step = fixing.apply(instance)
+    limit = data.draw(st.sampled_from([NO_LIMIT, Limit(0.0)]))
+    fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each, limit)
+    with patch.object(required_reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
+        step = fixing.apply(instance)
     left = best(step.instance)
     if above > 0:
         assert left is not None
