@@ -142,6 +142,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no solution": (lambda folder: pack(folder / "solutions" / "qisets.sol.gz", ""), "another hash"),
     "removed": (lambda folder: (folder / "instances" / "qisets.mps.gz").unlink(), "is missing"),
     "better value": (lambda folder: edit_metadata(folder, "qisets", best_in_file=1, bound_in_file=1), "objective"),
+    "unit": (lambda folder: edit_metadata(folder, "qisets", unit="2"), "times its unit"),
     "no proof": (lambda folder: edit_metadata(folder, "qisets", bound_in_file=3), "bound is not the optimum"),
     "sizes": (lambda folder: edit_metadata(folder, "qisets", presolved=[0, 0]), "trivial"),
     "schema": (lambda folder: edit_metadata(folder, "qisets", colour="red"), "colour"),

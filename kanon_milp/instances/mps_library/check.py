@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def _instance_problems(folder: Path, name: str, made: Metadata) -> Iterable[str]
         if made.status in ("opt", "best"):
             yield "there is no solution"
         return
+    if made.best is None or Fraction(made.best) != made.best_in_file * Fraction(made.unit):
+        yield "the best value is not the one of the file times its unit"
     packed = folder / made.solution
     if sha256(_bytes(packed)) != made.solution_sha256:
         yield "the solution has another hash than the metadata say"
