@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
 
@@ -22,6 +22,7 @@ ANSWERS: tuple[Answer, ...] = ("yes", "no")
 MOST_CELLS = 20_000_000
 FEW_COLUMNS = 10  # up to which all patterns are allowed, where a mask loses nothing
 Groups = Sequence[Sequence[int]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ class GeneratedColumns:
 
 
 @dataclass(frozen=True)
-class Family:
+class SizedFamily(Generic[T]):
     """A way to make instances of any size.
 
     name: on the command line. about: one line. source: paper and theorem. size: what the size means, default and
@@ -94,17 +95,34 @@ class Family:
     size: str
     default: int
     smallest: int
-    make: Callable[[int, random.Random, Answer], Generated]
+    make: Callable[[int, random.Random, Answer], T]
     own_no: bool = False
     largest: int | None = None
 
+    def made(self, size: int | None, seed: int, answer: Answer) -> T:
+        """What `make` gives for a size, None for the default one. Raises InputError for one that is too small or too
+        large."""
+        size = self.default if size is None else size
+        if size < self.smallest:
+            raise InputError(f"{self.name}: the size must be at least {self.smallest} ({self.size}), found {size}")
+        if self.largest is not None and size > self.largest:
+            raise InputError(
+                f"{self.name}: the size must be at most {self.largest}, found {size}: each of 2^m patterns of m "
+                "columns may be needed, or all solutions of the source problem are tried"
+            )
+        draw = source_of(self.name, size, seed, answer)
+        return self.make(size, draw, answer if self.own_no else "yes")
+
+
+@dataclass(frozen=True)
+class Family(SizedFamily[Generated]):
+    """Problems with a known answer."""
+
     def generate(self, size: int | None = None, seed: int = 0, answer: Answer = "yes") -> Generated:
         """An instance: with the answer no, one that is infeasible. Raises InputError for a size that is too small."""
-        size = check_size(self, size)
-        draw = source_of(self.name, size, seed, answer)
+        found = self.made(size, seed, answer)
         if answer == "yes" or self.own_no:
-            return self.make(size, draw, answer)
-        found = self.make(size, draw, "yes")
+            return found
         present: Fraction | int = 0 if found.optimum is None else found.optimum
         if not present:
             raise InputError(f"{self.name}: nothing is below an optimum of 0; choose another size or seed")
@@ -114,35 +132,13 @@ class Family:
 
 
 @dataclass(frozen=True)
-class ColumnFamily:
-    """A way to make tables whose minimum quasi-identifier is known; the fields are those of `Family`."""
-
-    name: str
-    about: str
-    source: str
-    size: str
-    default: int
-    smallest: int
-    make: Callable[[int, random.Random, Answer], GeneratedColumns]
-    largest: int | None = None
+class ColumnFamily(SizedFamily[GeneratedColumns]):
+    """Tables whose minimum quasi-identifier is known."""
 
     def generate(self, size: int | None = None, seed: int = 0, answer: Answer = "yes") -> GeneratedColumns:
-        """A table: with the answer no, one that has no quasi-identifier of `at_most` columns."""
-        size = check_size(self, size)
-        return self.make(size, source_of(self.name, size, seed, answer), answer)
-
-
-def check_size(family: Family | ColumnFamily, size: int | None) -> int:
-    """The size, the default for None. Raises InputError for one that is too small or too large."""
-    size = family.default if size is None else size
-    if size < family.smallest:
-        raise InputError(f"{family.name}: the size must be at least {family.smallest} ({family.size}), found {size}")
-    if family.largest is not None and size > family.largest:
-        raise InputError(
-            f"{family.name}: the size must be at most {family.largest}, found {size}: each of 2^m patterns of m "
-            "columns may be needed, or all solutions of the source problem are tried"
-        )
-    return size
+        """A table: with the answer no, one that has no quasi-identifier of `at_most` columns. Raises InputError for a
+        size that is too small."""
+        return self.made(size, seed, answer)
 
 
 def source_of(name: str, size: int, seed: int, answer: Answer) -> random.Random:

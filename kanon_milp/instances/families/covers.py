@@ -112,7 +112,7 @@ def _read_sets(chosen: Sequence[str], names: Sequence[str], sets: list[set[int]]
 COLUMN_FAMILIES = (
     ColumnFamily(
         "minimum_cover", "minimum cover → minimum quasi-identifier", "Yuan, Wang, section 4.1",
-        "sets of the planted cover", 4, 2, minimum_cover,
+        "sets of the planted cover", 4, 2, minimum_cover, True,
     ),
 )  # fmt: skip
 FAMILIES = (
