@@ -21,6 +21,7 @@ from kanon_milp.problem.database_tables import check_new_table, expect_database,
 from kanon_milp.problem.databases import Database
 from kanon_milp.report import display, output
 from kanon_milp.report.pages.reports import write_page
+from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import check_target, refuse_overwriting
 from kanon_milp.system.signals import ctrl_c_sets
 
@@ -120,6 +121,9 @@ def solve(
     word = "" if out is None else output.check_output(problem, out)
     if word and not quiet:
         display.say(f"note: {word}", err=True)
+    earlier = [] if out is None else output.earlier_files(out)
+    if out is not None and not quiet:
+        display.tell_earlier(out, earlier, [] if report is None else [report])
     given = {
         "name": solver,
         "method": method,
@@ -165,11 +169,15 @@ def solve(
         display.print_json(described)
     elif not quiet:
         shown = None if certificate is None or proof is None else (certificate, proof)
-        display.show_result(result, asked.title, out, shown)
+        display.show_result(result, asked.title, out, shown, replaced=bool(earlier))
         if database is not None and result.table is not None and result.verified:
             display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:
             display.show_groups(result)
+    if out is not None and not quiet:
+        display.tell_removed(out, earlier)
+    if not quiet:
+        display.tell_compiled(result.seconds.get(COMPILE, 0.0), result.solver.options.time_limit)
     if stop.is_set():
         display.say(f"interrupted: {_what_is_left(result)}", err=True)
     wrong = "" if read is None else read.contradiction(result)

@@ -15,6 +15,7 @@ from kanon_milp.methods import registry
 from kanon_milp.report import display
 from kanon_milp.report import sweep as sweeping
 from kanon_milp.report.sweep_files import WRITTEN, SweepFolder
+from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import refuse_overwriting
 
 
@@ -72,6 +73,7 @@ def sweep(
         if not quiet and not json:
             display.say(f"{done} of {of}: {run.setting.name}, {run.proof}, {run.seconds:.1f} s", err=True)
 
+    compiled = COMPILATIONS.seconds
     found = sweeping.sweep(
         asked.problem,
         **swept,  # type: ignore[arg-type]  # exact numbers, as text
@@ -89,6 +91,8 @@ def sweep(
         display.show_grid(found.texts(), asked.title)
         if out is not None:
             display.say(f"written to {out}")
+    if not quiet:
+        display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
     if found.interrupted:
         way = "" if out is None else "; the same command with --resume goes on"
         display.say(f"interrupted: {len(found.rows)} settings have run, the last perhaps in part{way}", err=True)
