@@ -59,7 +59,7 @@ def guess(name: str, kind: Kind, present: int, distinct: int, unique: int) -> Ro
 
 
 def how_well_known(name: str) -> int:
-    """2 for a column that is called as what neighbours or registers know of people, 1: as what they may know, else 0."""
+    """2 for a column that is called as what neighbours or registers know of people, 1: what they may know, else 0."""
     words = _words(name)
     return bool(words & _KNOWN) + bool(words & _KNOWN_BEST)
 

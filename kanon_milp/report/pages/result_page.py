@@ -16,7 +16,7 @@ from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure,
 from kanon_milp.report.pages.measures_part import columns_part, groups_part, risk_part
 from kanon_milp.report.pages.skeleton import Section, page
 from kanon_milp.report.pages.verify_command import verify_command
-from kanon_milp.report.pages.wording import RECODINGS, amount, marks, proof_sentence, requirement_sentence
+from kanon_milp.report.pages.wording import OBJECTIVES, RECODINGS, amount, marks, proof_sentence, requirement_sentence
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.markup import Markup, join, tag
 
@@ -162,7 +162,7 @@ def _gap(described: Mapping[str, Any]) -> Markup:
     lines = [pictures.Steps("best table", upper)] * bool(upper) + [pictures.Steps("bound", lower, True)] * bool(lower)
     last = f"best table {amount(described['objective'])}, bound {amount(described['bound'])}"
     said = f"Incumbent and bound over {seconds:.2f} seconds; at the end: {last}."
-    picture = pictures.steps(lines, seconds, "seconds", "objective", said)
+    picture = pictures.steps(lines, seconds, "seconds", OBJECTIVES[described["problem"]["objective"]], said)
     caption = (
         f"The best table so far (line) and the proven bound (dashed) over time; at the end: {last}. No table can be "
         "beyond the bound, so where both meet the table is the best possible."
