@@ -15,6 +15,7 @@ from kanon_milp.cli.interrupts import signals
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
+from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
@@ -217,6 +218,8 @@ def _written(
         if certificate.parent == out:
             out.mkdir(parents=True, exist_ok=True)
         proof.write(certificate)
+        about = {"file": str(certificate), "sha256": sha256_of(certificate), "bound": str(proof.bound)}
+        described["certificate"] = about
     if out is None:
         return described
     try:

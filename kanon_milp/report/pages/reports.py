@@ -91,6 +91,7 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
         *((f"hierarchy of {name}", each) for name, each in given["hierarchies"].items()),
         *(("ground distance", each) for each in given["distances"]),
     ]
+    read.append(("certificate", found.get("certificate")))
     files = [(what, each["file"], each["sha256"]) for what, each in read if each is not None and each["file"]]
     if folder is not None:
         files += [(name, str(folder / name), digest) for name, digest in found.get("sha256", {}).items()]
