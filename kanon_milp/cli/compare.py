@@ -32,7 +32,9 @@ def compare(
     model: options.ModelPath = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option("--methods", metavar="A,B", help=f"Default: {','.join(comparison.METHODS)}."),
+        typer.Option(
+            "--methods", metavar="A,B", help=f"As for solve --method; default: {','.join(comparison.METHODS)}."
+        ),
     ] = None,
     released: Annotated[
         list[Path] | None,

@@ -32,7 +32,7 @@ def report(
     """
     files = report_of_folder(folder, to, sample=sample)
     if not quiet:
-        display.say(f"written: {folder / PAGE if to is None else to}")
+        display.say(f"written to {folder / PAGE if to is None else to}")
     changed = [each.path for each in files if each.state != "unchanged"]
     for path in changed:
         display.say(f"error: {path} is not the file that was written with result.json", err=True)

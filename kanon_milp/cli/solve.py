@@ -170,7 +170,7 @@ def solve(
         display.print_json(described)
     elif not quiet:
         shown = None if certificate is None or proof is None else (certificate, proof)
-        display.show_result(result, asked.title, out, shown, replaced=bool(earlier))
+        display.show_result(result, asked.title, out, shown, replaced=bool(earlier), page=report)
         if database is not None and result.table is not None and result.verified:
             display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:

@@ -29,10 +29,10 @@ def sweep(
         typer.Option("--out", metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in the folder.")] = False,
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="As for solve.")] = registry.AUTO,
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
-        typer.Option("--baselines", metavar="A,B", help="Methods whose tables are measured beside."),
+        typer.Option("--baselines", metavar="A,B", help="Methods, as for --method, whose tables are measured beside."),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Seconds, of each setting.")

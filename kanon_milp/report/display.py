@@ -81,9 +81,10 @@ def show_result(
     certificate: tuple[Path, Certificate] | None = None,
     *,
     replaced: bool = False,
+    page: Path | None = None,
 ) -> None:
     """Print what came out and what is proven. out: where the table was written. certificate: where the proof of a bound
-    was, and the proof. replaced: whether an earlier result was there."""
+    was, and the proof. replaced: whether an earlier result was there. page: where the report's was written."""
     console = Console(highlight=False)
     described = result.as_dict()
     problem = described["problem"]
@@ -120,6 +121,8 @@ def show_result(
         grid.add_row("types", plain(f"text now, as they hold labels: {', '.join(result.text_columns)}"))
     if out is not None:
         grid.add_row("written", plain(f"{out}, in place of an earlier result" if replaced else out))
+    if page is not None:
+        grid.add_row("report", plain(page))
     if certificate is not None:
         path, proof = certificate
         grid.add_row("certificate", plain(f"{path}: no such table has a loss below {in_words(proof.bound)}"))

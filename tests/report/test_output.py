@@ -126,6 +126,8 @@ def test_that_an_earlier_result_is_replaced_is_said(people: Path, tmp_path: Path
     reported = solve(people, "--out", out, "--report", out / "report.html", "--json")
     assert notes(reported) == [note.removesuffix(f"; {page}")]
     assert json.loads(reported.stdout)["verified"] is True
+    shown = solve(people, "--out", out, "--report", out / "report.html").stdout
+    assert f"report{out / 'report.html'}" in "".join(shown.split())
     assert notes(solve(people, "--out", out, "--quiet")) == []
 
 

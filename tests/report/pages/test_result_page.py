@@ -318,7 +318,7 @@ def test_report_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     assert run("solve", LIBRARY / "hospital.toml", "--out", folder, "-q").returncode == 0
     done = run("report", folder)
-    assert (done.returncode, done.stdout) == (0, f"written: {folder / 'report.html'}\n")
+    assert (done.returncode, done.stdout) == (0, f"written to {folder / 'report.html'}\n")
     html = (folder / "report.html").read_text()
     assert html.count("unchanged") == 4  # model, table, anonymized.csv, groups.csv
     assert "Viral Infection" not in html
