@@ -15,6 +15,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
 from kanon_milp.methods.verification import read_released
 from kanon_milp.report import comparison, display
+from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 
 WRITTEN: dict[str, Callable[[comparison.Comparison], str]] = {
@@ -31,7 +32,9 @@ def compare(
     model: options.ModelPath = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option("--methods", metavar="A,B", help=f"Default: {','.join(comparison.METHODS)}."),
+        typer.Option(
+            "--methods", metavar="A,B", help=f"As for solve --method; default: {','.join(comparison.METHODS)}."
+        ),
     ] = None,
     released: Annotated[
         list[Path] | None,
@@ -70,6 +73,7 @@ def compare(
         str(path): read_released(path, asked.problem.table.csv, asked.problem.table.quasi_identifiers)
         for path in released or []
     }
+    compiled = COMPILATIONS.seconds
     found = comparison.compare(
         asked.problem,
         names,
@@ -89,6 +93,8 @@ def compare(
         display.show_comparison(found, asked.title)
         if to:
             display.say(f"written to {', '.join(map(str, to))}")
+    if not quiet:
+        display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
 
 
 def _fill(text: str, file: IO[bytes]) -> None:

@@ -88,6 +88,9 @@ def import_solution(
         refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
         if (word := output.check_output(asked.problem, out)) and not quiet:
             display.say(f"note: {word}", err=True)
+    earlier = [] if out is None else output.earlier_files(out)
+    if out is not None and not quiet:
+        display.tell_earlier(out, earlier)
     result = exchange.import_solution(
         asked.problem, solution, names=names, formulation=formulation, reduced=reduced or None
     )
@@ -97,7 +100,9 @@ def import_solution(
     if json:
         display.print_json(described)
     elif not quiet:
-        display.show_result(result, asked.title, out)
+        display.show_result(result, asked.title, out, replaced=bool(earlier))
+    if out is not None and not quiet:
+        display.tell_removed(out, earlier)
     if wrong := "" if asked.file is None else asked.file.contradiction(result):
         display.say(f"error: {wrong}", err=True)
     raise typer.Exit(UNVERIFIED if wrong and result.is_optimal else exit_code(result))

@@ -10,7 +10,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
 from kanon_milp.instances import families
-from kanon_milp.instances.generated_files import write_generated, write_generated_columns
+from kanon_milp.instances.generated_files import earlier_files, write_generated, write_generated_columns
 from kanon_milp.report import display
 
 
@@ -35,6 +35,7 @@ def generate(
         return
     if family is None or out is None:
         raise InputError("name a family and --out DIR, or ask for --list")
+    earlier = earlier_files(out)
     found = families.generate_any(family, size, seed, cast(families.Answer, answer))
     if isinstance(found, families.GeneratedColumns):
         written = write_generated_columns(found, out, exported=not no_mps)
@@ -44,4 +45,5 @@ def generate(
         display.say(found.title)
         known = "no solution (the answer is no)" if found.optimum is None else f"optimum {found.optimum}"
         display.say(f"{known}; {found.reason}")
-        display.say(f"written to {out}: {', '.join(path.name for path in written)}")
+        place = f"{out}, in place of an earlier instance" if earlier else str(out)
+        display.say(f"written to {place}: {', '.join(path.name for path in written)}")

@@ -16,6 +16,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.hierarchy_options import split, whole
 from kanon_milp.errors import InputError, RoleWarning
+from kanon_milp.problem.databases import Database
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.table import read_table
 from kanon_milp.report import display, display_data
@@ -24,7 +25,7 @@ from kanon_milp.system.files import check_folder, refuse_overwriting
 
 
 def hierarchy(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table: CSV (also .gz), Parquet or Arrow.")],
+    file: options.TableFile,
     column: Annotated[str, typer.Option("--column", metavar="NAME", help="The column that it is for.")],
     widths: Annotated[
         str | None,
@@ -61,6 +62,7 @@ def hierarchy(
         Path, typer.Option("--out", metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`.")
     ] = Path("hierarchies"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    query: options.Query = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     json: options.Json = False,
@@ -94,12 +96,13 @@ def hierarchy(
     if {os.sep, os.altsep, "\0"} & set(column):
         raise InputError(f'column "{column}": no file can have this name; rename the column')
     target = out / f"{column}.csv"
-    refuse_overwriting([("--out", target)], [file, *([] if grouped is None else [grouped])])
+    read = file.file if isinstance(file, Database) else file
+    refuse_overwriting([("--out", target)], [path for path in (read, grouped) if path is not None])
     check_folder(out, [target.name])
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force replaces it")
     with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
-        table = read_table(file, [column], delimiter=delimiter, encoding=encoding)
+        table = read_table(file, [column], query=query, delimiter=delimiter, encoding=encoding)
     (make,) = ways.values()
     made = make(table.column(column), missing=missing, source=f'{file}: column "{column}"')
     out.mkdir(parents=True, exist_ok=True)
@@ -108,7 +111,7 @@ def hierarchy(
     if json:
         display.print_json({"column": column, "file": str(target), "levels": [each.as_dict() for each in found]})
     elif not quiet:
-        display_data.show_hierarchy(found, file.name, column, target)
+        display_data.show_hierarchy(found, str(file) if isinstance(file, Database) else file.name, column, target)
 
 
 def _read_groups(path: Path) -> Any:

@@ -10,7 +10,8 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.report import display
-from kanon_milp.report.pages.reports import PAGE, report_of_folder
+from kanon_milp.report.output import PAGE
+from kanon_milp.report.pages.reports import report_of_folder
 
 
 def report(
@@ -31,7 +32,7 @@ def report(
     """
     files = report_of_folder(folder, to, sample=sample)
     if not quiet:
-        display.say(f"written: {folder / PAGE if to is None else to}")
+        display.say(f"written to {folder / PAGE if to is None else to}")
     changed = [each.path for each in files if each.state != "unchanged"]
     for path in changed:
         display.say(f"error: {path} is not the file that was written with result.json", err=True)

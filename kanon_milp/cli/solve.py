@@ -15,12 +15,14 @@ from kanon_milp.cli.interrupts import signals
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
+from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
 from kanon_milp.problem.databases import Database
 from kanon_milp.report import display, output
 from kanon_milp.report.pages.reports import write_page
+from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import check_target, refuse_overwriting
 from kanon_milp.system.signals import ctrl_c_sets
 
@@ -120,6 +122,9 @@ def solve(
     word = "" if out is None else output.check_output(problem, out)
     if word and not quiet:
         display.say(f"note: {word}", err=True)
+    earlier = [] if out is None else output.earlier_files(out)
+    if out is not None and not quiet:
+        display.tell_earlier(out, earlier, [] if report is None else [report])
     given = {
         "name": solver,
         "method": method,
@@ -165,11 +170,15 @@ def solve(
         display.print_json(described)
     elif not quiet:
         shown = None if certificate is None or proof is None else (certificate, proof)
-        display.show_result(result, asked.title, out, shown)
+        display.show_result(result, asked.title, out, shown, replaced=bool(earlier), page=report)
         if database is not None and result.table is not None and result.verified:
             display.say(f'written to table "{to_table}" of {database}')
         if show and result.table is not None:
             display.show_groups(result)
+    if out is not None and not quiet:
+        display.tell_removed(out, earlier)
+    if not quiet:
+        display.tell_compiled(result.seconds.get(COMPILE, 0.0), result.solver.options.time_limit)
     if stop.is_set():
         display.say(f"interrupted: {_what_is_left(result)}", err=True)
     wrong = "" if read is None else read.contradiction(result)
@@ -209,6 +218,8 @@ def _written(
         if certificate.parent == out:
             out.mkdir(parents=True, exist_ok=True)
         proof.write(certificate)
+        about = {"file": str(certificate), "sha256": sha256_of(certificate), "bound": str(proof.bound)}
+        described["certificate"] = about
     if out is None:
         return described
     try:

@@ -15,6 +15,7 @@ from kanon_milp.methods import registry
 from kanon_milp.report import display
 from kanon_milp.report import sweep as sweeping
 from kanon_milp.report.sweep_files import WRITTEN, SweepFolder
+from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import refuse_overwriting
 
 
@@ -28,10 +29,10 @@ def sweep(
         typer.Option("--out", metavar="DIR", help="Folder for the tables, sweep.json, .csv, .md, .tex and .svg."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in the folder.")] = False,
-    method: Annotated[str, typer.Option("--method", metavar="NAME", help="As for solve.")] = registry.AUTO,
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="As for solve --method.")] = registry.AUTO,
     baselines: Annotated[
         list[str] | None,
-        typer.Option("--baselines", metavar="A,B", help="Methods whose tables are measured beside."),
+        typer.Option("--baselines", metavar="A,B", help="Methods, as for --method, whose tables are measured beside."),
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Seconds, of each setting.")
@@ -72,6 +73,7 @@ def sweep(
         if not quiet and not json:
             display.say(f"{done} of {of}: {run.setting.name}, {run.proof}, {run.seconds:.1f} s", err=True)
 
+    compiled = COMPILATIONS.seconds
     found = sweeping.sweep(
         asked.problem,
         **swept,  # type: ignore[arg-type]  # exact numbers, as text
@@ -89,6 +91,8 @@ def sweep(
         display.show_grid(found.texts(), asked.title)
         if out is not None:
             display.say(f"written to {out}")
+    if not quiet:
+        display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
     if found.interrupted:
         way = "" if out is None else "; the same command with --resume goes on"
         display.say(f"interrupted: {len(found.rows)} settings have run, the last perhaps in part{way}", err=True)

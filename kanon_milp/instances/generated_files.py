@@ -25,7 +25,7 @@ from kanon_milp.problem.distances import MatrixDistance
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel
-from kanon_milp.solvers.mps import Notes, write_model
+from kanon_milp.solvers.mps import Notes, names_path, write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.files import check_folder, write_together
@@ -33,6 +33,7 @@ from kanon_milp.verify import verify
 
 TABLE, MODEL, SOLUTION, DISTANCE, ANSWER = "table.csv", "model.toml", "solution.csv", "distance.csv", "source.json"
 EXPORTED = "model.mps.gz"
+NAMES = names_path(Path(EXPORTED)).name
 FILES = (TABLE, MODEL, SOLUTION, DISTANCE, ANSWER)
 
 
@@ -40,7 +41,8 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     """Write an instance to a folder, which is made; returns the files.
 
     exported: whether the model goes into model.mps.gz too. The table of the known groups is verified before anything is
-    written, and its loss held against the optimum that is stated. Raises InputError where it cannot be written.
+    written, and its loss held against the optimum that is stated. The files of an earlier instance are replaced. Raises
+    InputError where it cannot be written, and where files of the same names are there that are of no instance.
     """
     problem = found.problem()
     texts = {TABLE: csv_text(found.frame, ","), MODEL: model_text(found)}
@@ -49,7 +51,7 @@ def write_generated(found: Generated, folder: Path, *, exported: bool = True) ->
     if found.groups is not None:
         texts[SOLUTION] = csv_text(released_groups(problem, found.groups, found.optimum), ",")
     texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
-    _make(folder)
+    _make(folder, exported)
     if exported:
         export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
     return _written(folder, texts)
@@ -70,7 +72,7 @@ def write_generated_columns(found: GeneratedColumns, folder: Path, *, exported: 
         "columns": None if found.chosen is None else list(found.chosen),
     }
     texts = {TABLE: csv_text(found.frame, ","), ANSWER: json.dumps(answer, indent=2, ensure_ascii=False) + "\n"}
-    _make(folder)
+    _make(folder, exported)
     if exported:
         known = "infeasible" if found.optimum is None else f"{found.optimum} columns"
         notes = Notes([found.title, f"known optimum: {known}"], {"known_optimum": known})
@@ -86,10 +88,37 @@ def columns_model(found: GeneratedColumns) -> LinearModel:
     return to_arrays(model, names=True).linear
 
 
-def _make(folder: Path) -> None:
+def earlier_files(folder: Path) -> list[str]:
+    """The names of the files of an instance that was generated into a folder before, which another one would replace.
+
+    Raises InputError where files of these names are there that are of no generated instance.
+    """
     check_folder(folder, (*FILES, EXPORTED))
+    there = [name for name in (*FILES, EXPORTED, NAMES) if (folder / name).is_file()]
+    if there and not _is_generated(folder):
+        raise InputError(
+            f"{folder}: holds {', '.join(there)}, and no {ANSWER} that says that they were generated; choose another "
+            "folder, or move them away"
+        )
+    return there
+
+
+def _is_generated(folder: Path) -> bool:
+    """Whether a folder holds what `_answer` says of an instance."""
+    try:
+        answer = json.loads((folder / ANSWER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and {"source_problem", "answer", "optimum"} <= answer.keys()
+
+
+def _make(folder: Path, exported: bool) -> None:
+    """Have the folder, without the model of an earlier instance if this one's is not exported."""
+    earlier_files(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in () if exported else (EXPORTED, NAMES):
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
 

@@ -39,7 +39,7 @@ class ModelFile:
         """What a result says against the [known] entry; empty if it agrees, or says nothing about it."""
         where, found = f"{self.path}: [known]", result.exact_objective
         if self.known.get("infeasible") and result.verified:
-            return f"{where} infeasible = true is wrong: there is a verified table with objective {in_words(found)}"
+            return f"{where} infeasible = true is wrong: there is a verified table with {result.goal} {in_words(found)}"
         if "optimum" not in self.known:
             return ""
         optimum = exact_number(self.known["optimum"], f"{where} optimum")

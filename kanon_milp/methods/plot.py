@@ -16,10 +16,11 @@ WIDTH, HEIGHT = 360, 200
 FEW = 40  # sizes that each have a column of their own
 
 
-def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | None) -> Any:
+def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | None, goal: str = "objective") -> Any:
     """Incumbent and bound over time beside the sizes of groups, whichever there is.
 
-    seconds: until when the last values hold. groups: group of each row, from 1. Raises InputError where altair is
+    seconds: until when the last values hold. groups: group of each row, from 1. goal: what the
+    objective is, in a word. Raises InputError where altair is
     missing, and where there is neither.
     """
     alt = optional("altair", "report", "a picture of a result")
@@ -40,7 +41,7 @@ def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | Non
         panels.append(
             lines.encode(
                 alt.X("seconds:Q").axis(tickCount=6),
-                alt.Y("objective:Q").scale(zero=False),
+                alt.Y("objective:Q", title=goal).scale(zero=False),
                 alt.Color("what:N", scale=scale, title=None, legend=alt.Legend(orient="bottom")),
                 alt.StrokeDash("what:N", scale=dash, title=None),
             )

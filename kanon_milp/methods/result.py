@@ -198,6 +198,15 @@ class Result:
         return self
 
     @property
+    def goal(self) -> str:
+        """What the objective is, in a word: "loss", "groups" (their number), or "objective" where a model's own was
+        changed."""
+        if self.problem.objective != "loss":
+            return "groups"
+        own = self.report is not None and self.report.ok and self.report.cost != self.exact_objective
+        return "objective" if own else "loss"
+
+    @property
     def text_columns(self) -> tuple[str, ...]:
         """The quasi-identifiers that came as numbers, dates or the like and are text in `table`, since they hold labels
         now; a column in which nothing is generalized keeps its type."""
@@ -219,10 +228,11 @@ class Result:
         if self.exact_objective is None:
             known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
             return f"no table found ({reason}){known}{'; ' if self.message else ''}{self.message}"
+        reached = f"{objective} groups" if self.goal == "groups" else f"{self.goal} {objective}"
         if self.exact_bound is None:
-            return f"verified table with objective {objective}, nothing proven ({reason})"
+            return f"verified table with {reached}, nothing proven ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
-        return f"verified table with objective {objective}, bound {bound}{gap} ({reason})"
+        return f"verified table with {reached}, bound {bound}{gap} ({reason})"
 
     def _backing(self) -> str:
         """What the proof is backed by, as the end of a sentence."""
@@ -232,7 +242,7 @@ class Result:
     def __repr__(self) -> str:
         """One line, and no cell of the table."""
         gap = "none" if self.gap is None else f"{100 * self.gap:.3g} %"
-        known = f"objective {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
+        known = f"{self.goal} {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
         verified = "verified, " if self.verified else ""
         return f"<Result: {self.stop_reason}, {verified}{known}, {self.seconds['total']:.2f} s>"
 
@@ -244,7 +254,8 @@ class Result:
         row = self._row()
         row["stop_reason"] = self.stop_reason.replace("_", " ")
         row["gap"] = None if self.gap is None else f"{100 * self.gap:.3g} %"
-        known = [(NAMES.get(name, name).replace("_", " "), value) for name, value in row.items() if value is not None]
+        names = {**NAMES, "objective": self.goal if self.goal != "groups" else "number of groups"}
+        known = [(names.get(name, name).replace("_", " "), value) for name, value in row.items() if value is not None]
         return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
 
     def _row(self) -> dict[str, Any]:
@@ -282,7 +293,7 @@ class Result:
 
         Raises InputError where altair is not installed (extra `report`), and where there is neither.
         """
-        return plot(self.trajectory, self.seconds["total"], self.groups)
+        return plot(self.trajectory, self.seconds["total"], self.groups, self.goal)
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.csv_files import CsvFormat
-from kanon_milp.problem.databases import Database
+from kanon_milp.problem.databases import Database, is_named_as_database
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
@@ -92,8 +92,13 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     """Read an anonymized file, by whatever tool it was made.
 
     Where a CSV file has no columns of these names by the delimiter of fmt, a comma, semicolon, tab or | by which it has
-    them is taken. Raises InputError for a file that cannot be read.
+    them is taken. Raises InputError for a file that cannot be read, and for a database.
     """
+    if is_named_as_database(path):
+        raise InputError(
+            "a released table is held against its original row by row, and a table in a database has no order of its "
+            "own; name the file that `solve --out` has written, or one that is exported in the order of the original"
+        )
     if file_kind(path) != "CSV":
         return read_frame(path)
     tried: list[pl.DataFrame | InputError] = []

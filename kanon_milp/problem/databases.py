@@ -241,6 +241,11 @@ def is_address(value: str | Path) -> bool:
     return _ADDRESS.match(str(value)) is not None
 
 
+def is_named_as_database(path: Path) -> bool:
+    """Whether a path ends as the files of databases do, or was made of the address of one."""
+    return path.suffix.lower() in ENDINGS or re.match(r"(?i)(postgres(ql)?|sqlite|duckdb):", str(path)) is not None
+
+
 def asked_query(source: Path | Database, query: str | None) -> str:
     """The query, which a database needs and a file does not take; "" of a file."""
     if isinstance(source, Path):

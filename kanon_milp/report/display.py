@@ -19,8 +19,9 @@ from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.comparison import NARROW, Comparison
-from kanon_milp.report.output import as_polars, json_text
+from kanon_milp.report.output import PAGE, as_polars, json_text
 from kanon_milp.solvers.canaries import Diagnosis
+from kanon_milp.system.compilations import compiled_note
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
@@ -48,11 +49,42 @@ def print_json(value: Any) -> None:
     typer.echo(json_text(value, only_ascii=encoding.lower().replace("_", "-") not in UTF8), nl=False)
 
 
+def tell_earlier(out: Path, earlier: Sequence[str], written: Sequence[Path] = ()) -> None:
+    """Say on standard error, before anything runs, that a folder holds an earlier result, which will be replaced.
+
+    written: other files that will be written; an earlier page of the result in the folder that is none of them stays.
+    """
+    if not earlier:
+        return
+    page = out / PAGE
+    stays = page.is_file() and page.resolve() not in [path.resolve() for path in written]
+    more = f"; {PAGE} there stays, and is about the earlier one" if stays else ""
+    say(f"note: {out} holds an earlier result, which this one will replace ({', '.join(earlier)}){more}", err=True)
+
+
+def tell_removed(out: Path, earlier: Sequence[str]) -> None:
+    """Say on standard error which files of an earlier result are gone, as this one has none of the kind."""
+    if gone := [name for name in earlier if not (out / name).is_file()]:
+        say(f"note: {out}: {' and '.join(gone)} of the earlier result removed; this one has no such file", err=True)
+
+
+def tell_compiled(seconds: float, time_limit: float | None) -> None:
+    """Say on standard error how much of a time limit went into compiling, where it did."""
+    if note := compiled_note(seconds, time_limit):
+        say(f"note: {note}", err=True)
+
+
 def show_result(
-    result: Result, title: str, out: Path | None, certificate: tuple[Path, Certificate] | None = None
+    result: Result,
+    title: str,
+    out: Path | None,
+    certificate: tuple[Path, Certificate] | None = None,
+    *,
+    replaced: bool = False,
+    page: Path | None = None,
 ) -> None:
     """Print what came out and what is proven. out: where the table was written. certificate: where the proof of a bound
-    was, and the proof."""
+    was, and the proof. replaced: whether an earlier result was there. page: where the report's was written."""
     console = Console(highlight=False)
     described = result.as_dict()
     problem = described["problem"]
@@ -88,7 +120,9 @@ def show_result(
     if result.text_columns:
         grid.add_row("types", plain(f"text now, as they hold labels: {', '.join(result.text_columns)}"))
     if out is not None:
-        grid.add_row("written", plain(out))
+        grid.add_row("written", plain(f"{out}, in place of an earlier result" if replaced else out))
+    if page is not None:
+        grid.add_row("report", plain(page))
     if certificate is not None:
         path, proof = certificate
         grid.add_row("certificate", plain(f"{path}: no such table has a loss below {in_words(proof.bound)}"))

@@ -64,9 +64,7 @@ def show_inspection(found: Inspection) -> None:
             sizes.add_row(_range(size), f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
     console.print(sizes)
     console.print()
-    known = any(each.role == "sensitive" for each in found.columns)
-    doubt = "" if known else " (only you know which columns are --sensitive)"
-    console.print(f"A command to begin with{doubt}:")
+    console.print("A command to begin with:")
     console.print(plain(found.command), soft_wrap=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -22,50 +22,17 @@ from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
-from kanon_milp.problem.roles import NEARLY_UNIQUE, Names, Roles
+from kanon_milp.problem.roles import Names, Roles
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
-from kanon_milp.report.proposal import proposed_options
-from kanon_milp.report.value_kinds import Kind, kind_of_values
+from kanon_milp.report.inspected_columns import Column, column_of, with_at_most
+from kanon_milp.report.proposal import proposed_options, unprotected
 from kanon_milp.system.markup import card, grid
-
-Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "none"]
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
 MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
-PROPOSAL = "? is a proposal from the values alone: name roles with --qi, --sensitive, ..."
-FEW = 2  # distinct values that a column needs to tell rows apart
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column. kind: of its values, as far as they are not missing. distinct: different values, missing ones aside.
-    missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
-    proposed (`proposed`), "none" where that is for you to say. span: largest minus least value of a column of numbers.
-    """
-
-    name: str
-    kind: Kind
-    distinct: int
-    missing: int
-    unique: int
-    role: Role
-    proposed: bool
-    span: Fraction | None = None
-
-    def as_dict(self, rows: int) -> dict[str, Any]:
-        """As plain data, with shares of the rows."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "distinct": self.distinct,
-            "missing": self.missing,
-            "missing_share": self.missing / rows,
-            "unique": self.unique,
-            "unique_share": self.unique / rows,
-            "role": self.role,
-            "proposed": self.proposed,
-        }
+MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
+PROPOSAL = "? is a guess from names and values: say what it is by --qi, --sensitive, ..."
 
 
 @dataclass(frozen=True)
@@ -141,10 +108,20 @@ class Inspection:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before the command is run."""
-        many = len(self.quasi_identifiers)
-        if many <= MOST_QUASI:
-            return ()
-        return (f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)",)
+        many, found = len(self.quasi_identifiers), []
+        if many > MOST_QUASI:
+            found.append(
+                f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)"
+            )
+        if dropped := [each.name for each in self.columns if each.role == "drop"]:
+            found.append(
+                f"the command leaves out {', '.join(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
+                "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
+                "stay as they are (--keep)"
+            )
+        if guessed := [each.name for each in self.columns if each.role == "sensitive" and each.proposed]:
+            found.append(f"{', '.join(guessed)}: sensitive by its name alone; say so with --sensitive, or name another")
+        return (*found, *unprotected(self.columns))
 
     @property
     def command(self) -> str:
@@ -235,10 +212,12 @@ def inspect(
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
 
     table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
-    read there. Columns whose role is not named get a proposed one:
-    identifying, where nearly every row has a value of its own that is text or an integer; keep, where all rows have the
-    same; else quasi-identifier, if you have named none. Which columns are sensitive only you know. k: for which to
-    count the rows that k-anonymity touches; with the second of them (or the only one) a command is proposed.
+    read there. Columns whose role is not named get a proposed one: identifying, where nearly every row has a value of
+    its own that is text or an integer, or the column is called as names and numbers of persons are; keep, where all
+    rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none; else
+    quasi-identifier, if you have named none, of at most eight columns (the others are dropped). Which columns are
+    sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
+    only one) a command is proposed.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
     the journalist and of the marketer are about it. Raises InputError for columns that the table does not have, and
     where no quasi-identifier is left.
@@ -256,7 +235,7 @@ def inspect(
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source)
     texts = as_text(frame, frame.columns, source)
-    columns = tuple(_column(texts[name].alias(""), name, given) for name in texts.columns)
+    columns = with_at_most(MOST_PROPOSED, [column_of(texts[name].alias(""), name, given) for name in texts.columns])
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
@@ -277,7 +256,7 @@ def inspect(
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         tuple(
             proposed_options(
-                source, columns, ks[min(1, len(ks) - 1)], delimiter, encoding, query and shown_query(query)
+                source, columns, ks[min(1, len(ks) - 1)], len(sizes), delimiter, encoding, query and shown_query(query)
             )
         ),
     )
@@ -296,29 +275,6 @@ def _opened(
         text(query, "query")
         raise InputError("query: is for a database, and the table is a data frame; leave it out")
     return open_frame(table, what)[0], what
-
-
-def _column(values: pl.Series, name: str, given: Roles) -> Column:
-    present = values.drop_nulls()
-    counts = present.value_counts(name="rows")
-    distinct = counts.height
-    unique = int((counts["rows"] == 1).sum())
-    kind, span = kind_of_values(counts[counts.columns[0]])
-    named: dict[Role, tuple[str, ...]] = {
-        "quasi-identifier": given.quasi_identifiers,
-        "sensitive": given.sensitive,
-        "identifying": given.identifying,
-        "keep": given.insensitive,
-    }
-    role = next((role for role, names in named.items() if name in names), None)
-    if role is None:
-        proposed: Role = "none" if given.quasi_identifiers else "quasi-identifier"
-        if distinct + (present.len() < values.len()) < FEW:
-            proposed = "keep"
-        if distinct > FEW and unique >= NEARLY_UNIQUE * present.len() and kind in ("text", "integer"):
-            proposed = "identifying"
-        return Column(name, kind, distinct, values.null_count(), unique, proposed, True, span)
-    return Column(name, kind, distinct, values.null_count(), unique, role, False, span)
 
 
 def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:

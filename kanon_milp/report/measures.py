@@ -20,12 +20,11 @@ LARGEST = 24  # values of a column that are counted one by one
 def describe_release(problem: Problem, released: Any, report: Report | None) -> dict[str, Any]:
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
-    released: a table with the rows of the problem's in their order. risk: of the prosecutor, who knows that somebody is
-    in the table: 1/|group| at most and on average, and the numbers of rows that are unique, and in groups of fewer than
-    k (2 without k). columns: rows whose cell is kept, generalized and suppressed; numbers of distinct values before and
-    after; (rows, of which kept) for each of the most frequent values, and for all others together. group_sizes: (size,
-    how many groups have it). sensitive: the strongest p, l (frequency), alpha and t (equal distance) that hold in every
-    group, from the verifier's report.
+    released: a table with the rows of the problem's in their order. risk: see `risk`, and the numbers of rows that are
+    unique, and in groups of fewer than k (2 without k). columns: rows whose cell is kept, generalized and suppressed;
+    numbers of distinct values before and after; (rows, of which kept) for each of the most frequent values, and for all
+    others together. group_sizes: (size, how many groups have it). sensitive: the strongest p, l (frequency), alpha and
+    t (equal distance) that hold in every group, from the verifier's report.
     """
     table = problem.table
     names = list(table.quasi_identifiers)
@@ -47,11 +46,16 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
 
 
 def risk(sizes: Sequence[int], k: int) -> dict[str, float | int]:
-    """The risk of the prosecutor for groups of these sizes."""
+    """Risks for groups of these sizes. highest, average: of the prosecutor, who knows that somebody is in the table,
+    1/|group| of a row. journalist: the highest for somebody who does not know that, marketer: the share of rows that
+    somebody who links all of them finds on average, both with the table in place of the population, of which nothing is
+    known here."""
     rows = sum(sizes)
     return {
         "highest": 1 / min(sizes),
         "average": len(sizes) / rows,
+        "journalist": 1 / min(sizes),
+        "marketer": len(sizes) / rows,
         "unique_rows": sum(size == 1 for size in sizes),
         "rows_below_k": sum(size for size in sizes if size < k),
         "rows": rows,

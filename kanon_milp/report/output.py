@@ -35,6 +35,7 @@ COLUMNAR: dict[str, tuple[str, Callable[[pl.DataFrame, io.BytesIO], object]]] = 
     "arrow": ("anonymized.arrow", pl.DataFrame.write_ipc),
 }
 CLAIM = "result.json"
+PAGE = "report.html"  # beside it, where the page of a result goes by default
 FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
 
 
@@ -54,6 +55,11 @@ def check_output(problem: Problem, folder: Path) -> str:
     if table.kind not in COLUMNAR:
         raise InputError(f"{what}; leave them out")
     return f"{what}, so {COLUMNAR[table.kind][0]} is written without anonymized.csv"
+
+
+def earlier_files(folder: Path) -> list[str]:
+    """The names of the files of an earlier result in a folder, which another one would replace."""
+    return [name for name in FILES if (folder / name).is_file()]
 
 
 def described(result: Result, model: Path | None = None) -> dict[str, Any]:

@@ -9,7 +9,17 @@ from typing import Protocol
 from kanon_milp.problem.generalization.values import written
 
 MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
-ROLES = {"identifying": "--identifying", "quasi-identifier": "--qi", "sensitive": "--sensitive", "keep": "--keep"}
+# and pairs of a row type and a level vector: with three times as many, and hierarchies, all of Adult took three minutes
+MOST_PAIRS = 1 << 24
+ROLES = {
+    "--identifying": ("identifying", "drop"),
+    "--qi": ("quasi-identifier",),
+    "--sensitive": ("sensitive",),
+    "--keep": ("keep",),
+}
+SECONDS = 60  # of a first attempt
+DIVERSITY = 2  # that is asked for where there is a sensitive column
+FOLDER = "released"
 MANY = 8  # distinct values from which a hierarchy is proposed for numbers
 
 
@@ -26,41 +36,73 @@ class Known(Protocol):
     def role(self) -> str: ...  # noqa: D102
     @property
     def span(self) -> Fraction | None: ...  # noqa: D102
+    @property
+    def code(self) -> int | None: ...  # noqa: D102
+    @property
+    def most(self) -> int: ...  # noqa: D102
+    @property
+    def rows(self) -> int: ...  # noqa: D102
 
 
 def proposed_options(
-    source: str, columns: Sequence[Known], k: int, delimiter: str | None, encoding: str, query: str | None = None
+    source: str,
+    columns: Sequence[Known],
+    k: int,
+    classes: int,
+    delimiter: str | None,
+    encoding: str,
+    query: str | None = None,
 ) -> list[str]:
-    """The options of `kanon-milp solve`. Numbers and dates get levels as long as these are not too many together."""
+    """The options of `kanon-milp solve`. Numbers, dates and codes get levels, all that are good for them or only one,
+    as long as these are not too many together. classes: of rows that are alike."""
     quasi = [each for each in columns if each.role == "quasi-identifier"]
     found = ["--data", source, *([] if query is None else ["--query", query])]
-    for role, option in ROLES.items():
-        names = [_quoted(each.name) for each in columns if each.role == role]
+    for option, roles in ROLES.items():
+        names = [_quoted(each.name) for each in columns if each.role in roles]
         found += [option, ",".join(names)] if names else []
     found += ["--k", str(k)]
-    vectors = 2 ** len(quasi)
+    if any(each.role == "sensitive" for each in columns) and not unprotected(columns):
+        found += ["--l", str(DIVERSITY)]
+    vectors, most = 2 ** len(quasi), min(MOST_VECTORS, MOST_PAIRS // max(classes, 1))
     for each in sorted(quasi, key=lambda each: -each.distinct):
-        levels = _levels(each)
-        if levels is not None and vectors * levels[2] // 2 <= MOST_VECTORS:
-            found += [levels[0], f"{each.name}{levels[1]}"]
-            vectors = vectors * levels[2] // 2
+        option, levels = _levels(each)
+        for values in filter(None, (levels, levels[len(levels) // 2 :][:1])):
+            more = vectors * (len(values) + 2) // 2
+            if more <= most:
+                found += [option, f"{each.name}={','.join(values)}"]
+                vectors = more
+                break
     if delimiter is not None:
         found += ["--delimiter", delimiter]
     if encoding != "utf-8":
         found += ["--encoding", encoding]
-    return [*found, "--out", "released"]
+    return [*found, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
 
 
-def _levels(column: Known) -> tuple[str, str, int] | None:
-    """Option, its values, and how many levels the hierarchy has; None where cells are better kept or suppressed."""
+def unprotected(columns: Sequence[Known]) -> list[str]:
+    """What to say of sensitive columns for which the command asks nothing; empty where it asks for l-diversity."""
+    sensitive = [each for each in columns if each.role == "sensitive"]
+    if not sensitive:
+        return ["no column is protected: name sensitive ones (--sensitive), and ask for --l 2 or --t 0.2"]
+    rows = max((each.rows for each in sensitive), default=0)
+    uneven = [each.name for each in sensitive if DIVERSITY * each.most > rows]
+    if not uneven:
+        return []
+    none = f"no table is {DIVERSITY}-diverse; ask for --t 0.2"
+    return [f"{', '.join(uneven)}: more than half of the rows have one value, so {none}"]
+
+
+def _levels(column: Known) -> tuple[str, list[str]]:
+    """Option, and the levels between the values and suppression; none where cells are better kept or suppressed."""
     if column.kind == "date":
-        return "--dates", "=month,quarter,year", 5
+        return "--dates", ["month", "quarter", "year"]
     if column.kind == "timestamp":
-        return "--dates", "=day,month,quarter,year", 6
+        return "--dates", ["day", "month", "quarter", "year"]
+    if column.code is not None and column.distinct >= MANY:
+        return "--prefix", [str(column.code - 1), str(column.code // 2)]
     if column.kind in ("integer", "decimal") and column.distinct >= MANY and column.span:
-        widths = _widths(column.span, integral=column.kind == "integer")
-        return "--numeric", "=" + ",".join(map(written, widths)), len(widths) + 2
-    return None
+        return "--numeric", [*map(written, _widths(column.span, integral=column.kind == "integer"))]
+    return "", []
 
 
 def _widths(span: Fraction, *, integral: bool) -> list[Fraction]:

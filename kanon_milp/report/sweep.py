@@ -59,6 +59,10 @@ class Setting:
         """Such as `k=5,l=3/2`."""
         return ",".join(f"{name}={value}" for name, value in self.given.items())
 
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data; l and t exact, as text."""
+        return {"k": self.k, "l": None if self.l is None else str(self.l), "t": None if self.t is None else str(self.t)}
+
     def looser_than(self, other: Setting) -> bool:
         """Whether each table for the other setting is one for this; true for itself."""
         return all(STRICTER[name] * value <= STRICTER[name] * other.given[name] for name, value in self.given.items())
@@ -128,9 +132,7 @@ class SweepRow:
     def as_dict(self) -> dict[str, Any]:
         """As plain data, as `kanon-milp sweep --json` prints it."""
         return {
-            "k": self.setting.k,
-            "l": None if self.setting.l is None else str(self.setting.l),
-            "t": None if self.setting.t is None else str(self.setting.t),
+            **self.setting.as_dict(),
             "objective": plain(self.objective),
             "bound": plain(self.bound),
             "gap": self.gap,
@@ -146,12 +148,14 @@ class SweepRow:
 class Sweep(text_tables.Tabular):
     """All settings that were run, in the order in which they were asked for.
 
-    interrupted: somebody has ended the sweep; settings are missing, or the last one had less than its time.
+    interrupted: somebody has ended the sweep; settings are missing, or the last one had less than its time. asked: all
+    settings that were asked for.
     """
 
     problem: Problem
     rows: tuple[SweepRow, ...]
     interrupted: bool = False
+    asked: tuple[Setting, ...] = ()
 
     @property
     def beside(self) -> list[str]:
@@ -246,7 +250,7 @@ def sweep(
                 on_run(run, len(runs), len(asked))
     there = [runs[setting] for setting in asked if setting in runs]
     ended = len(there) < len(asked) or any(run.interrupted for run in there)
-    return Sweep(problem, combined(problem, there), ended)
+    return Sweep(problem, combined(problem, there), ended, tuple(asked))
 
 
 def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] | None) -> list[Setting]:  # noqa: E741

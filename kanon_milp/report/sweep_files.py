@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from kanon_milp import __version__
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import describe_input, describe_problem, fingerprints
 from kanon_milp.problem.csv_files import CsvFormat
@@ -24,6 +25,7 @@ from kanon_milp.verify import verify
 
 RUNS = "runs"
 CLAIM = "run.json"
+FORMAT, VERSION = "kanon-milp sweep", 1  # of sweep.json
 WRITTEN = ("sweep.csv", "sweep.md", "sweep.tex", "sweep.svg", "sweep.json")
 
 
@@ -86,12 +88,26 @@ class SweepFolder:
             picture = io.StringIO()
             sweep.plot().save(picture, format="svg")
             files["sweep.svg"] = _filler(picture.getvalue())
-        files["sweep.json"] = _filler(json_text([row.as_dict() for row in sweep.rows]))
+        files["sweep.json"] = _filler(json_text(self._described(sweep)))
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{self._folder}: cannot be made ({error.strerror})") from None
         write_together(self._folder, files)
+
+    def _described(self, sweep: Sweep) -> dict[str, Any]:
+        """The object of `sweep.json`: what was asked, of which files, and what came out."""
+        asked = [each.as_dict() for each in sweep.asked]
+        swept = {letter: list(dict.fromkeys(each[letter] for each in asked)) for letter in self._about["swept"]}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "package": {"name": "kanon-milp", "version": __version__},
+            **self._about,
+            "swept": swept,
+            "interrupted": sweep.interrupted,
+            "rows": [row.as_dict() for row in sweep.rows],
+        }
 
     def _read(self, folder: Path) -> Run:
         try:

@@ -14,7 +14,18 @@ from kanon_milp.problem.generalization.values import number
 Kind = Literal["none", "integer", "decimal", "date", "timestamp", "true/false", "text"]
 MOSTLY = Fraction(9, 10)  # of the distinct values: a few that are "?" or "unknown" do not make a column text
 CODE = re.compile(r"\s*0\d+\s*")  # of a zip code and the like; no number is written so
+DIGITS = re.compile(r"[0-9]+")
 TRUTH = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
+
+
+def code_width(distinct: pl.Series) -> tuple[int | None, bool]:
+    """The number of digits, where nearly all of the distinct values are as many digits and nothing else (None where
+    they are not), and whether some begin with 0."""
+    digits = [value.strip() for value in distinct.to_list() if DIGITS.fullmatch(value.strip())]
+    widths = {len(value) for value in digits}
+    if len(widths) != 1 or len(digits) < MOSTLY * distinct.len():
+        return None, False
+    return widths.pop(), any(value.startswith("0") for value in digits)
 
 
 def kind_of_values(distinct: pl.Series) -> tuple[Kind, Fraction | None]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
+
+from kanon_milp.system.compilations import COMPILATIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -71,8 +73,10 @@ def _compile(function: Function, **more: bool) -> Function:
     options: Any = {"nogil": True, "no_cfunc_wrapper": True, **more}
     dispatcher: Any = numba.njit(**options)(function)
     _take_any_integer(dispatcher)
-    with suppress(RuntimeError):  # nowhere to keep it
+    try:
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        COMPILATIONS.kept = False  # there is nowhere to keep it
     return cast(Function, dispatcher)
 
 
@@ -87,41 +91,36 @@ def on_disk(function: Any) -> bool:
         return False
 
 
-class _Compilations(event.Listener):
-    """Counts functions that are being compiled in this process; what comes from the disk is none."""
-
-    def __init__(self) -> None:
-        self.begun = self.open = 0
+class _Listener(event.Listener):
+    """Tells `COMPILATIONS` of each function that is being compiled."""
 
     def on_start(self, _event: Any) -> None:
         """One more begins."""
-        self.begun += 1
-        self.open += 1
+        COMPILATIONS.begin()
 
     def on_end(self, _event: Any) -> None:
         """One of them has ended."""
-        self.open -= 1
+        COMPILATIONS.end()
 
 
-_compilations = _Compilations()
-event.register("numba:compile", _compilations)  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def compiling() -> bool:
     """Whether a function is being compiled now, or waited for."""
-    return _compilations.open > 0
+    return COMPILATIONS.open > 0
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
     """While another process compiles what is needed here."""
-    _compilations.open += 1
+    COMPILATIONS.begin(waited_for=True)
     try:
         yield
     finally:
-        _compilations.open -= 1
+        COMPILATIONS.end()
 
 
 def number_compiled() -> int:
     """How many functions this process has compiled because they were not on disk."""
-    return _compilations.begun
+    return COMPILATIONS.begun

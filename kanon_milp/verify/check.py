@@ -249,7 +249,7 @@ def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) ->
 def _side_constraints(asked: Asked, cost: Fraction | None, groups: int) -> list[str]:
     found = []
     if asked.cost_bound is not None and cost is not None and cost > asked.cost_bound:
-        found.append(f"the cost {in_words(cost)} is larger than the bound {in_words(asked.cost_bound)}")
+        found.append(f"the loss {in_words(cost)} is larger than the cost bound {in_words(asked.cost_bound)}")
     if asked.min_groups is not None and groups < asked.min_groups:
         found.append(f"the number of groups is {groups}, at least {asked.min_groups} are asked for")
     if asked.max_groups is not None and groups > asked.max_groups:

@@ -58,8 +58,9 @@ def both(name: str, value: Fraction | None) -> dict[str, object]:
 
 
 def in_words(value: Fraction) -> str:
-    """An exact number for people: 54, 0.75, or 1/3 (0.3333) where no short decimal number is exact."""
+    """An exact number for people: 54, 3011.25, or 1/3 (0.3333) where no decimal number of a computer is exact."""
     if value.denominator == 1:
         return str(value)
-    short = f"{float(value):.4g}"
-    return short if Fraction(short) == value else f"{value} ({short})"
+    if Fraction(decimal := str(float(value))) == value:
+        return decimal
+    return f"{value} ({float(value):.{max(4, len(str(int(value))) + 3)}g})"

@@ -18,7 +18,7 @@ from kanon_milp.verify.numbers import both, in_words
 
 MINIMAL = (
     "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
-    "the cost is from the least possible)"
+    "the loss is from the least possible)"
 )
 
 
@@ -143,7 +143,8 @@ class Report:
     def summary(self) -> str:
         """A few lines for people."""
         exempt = "none" if self.k_exempt is None else str(self.k_exempt)
-        cost = "undefined" if self.cost is None else in_words(self.cost)
+        loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
+        share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         mean = float(self.mean_group)
         lines = [
             ("verified" if self.privacy else "consistent with the original; no requirement was checked")
@@ -152,8 +153,7 @@ class Report:
             *(f"  - {violation}" for violation in self.violations),
             f"rows {self.n}, quasi-identifiers {self.m}, groups {self.groups} "
             f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
-            f"cost {cost}, suppressed cells {self.suppressed_cells}, "
-            f"fully suppressed rows {self.fully_suppressed_rows}",
+            f"loss {loss}, {self.suppressed_cells:,} of {cells:,} cells suppressed ({100 * share:.1f} %), {rows} fully",
             *self._foreign_summary(),
             f"k = {self.k_strict} counting fully suppressed rows as a group, {exempt} without them",
         ]
@@ -171,7 +171,7 @@ class Report:
             return []
         number = counted(self.generalized_cells or 0, "generalized cell")
         return [
-            f"  {number}; the cost is that of the table in which each is the least general label of the recoding that "
+            f"  {number}; the loss is that of the table in which each is the least general label of the recoding that "
             "covers it",
             f"NCP {in_words(self.certainty_penalty)} (mean of the cells)",
         ]

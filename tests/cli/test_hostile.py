@@ -252,7 +252,7 @@ def test_a_path_may_be_too_long(guarded: Command) -> None:
     [
         ("optimum = 7", 6, "[known] optimum = 7 is wrong: the proven and verified optimum is 2"),
         ("optimum = 1.5", 6, "[known] optimum = 1.5 is wrong: the proven and verified optimum is 2"),
-        ("infeasible = true", 6, "[known] infeasible = true is wrong: there is a verified table with objective 2"),
+        ("infeasible = true", 6, "[known] infeasible = true is wrong: there is a verified table with loss 2"),
         ("optimum = 2", 0, ""),
         ('optimum = "4/2"', 0, ""),
         ("infeasible = false", 0, ""),

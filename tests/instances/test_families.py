@@ -110,6 +110,26 @@ def test_the_files_say_what_was_generated(name: str, answer: str, tmp_path: Path
     assert report.cost == result.exact_objective
 
 
+def test_an_earlier_instance_is_replaced_and_that_is_said(tmp_path: Path) -> None:
+    first = run("generate", "planted_t", "--size", "2", "--out", tmp_path)
+    assert first.returncode == 0
+    assert "in place of" not in first.stdout
+    again = run("generate", "planted_k", "--size", "2", "--no-mps", "--out", tmp_path)
+    assert again.returncode == 0
+    assert f"written to {tmp_path}, in place of an earlier instance: model.toml" in again.stdout
+    files = ["model.toml", "solution.csv", "source.json", "table.csv"]  # no model of the earlier one
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+
+
+@pytest.mark.parametrize("name", ["table.csv", "model.toml", "model.mps.gz", "source.json"])
+def test_files_that_are_of_no_instance_are_not_replaced(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    done = run("generate", "planted_k", "--size", "2", "--out", tmp_path)
+    assert done.returncode == 2
+    assert f"holds {name}, and no source.json that says" in done.stderr
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+
+
 def test_the_model_is_exported_and_the_families_listed(tmp_path: Path) -> None:
     assert run("generate", "planted_k", "--size", "2", "--out", str(tmp_path)).returncode == 0
     assert (tmp_path / "model.mps.gz").exists()

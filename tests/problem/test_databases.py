@@ -185,9 +185,26 @@ def test_other_commands_take_a_database(tmp_path: Path) -> None:
     assert resumed.returncode == 0, resumed.stderr
     inspected = run("inspect", file, "--query", ALL, "--json")
     assert "--query" in json.loads(inspected.stdout)["command"]
+    made = run("hierarchy", file, "--query", ALL, "--column", "zip", "--prefix", "2", "--out", tmp_path, "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["levels"][0]["labels"] == people()["zip"].n_unique()
+    assert pl.read_csv(tmp_path / "zip.csv").columns[0] == "level0"
     refused = run("solve", *stated, "--log-file", file)
     assert refused.returncode == 2
     assert "is a file that is read" in refused.stderr
+
+
+def test_released_tables_in_databases_are_refused_for_they_have_no_order(tmp_path: Path) -> None:
+    table, file = tmp_path / "people.csv", tmp_path / "people.db"
+    people().write_csv(table)
+    km.write_table(people(), str(file), PEOPLE)
+    for address in (file, f"sqlite:///{file}", "postgresql://owner:secret@host/db", "duckdb:///a.duckdb"):
+        verified = run("verify", address, "--original", table, *PROBLEM)
+        compared = run("compare", "--data", table, *PROBLEM, "--k", "3", "--methods", "greedy", "--released", address)
+        for done in (verified, compared):
+            assert done.returncode == 2
+            assert "has no order of its own" in done.stderr
+            assert "secret" not in done.stderr
 
 
 def test_a_table_of_that_name_is_refused_before_anything_is_done(address: str, tmp_path: Path) -> None:

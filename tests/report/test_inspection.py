@@ -102,6 +102,7 @@ def test_kinds_of_values_and_proposed_roles() -> None:
 
 def test_codes_with_leading_zeros_are_text() -> None:
     frame = pl.DataFrame({"zip": ["01067", "04103", "10115"], "size": ["0", "10", "0.5"]})
+    assert [each.code for each in km.inspect(frame).columns] == [5, None]
     assert [each.kind for each in km.inspect(frame).columns] == ["text", "decimal"]
 
 
@@ -123,6 +124,151 @@ def test_roles_that_are_named_are_taken() -> None:
     assert roles["smoker"] == ("none", True)
     assert "smoker" not in found.command
     assert "--sensitive cost" in found.command
+
+
+NAMES = ["Meier", "Schulz", "Weber", "Klein", "Wolf"]
+ZIPS = ["01067", "01069", "04103", "10115", "10117", "10119", "20095", "20097", "80331"]
+WARDS = {"flu": 3, "copd": 2, "asthma": 2}
+
+
+def export(rows: int) -> pl.DataFrame:
+    """Generated, as a hospital exports it: stays of patients, with names that come again, zip codes, missing values,
+    numbers that somebody did not know."""
+    draw = random.Random(5)
+
+    def missing(share: float, value: str) -> str | None:
+        return None if draw.random() < share else value
+
+    diagnoses = [name for name, times in WARDS.items() for _ in range(times)]
+    return pl.DataFrame(
+        {
+            "patientId": [str(100_000 + i // 2) for i in range(rows)],
+            "last name": [draw.choice(NAMES) for _ in range(rows)],
+            "plz": [missing(0.04, draw.choice(ZIPS)) for _ in range(rows)],
+            "birth_date": [f"{draw.randint(1930, 2010)}-0{draw.randint(1, 9)}-11" for _ in range(rows)],
+            "sex": [draw.choice("fm") for _ in range(rows)],
+            "admitted": [f"2024-0{draw.randint(1, 9)}-11 0{draw.randint(0, 9)}:30:00" for _ in range(rows)],
+            "weight": [missing(0.03, str(draw.randint(45, 120))) for _ in range(rows - 2)] + ["unknown", "?"],
+            "diagnosis": [missing(0.02, draw.choice(diagnoses)) for _ in range(rows)],
+        }
+    )
+
+
+def options_of(command: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    words = shlex.split(command)
+    assert words[:2] == ["kanon-milp", "solve"]
+    for option, value in zip(words[2::2], words[3::2], strict=True):
+        found.setdefault(option, []).append(value)
+    return found
+
+
+def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    export(60).write_csv("stays.csv")
+    shown = run("inspect", "stays.csv")
+    command = shown.stdout.splitlines()[-1]
+    assert options_of(command) == {
+        "--data": ["stays.csv"],
+        "--identifying": ["patientId,last name"],
+        "--qi": ["plz,birth_date,sex,admitted,weight"],
+        "--sensitive": ["diagnosis"],
+        "--k": ["5"],
+        "--l": ["2"],
+        "--prefix": ["plz=4,2"],
+        "--dates": ["birth_date=month,quarter,year", "admitted=day,month,quarter,year"],
+        "--numeric": ["weight=10,20,40"],
+        "--time-limit": ["60"],
+        "--out": ["released"],
+        "--report": ["released/report.html"],
+    }
+    assert not any(name in shown.stdout for name in (*NAMES, *ZIPS, *WARDS))
+    solved = run(*shlex.split(command)[1:], "--time-limit", "5")
+    assert solved.returncode in (0, 4), solved.stderr
+    assert {path.name for path in Path("released").iterdir()} >= {"anonymized.csv", "report.html"}
+    released = pl.read_csv("released/anonymized.csv", infer_schema=False)
+    assert released.columns == ["plz", "birth_date", "sex", "admitted", "weight", "diagnosis"]
+
+
+def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.read_csv(data_folder / "adult_raw.csv.gz", n_rows=300, infer_schema=False).write_csv("adult.csv")
+    found = km.inspect("adult.csv")
+    asked = options_of(found.command)
+    assert asked["--sensitive"] == ["salary-class"]
+    assert "--l" not in asked
+    assert len(asked["--qi"][0].split(",")) == 8
+    assert {"age", "sex", "race", "native-country"} <= set(asked["--qi"][0].split(","))
+    dropped = [each.name for each in found.columns if each.role == "drop"]
+    assert dropped == ["occupation", "relationship", "capital-gain", "capital-loss", "hours-per-week"]
+    assert set(dropped) <= set(asked["--identifying"][0].split(","))
+    assert any("leaves out occupation" in note for note in found.notes)
+    assert any("more than half of the rows" in note for note in found.notes)
+    solved = run(*shlex.split(found.command)[1:], "--time-limit", "5")
+    assert solved.returncode in (0, 4), solved.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "role"),
+    [
+        ("first_name", ["A", "B", "C"] * 20, "identifying"),
+        ("ward name", ["A", "B", "C"] * 20, "quasi-identifier"),
+        ("E-Mail", ["a@b", "c@d", "e@f"] * 20, "identifying"),
+        ("patientId", [str(i // 3) for i in range(60)], "identifying"),
+        ("ward_id", ["1", "2", "3"] * 20, "quasi-identifier"),
+        ("anything", [f"x{i}" for i in range(60)], "identifying"),
+        ("zip", [str(10_000 + i) for i in range(60)], "quasi-identifier"),
+        ("paid", ["1", "2", "3"] * 20, "quasi-identifier"),
+        ("annual income", ["low", "high", "low"] * 20, "sensitive"),
+    ],
+)
+def test_roles_are_guessed_by_names_and_values(name: str, values: list[str], role: str) -> None:
+    frame = pl.DataFrame({name: values, "age": ["30", "40", "40"] * 20})
+    assert km.inspect(frame).columns[0].role == role
+
+
+def test_no_second_sensitive_column_is_guessed_and_some_quasi_identifier_is_left() -> None:
+    frame = pl.DataFrame({"income": ["low", "high", "low"] * 3, "disease": ["a", "b", "a"] * 3})
+    assert [each.role for each in km.inspect(frame).columns] == ["quasi-identifier"] * 2
+    assert [each.role for each in km.inspect(frame, sensitive="disease").columns] == ["quasi-identifier", "sensitive"]
+    assert "--l" not in options_of(km.inspect(frame, sensitive="disease").command)  # two thirds have one value
+    even = pl.DataFrame({"income": ["low", "high"] * 3, "disease": ["a", None, "b", None, "a", None]})
+    assert options_of(km.inspect(even, sensitive="disease").command)["--l"] == ["2"]  # half of the rows have none
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "option"),
+    [
+        ("plz", [f"{i:05}" for i in range(1000, 1040)], "--prefix"),
+        ("district", [str(i) for i in range(20_000, 20_040)] * 2, "--prefix"),
+        ("year", [str(i) for i in range(1950, 1990)] * 2, "--numeric"),
+        ("zip", [str(i) for i in range(1950, 1990)] * 2, "--prefix"),
+        ("pay", [str(i) for i in range(960, 1040)] * 2, "--numeric"),
+        ("born", [f"19{i}-01-01" for i in range(50, 90)], "--dates"),
+    ],
+)
+def test_levels_that_are_proposed(name: str, values: list[str], option: str) -> None:
+    frame = pl.DataFrame({name: values, "sex": ["f", "m"] * (len(values) // 2)})
+    asked = options_of(km.inspect(frame, [name, "sex"]).command)
+    assert [each for each in ("--prefix", "--numeric", "--dates") if each in asked] == [option]
+
+
+def test_a_large_table_of_many_columns_gets_fewer_levels() -> None:
+    draw = random.Random(1)
+    names = [f"c{j}" for j in range(8)]
+    cells = {name: [str(draw.randint(1, 9)) for _ in range(20_000)] for name in names}
+    born = [f"19{draw.randint(20, 99)}-01-{draw.randint(10, 28)}" for _ in range(20_000)]
+    frame = pl.DataFrame({"born": born, **cells})
+    few = options_of(km.inspect(frame.head(500), frame.columns).command)
+    assert few["--dates"] == ["born=month,quarter,year"]
+    assert few["--numeric"] == ["c0=2,4", "c1=2,4", "c2=2,4", "c3=4"]
+    many = options_of(km.inspect(frame, frame.columns).command)
+    assert many["--dates"] == ["born=quarter"]
+    assert "--numeric" not in many
 
 
 def test_the_proposed_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,4 +317,4 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(km.InputError, match="no such file"):
         km.inspect(tmp_path / "no.csv")
     wide = pl.DataFrame({f"c{j}": [1, 1, 2] for j in range(24)})
-    assert "24 quasi-identifiers are more than" in km.inspect(wide).notes[0]
+    assert "24 quasi-identifiers are more than" in km.inspect(wide, wide.columns).notes[0]

@@ -36,6 +36,10 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def notes(done: Any) -> list[str]:
+    return [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+
+
 # all or nothing
 
 
@@ -103,6 +107,38 @@ def test_a_folder_that_is_not_there_is_found_before_solving(people: Path, tmp_pa
     assert solve(people, "--out", tmp_path / "out", "--certificate", tmp_path / "out" / "proof.json").returncode == 0
     assert (tmp_path / "out" / "proof.json").exists()
     assert not (tmp_path / "none").exists()
+
+
+def test_that_an_earlier_result_is_replaced_is_said(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = solve(people, "--out", out)
+    assert first.returncode == 0
+    assert notes(first) == []
+    assert "inplaceof" not in "".join(first.stdout.split())
+    (out / "report.html").write_text("of the first one")
+    again = solve(people, "--out", out)
+    assert again.returncode == 0
+    files = "anonymized.csv, groups.csv, result.json"
+    page = "report.html there stays, and is about the earlier one"
+    note = f"note: {out} holds an earlier result, which this one will replace ({files}); {page}"
+    assert notes(again) == [note]
+    assert "inplaceofanearlierresult" in "".join(again.stdout.split())  # folded
+    reported = solve(people, "--out", out, "--report", out / "report.html", "--json")
+    assert notes(reported) == [note.removesuffix(f"; {page}")]
+    assert json.loads(reported.stdout)["verified"] is True
+    shown = solve(people, "--out", out, "--report", out / "report.html").stdout
+    assert f"report{out / 'report.html'}" in "".join(shown.split())
+    assert notes(solve(people, "--out", out, "--quiet")) == []
+
+
+def test_that_a_table_of_an_earlier_result_is_gone_is_said(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert solve(people, "--out", out).returncode == 0
+    done = solve(people, "--out", out, "--mask", written(tmp_path / "mask.csv", "zip,age\nkeep,keep\n"))
+    assert done.returncode == 3
+    gone = f"note: {out}: anonymized.csv and groups.csv of the earlier result removed; this one has no such file"
+    assert notes(done)[1:] == [gone]
+    assert sorted(content(out)) == ["result.json"]
 
 
 def test_leftovers_of_a_killed_run_are_removed(people: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -218,7 +219,17 @@ def test_the_folder_and_how_it_goes_on(tmp_path: Path) -> None:
     first = run(*command(tmp_path, "--k", "2..3", "--out", str(out), "--json"))
     assert first.returncode == 0
     assert {path.name for path in out.iterdir()} >= {"runs", "sweep.csv", "sweep.json", "sweep.md", "sweep.tex"}
-    assert json.loads(first.stdout) == json.loads((out / "sweep.json").read_text())
+    written = json.loads((out / "sweep.json").read_text())
+    assert written["rows"] == json.loads(first.stdout)
+    assert (written["format"], written["version"]) == ("kanon-milp sweep", 1)
+    assert written["package"] == {"name": "kanon-milp", "version": km.__version__}
+    assert written["swept"] == {"k": [2, 3]}
+    table = tmp_path / "people.csv"
+    digest = hashlib.sha256(table.read_bytes()).hexdigest()
+    assert (written["input"]["table"]["file"], written["input"]["table"]["sha256"]) == (str(table), digest)
+    assert written["problem"]["quasi_identifiers"] == ["age", "education", "race"]
+    assert written["options"] == {"method": "auto", "time_limit": None, "threads": 1, "seed": 0, "baselines": []}
+    assert written["interrupted"] is False
     assert [row["k"] for row in json.loads(first.stdout)] == [2, 3]
 
     again = run(*command(tmp_path, "--k", "2..3", "--out", str(out)))
@@ -229,14 +240,15 @@ def test_the_folder_and_how_it_goes_on(tmp_path: Path) -> None:
     more = run(*command(tmp_path, "--k", "2..4,6", "--out", str(out), "--resume", "--json"))
     assert more.returncode == 0
     assert [row["k"] for row in json.loads(more.stdout)] == [2, 3, 4, 6]
+    assert json.loads((out / "sweep.json").read_text())["swept"] == {"k": [2, 3, 4, 6]}
     assert (out / "runs" / "k=3" / "run.json").read_bytes() == before
 
     other = run(*command(tmp_path, "--k", "2", "--out", str(out), "--resume", "--seed", "7"))
     assert other.returncode == 2
     assert "another sweep" in other.stderr
 
-    table = out / "runs" / "k=3" / "anonymized.csv"
-    table.write_text(table.read_text().replace("*", "x"))
+    released = out / "runs" / "k=3" / "anonymized.csv"
+    released.write_text(released.read_text().replace("*", "x"))
     changed = run(*command(tmp_path, "--k", "2..3", "--out", str(out), "--resume"))
     assert changed.returncode == 2
     assert "is not what run.json says" in changed.stderr
@@ -267,7 +279,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert run(*command(tmp_path, "--k", "2..6", "--out", str(ended), "--resume")).returncode == 0
-    rows = [json.loads((folder / "sweep.json").read_text()) for folder in (whole, ended)]
+    rows = [json.loads((folder / "sweep.json").read_text())["rows"] for folder in (whole, ended)]
     assert [[{**row, "seconds": 0} for row in found] for found in rows[:1]] == [
         [{**row, "seconds": 0} for row in found] for found in rows[1:]
     ]
@@ -286,6 +298,9 @@ def test_an_interrupted_setting_runs_again(tmp_path: Path) -> None:
     with patch("kanon_milp.report.sweep.solve", solve):
         ended = run(*command(tmp_path, "--k", "2..4", "--out", str(out)))
     assert (ended.returncode, len(begun)) == (5, 2)
+    written = json.loads((out / "sweep.json").read_text())
+    assert (written["swept"], written["interrupted"]) == ({"k": [2, 3, 4]}, True)
+    assert [row["k"] for row in written["rows"]] == [3, 4]
     assert "interrupted: 2 settings have run" in ended.stderr
     assert "--resume" in ended.stderr
     claims = {path.parent.name: json.loads(path.read_text())["interrupted"] for path in out.glob("runs/*/run.json")}

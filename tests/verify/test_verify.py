@@ -164,7 +164,7 @@ def test_side_constraints_are_checked() -> None:
     good = printed(TABLE_2)
     assert verify(liang_yuan_problem(cost_bound=54, min_groups=3, max_groups=3), good)
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"cost_bound": "53.9"}, "cost 54 is larger than the bound 53.9"),
+        ({"cost_bound": "53.9"}, "loss 54 is larger than the cost bound 53.9"),
         ({"min_groups": 4}, "at least 4"),
         ({"max_groups": 2}, "at most 2"),
     ]

@@ -57,7 +57,7 @@ def test_a_table_of_least_cost_is_minimal() -> None:
     # who reads "yes" must not take it for "least cost"
     last = report.summary().splitlines()[-1]
     assert last.startswith("minimal generalization: yes (no single cell")
-    assert "nothing about how far the cost is from the least possible" in last
+    assert "nothing about how far the loss is from the least possible" in last
 
 
 def test_what_could_be_more_specific_is_named() -> None:

@@ -19,8 +19,10 @@ def risk_part(measures: Mapping[str, Any]) -> Markup:
     before, after, k = measures["risk"]["before"], measures["risk"]["after"], measures["risk"]["k"]
     n = before["rows"]
     rows = [
-        ("highest risk of a row", before["highest"], after["highest"]),
-        ("average risk of a row", before["average"], after["average"]),
+        ("prosecutor: highest risk of a row", before["highest"], after["highest"]),
+        ("prosecutor: average risk of a row", before["average"], after["average"]),
+        ("journalist: highest risk of a row", before["journalist"], after["journalist"]),
+        ("marketer: share of rows found on average", before["marketer"], after["marketer"]),
         ("rows that are unique", before["unique_rows"] / n, after["unique_rows"] / n),
         (
             f"rows in groups of fewer than {k}",
@@ -36,8 +38,16 @@ def risk_part(measures: Mapping[str, Any]) -> Markup:
         "in the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
         f"{share(after['highest'])} (before: {share(before['highest'])})."
     )
-    caption = "Risk of re-identification (prosecutor: 1 / rows that look the same)"
-    return join([tag("p", said), table(caption, header, lines)])
+    caption = "Risk of re-identification (1 / rows that look the same)"
+    return join([tag("p", said), table(caption, header, lines), tag("p", _MODELS, class_="note")])
+
+
+_MODELS = (
+    "The prosecutor knows that a person is in the table; the journalist does not, and looks among a whole population; "
+    "the marketer links all rows to it. Nothing is known here of a population, so the table stands for it: that is the "
+    "worst case, in which the journalist's highest risk is the prosecutor's, and the marketer's share the average. "
+    "With a file of the population, `kanon-milp inspect --population` says what they are in the original table."
+)
 
 
 def _risk(what: str, when: str, value: float) -> list[object]:

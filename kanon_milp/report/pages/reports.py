@@ -13,12 +13,11 @@ from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import file_path, integer, text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.table import read_frame
-from kanon_milp.report.output import CLAIM, FILES, as_polars, described
+from kanon_milp.report.output import CLAIM, FILES, PAGE, as_polars, described
 from kanon_milp.report.pages.result_page import FileState, result_page
 from kanon_milp.system.files import check_target, write_file
 
 RELEASED = [name for name in FILES if name.startswith("anonymized.")]
-PAGE = "report.html"
 
 
 def write_report(result: Result, path: str | Path, *, sample: int = 0, title: str | None = None) -> None:
@@ -92,6 +91,7 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
         *((f"hierarchy of {name}", each) for name, each in given["hierarchies"].items()),
         *(("ground distance", each) for each in given["distances"]),
     ]
+    read.append(("certificate", found.get("certificate")))
     files = [(what, each["file"], each["sha256"]) for what, each in read if each is not None and each["file"]]
     if folder is not None:
         files += [(name, str(folder / name), digest) for name, digest in found.get("sha256", {}).items()]

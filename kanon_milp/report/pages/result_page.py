@@ -5,18 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.csv_files import text_of, without_text
+from kanon_milp.problem.exact import in_words
 from kanon_milp.report.pages import pictures
 from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure, number, share, table
 from kanon_milp.report.pages.measures_part import columns_part, groups_part, risk_part
 from kanon_milp.report.pages.skeleton import Section, page
 from kanon_milp.report.pages.verify_command import verify_command
-from kanon_milp.report.pages.wording import RECODINGS, amount, marks, proof_sentence, requirement_sentence
+from kanon_milp.report.pages.wording import OBJECTIVES, RECODINGS, amount, marks, proof_sentence, requirement_sentence
+from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.markup import Markup, join, tag
 
 
@@ -161,7 +164,7 @@ def _gap(described: Mapping[str, Any]) -> Markup:
     lines = [pictures.Steps("best table", upper)] * bool(upper) + [pictures.Steps("bound", lower, True)] * bool(lower)
     last = f"best table {amount(described['objective'])}, bound {amount(described['bound'])}"
     said = f"Incumbent and bound over {seconds:.2f} seconds; at the end: {last}."
-    picture = pictures.steps(lines, seconds, "seconds", "objective", said)
+    picture = pictures.steps(lines, seconds, "seconds", OBJECTIVES[described["problem"]["objective"]], said)
     caption = (
         f"The best table so far (line) and the proven bound (dashed) over time; at the end: {last}. No table can be "
         "beyond the bound, so where both meet the table is the best possible."
@@ -186,10 +189,24 @@ def _sample(sample: pl.DataFrame) -> Markup:
 
 def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequence[FileState]) -> Markup:
     parts: list[Markup] = []
+    proof = described.get("certificate")
+    file = None if proof is None else proof["file"]
+    if proof is not None:
+        bound = in_words(Fraction(proof["bound"]))
+        said = (
+            f"The certificate {file} proves that no table that meets the requirements has a loss below {bound}, to "
+            "whoever has the original table: it is checked in integers, without a solver and without this package's "
+            "optimizer. Its SHA-256 is below."
+        )
+        parts.append(tag("p", said))
+        if described["verified"] is not True:
+            line, word = verify_command(described, None, file)
+            parts.append(command(line) if line is not None else tag("p", f"No command states this problem: {word}."))
     if described["verified"] is True:
-        line, word = verify_command(described, anonymized or "anonymized.csv")
+        line, word = verify_command(described, anonymized or "anonymized.csv", file)
         if line is not None:
-            said = "This checks the released table again, exactly and without a solver, against the original:"
+            both = "" if file is None else ", and the certificate"
+            said = f"This checks the released table again, exactly and without a solver, against the original{both}:"
             parts += [tag("p", said), command(line)]
             if anonymized is None:
                 parts.append(tag("p", "anonymized.csv stands for the released table.", class_="note"))
@@ -200,7 +217,11 @@ def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequenc
             said = f"The command line cannot state this problem ({word}). In Python, on the released data frame:"
             parts += [
                 tag("p", said),
-                command("import kanon_milp as km", f"print(km.verify({stated}, released).summary())"),
+                command(
+                    "import kanon_milp as km",
+                    f"print(km.verify({stated}, released).summary())",
+                    *([] if file is None else [f"print(km.check_certificate({stated}, {file!r}).summary())"]),
+                ),
             ]
     if own := described["judged_by_their_own_code"]:
         parts.append(tag("p", f"Judged by their own code, not by a definition of the verifier: {', '.join(own)}."))
@@ -233,6 +254,5 @@ def _made(described: Mapping[str, Any]) -> Markup:
         ]
     )
     header = [Head("step"), Head("seconds", "number", 3)]
-    return join(
-        [told, tag("details", tag("summary", "Seconds by step"), table("Seconds by step", header, seconds.items()))]
-    )
+    steps = [("compiling, within the steps" if step == COMPILE else step, spent) for step, spent in seconds.items()]
+    return join([told, tag("details", tag("summary", "Seconds by step"), table("Seconds by step", header, steps))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 from kanon_milp.problem.table import SYMBOL, default_delimiter
 
 PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
+MADE = re.compile(r"\((?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+)\)\Z")  # as its source says
+OPTIONS = {"widths": "--numeric", "counts": "--quantiles", "levels": "--dates", "lengths": "--prefix"}
 FROM_FILE = {"ordered": "order", "hierarchical": "hierarchy", "matrix": "matrix"}
 
 
@@ -19,10 +22,13 @@ class _NoCommandError(Exception):
     """The command line cannot state it; the message says what."""
 
 
-def verify_command(described: Mapping[str, Any], anonymized: str) -> tuple[str | None, str]:
+def verify_command(
+    described: Mapping[str, Any], anonymized: str | None, certificate: str | None = None
+) -> tuple[str | None, str]:
     """The command and a word to add; where the command line cannot state the problem, None and why.
 
-    described: the object of `result.json`. anonymized: the file of the released table.
+    described: the object of `result.json`. anonymized: the file of the released table, None to check none.
+    certificate: that of a certificate to check, too.
     """
     given, problem = described["input"], described["problem"]
     try:
@@ -49,8 +55,10 @@ def verify_command(described: Mapping[str, Any], anonymized: str) -> tuple[str |
     ):
         options += [] if value == usual else [option, value]
     original = [table["file"]] if query is None else [table["source"], "--query", query]
-    words = ["kanon-milp", "verify", anonymized, "--original", *original, *options]
-    costs = "The costs of levels cannot be named there, so the cost that it prints is another one."
+    released = [] if anonymized is None else [anonymized]
+    proof = [] if certificate is None else ["--certificate", certificate]
+    words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
+    costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
     return shlex.join(words), costs if given["level_costs"] else ""
 
 
@@ -112,17 +120,29 @@ def _distance(name: str, files: Sequence[Mapping[str, Any]]) -> str:
     return f"{FROM_FILE[name]}:{files[0]['file']}"
 
 
+def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:
+    """The option that makes a hierarchy from its column; None for one that was read, or made otherwise."""
+    how = MADE.search(hierarchy.get("source") or "")
+    if hierarchy["file"] is not None or how is None:
+        return None
+    return [OPTIONS[how["way"]], f"{name}={how['values']}".replace(", ", ",")]
+
+
 def _recoding(given: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     if given["mask"] is not None:
         if given["mask"]["file"] is None:
             raise _NoCommandError("the pattern mask was not read from a file")
         words += ["--mask", given["mask"]["file"]]
-    if given["hierarchies"]:
-        files = {name: each["file"] for name, each in given["hierarchies"].items()}
+    made = {name: _made(name, each) for name, each in given["hierarchies"].items()}
+    files = {name: each["file"] for name, each in given["hierarchies"].items() if made[name] is None}
+    words += [word for options in made.values() if options is not None for word in options]
+    if files:
         folders = {str(Path(file).parent) for file in files.values() if file is not None}
         if len(folders) != 1 or any(file is None or Path(file).name != f"{name}.csv" for name, file in files.items()):
-            raise _NoCommandError("the hierarchies were not read from a folder with a file COLUMN.csv for each")
+            raise _NoCommandError(
+                "the hierarchies were not read from a folder with a file COLUMN.csv for each, nor made by options"
+            )
         words += ["--hierarchies", *folders]
     for name, weight in given["weights"].items():
         words += ["--weight", f"{name}={weight}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from dataclasses import replace
@@ -18,6 +19,7 @@ import kanon_milp as km
 from kanon_milp.report.measures import describe_release
 from kanon_milp.report.output import described
 from kanon_milp.report.pages.measures_part import binned
+from kanon_milp.report.pages.result_page import result_page
 from kanon_milp.report.pages.verify_command import verify_command
 from kanon_milp.report.pages.wording import marks, proof_sentence
 
@@ -129,7 +131,8 @@ def test_measures_agree_with_what_was_released() -> None:
     assert found["risk"]["after"]["highest"] == pytest.approx(float(measured.risk_highest))
     assert found["risk"]["after"]["average"] == pytest.approx(float(measured.risk_average))
     assert found["risk"]["before"] == {
-        **{"highest": 1.0, "average": 1.0, "unique_rows": 10, "rows_below_k": 10, "rows": 10},
+        **{"highest": 1.0, "average": 1.0, "journalist": 1.0, "marketer": 1.0},
+        **{"unique_rows": 10, "rows_below_k": 10, "rows": 10},
         **{"groups": 10, "smallest": 1},
     }
     assert result.report is not None
@@ -315,7 +318,7 @@ def test_report_of_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     assert run("solve", LIBRARY / "hospital.toml", "--out", folder, "-q").returncode == 0
     done = run("report", folder)
-    assert (done.returncode, done.stdout) == (0, f"written: {folder / 'report.html'}\n")
+    assert (done.returncode, done.stdout) == (0, f"written to {folder / 'report.html'}\n")
     html = (folder / "report.html").read_text()
     assert html.count("unchanged") == 4  # model, table, anonymized.csv, groups.csv
     assert "Viral Infection" not in html
@@ -367,3 +370,61 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
         km.write_report(result, tmp_path / "x.html", sample=-1)
     with pytest.raises(km.InputError, match="is a folder"):
         km.write_report(result, tmp_path)
+
+
+def test_a_certificate_that_was_asked_for_is_named_with_its_bound_and_its_check(tmp_path: Path) -> None:
+    table, proof, target = tmp_path / "people.csv", tmp_path / "bound.json", tmp_path / "report.html"
+    table.write_text("zip,age\n101,31\n101,32\n102,31\n102,32\n")
+    asked = ("solve", "--data", table, "--qi", "zip,age", "--k", "2", "--out", tmp_path / "out", "--report", target)
+    assert run(*asked).returncode == 0
+    assert "The certificate" not in target.read_text()
+    assert run(*asked, "--certificate", proof).returncode == 0
+    digest = hashlib.sha256(proof.read_bytes()).hexdigest()
+    claim = json.loads((tmp_path / "out" / "result.json").read_text())["certificate"]
+    assert claim == {"file": str(proof), "sha256": digest, "bound": json.loads(proof.read_text())["bound"]}
+    again = tmp_path / "again.html"
+    assert run("report", tmp_path / "out", "--to", again).returncode == 0
+    for written in (target, again):
+        text = Read(written.read_text()).text
+        assert f"The certificate {proof} proves that no table" in text
+        assert f"has a loss below {claim['bound']}, to whoever" in text
+        assert digest in text
+        (line,) = [line for line in text.splitlines() if "kanon-milp verify" in line]
+        command = line[line.index("kanon-milp verify") :].partition(f"{proof}")
+        checked = run(*shlex.split(command[0] + command[1])[1:])
+        assert checked.returncode == 0, checked.stderr
+        assert "verified" in checked.stdout
+    assert "unchanged" in Read(again.read_text()).text
+
+
+def test_without_a_table_the_certificate_is_checked_alone(tmp_path: Path) -> None:
+    result = km.solve(small(["age", "job", "sick", "name"]))
+    told = {**described(result), "verified": None, "measures": None}
+    told["certificate"] = {"file": "bound.json", "sha256": "0" * 64, "bound": "7/2"}
+    told["input"]["table"]["file"] = "people.csv"
+    line, _ = verify_command(told, None, "bound.json")
+    assert line is not None
+    assert line.startswith("kanon-milp verify --original people.csv")
+    assert line.endswith("--certificate bound.json")
+    html = result_page(told, title="t", anonymized=None, files=())
+    assert "has a loss below 3.5, to whoever" in html
+    assert line in Read(html).text
+
+
+def test_the_command_names_hierarchies_that_were_made_by_options(tmp_path: Path) -> None:
+    table, out = tmp_path / "people.csv", tmp_path / "out"
+    lines = [f"0{100 + i},{30 + i % 9},2024-0{1 + i % 4}-11,{i * 7}" for i in range(12)]
+    table.write_text("\n".join(["zip,age,born,pay", *lines]) + "\n")
+    levels = ("--numeric", "age=2.5,5", "--prefix", "zip=2,1", "--dates", "born=month,year", "--quantiles", "pay=4,2")
+    asked = ("solve", "--data", table, "--qi", "zip,age,born,pay", "--k", "3", "--method", "greedy", *levels)
+    assert run(*asked, "--out", out).returncode == 4
+    told = json.loads((out / "result.json").read_text())
+    line, _ = verify_command(told, str(out / "anonymized.csv"))
+    assert line is not None
+    words = shlex.split(line)
+    assert words[words.index("--numeric") : words.index("--numeric") + 2] == ["--numeric", "age=2.5,5"]
+    checked = run(*words[1:], "--json")
+    assert checked.returncode == 0, checked.stderr
+    assert json.loads(checked.stdout)["cost"] == told["objective"]
+    told["input"]["hierarchies"]["age"]["source"] = 'a table: column "age" (widths 2; origin 1)'
+    assert verify_command(told, "a.csv")[0] is None

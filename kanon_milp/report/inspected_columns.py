@@ -1,0 +1,95 @@
+"""The columns of a table before anything is done about it: what values they have, and which role they may play."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from kanon_milp.problem.roles import Roles
+from kanon_milp.report.role_guess import FEW, Role, guess, how_well_known, is_code
+from kanon_milp.report.value_kinds import Kind, code_width, kind_of_values
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. kind: of its values, as far as they are not missing. distinct: different values, missing ones aside.
+    missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
+    proposed (`proposed`), "none" where that is for you to say, "drop" where too many columns are left for a first
+    attempt. span: largest minus least value of a column of numbers. most: rows with the value that most have, of
+    `rows`. code: how many digits each value has, where it is a code such as a zip code.
+    """
+
+    name: str
+    kind: Kind
+    distinct: int
+    missing: int
+    unique: int
+    role: Role
+    proposed: bool
+    span: Fraction | None = None
+    most: int = 0
+    rows: int = 0
+    code: int | None = None
+
+    def as_dict(self, rows: int) -> dict[str, Any]:
+        """As plain data, with shares of the rows."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "distinct": self.distinct,
+            "missing": self.missing,
+            "missing_share": self.missing / rows,
+            "unique": self.unique,
+            "unique_share": self.unique / rows,
+            "role": self.role,
+            "proposed": self.proposed,
+        }
+
+
+def column_of(values: pl.Series, name: str, given: Roles) -> Column:
+    """What is to be said of a column. values: its text, null where it is missing. given: the roles that were named."""
+    present = values.drop_nulls()
+    counts = present.value_counts(name="rows")
+    distinct = counts.height
+    unique = int((counts["rows"] == 1).sum())
+    values_alone = counts[counts.columns[0]]
+    kind, span = kind_of_values(values_alone)
+    width, zeros = code_width(values_alone)
+    code = width if is_code(name, width, zeros=zeros) else None
+    most = max([values.null_count(), *counts["rows"].to_list()])  # what is missing counts as a value
+    named: dict[Role, tuple[str, ...]] = {
+        "quasi-identifier": given.quasi_identifiers,
+        "sensitive": given.sensitive,
+        "identifying": given.identifying,
+        "keep": given.insensitive,
+    }
+    role = next((role for role, names in named.items() if name in names), None)
+    proposed = role is None
+    if role is None:
+        role = guess(name, kind, present.len(), distinct, unique)
+        if distinct + (present.len() < values.len()) < FEW:
+            role = "keep"
+        elif role == "sensitive" and given.sensitive:
+            role = "quasi-identifier"
+        if role == "quasi-identifier" and given.quasi_identifiers:
+            role = "none"
+    return Column(name, kind, distinct, values.null_count(), unique, role, proposed, span, most, values.len(), code)
+
+
+def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns, of which at most so many are proposed as quasi-identifiers, those first that are called as what
+    others know of a person; the rest is to be dropped. Where none is proposed or named, what is sensitive by its name
+    is proposed instead."""
+    if not any(each.role == "quasi-identifier" for each in columns):
+        columns = [
+            replace(each, role="quasi-identifier") if each.proposed and each.role == "sensitive" else each
+            for each in columns
+        ]
+    guessed = [each.name for each in columns if each.proposed and each.role == "quasi-identifier"]
+    first = sorted(guessed, key=lambda name: -how_well_known(name))[:most]
+    dropped = set(guessed) - set(first)
+    return tuple(replace(each, role="drop") if each.name in dropped else each for each in columns)
