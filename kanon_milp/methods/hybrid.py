@@ -117,7 +117,7 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
 
 def _parts(session: Session) -> tuple[str, ...]:
     """What a second process may compile while the bound is computed."""
-    return ("search", "cuts") if _sizes_only(session) else ("required", "valued_search")
+    return ("search", "cuts") if _sizes_only(session) else ("required", "valued_search", "valued_cuts")
 
 
 def _sizes_only(session: Session) -> bool:

@@ -1,4 +1,4 @@
-"""Rank-1 cuts under requirements: groups that brute force finds too, bounds below the optimum, and above without cuts."""
+"""Rank-1 cuts under requirements: groups that brute force finds, and bounds between those without cuts and optima."""
 
 from __future__ import annotations
 
@@ -82,7 +82,11 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
     found = exact_with_cuts(
-        instance, np.array(multipliers) / denominator, RankOneCuts.of(cuts), np.array(charges) / denominator, denominator
+        instance,
+        np.array(multipliers) / denominator,
+        RankOneCuts.of(cuts),
+        np.array(charges) / denominator,
+        denominator,
     )
     expected = by_enumeration(case, instance, cuts, (multipliers, charges), denominator)
     assert found <= expected
@@ -118,6 +122,7 @@ def test_cuts_raise_the_bound() -> None:
     assert cuts.value > max(before, point.value) + 0.5
     result = km.solve(asked, method="milp")
     assert result.is_optimal
+    assert result.exact_objective is not None
     assert cuts.proven() * instance.levels.unit <= result.exact_objective
 
 

@@ -38,6 +38,7 @@ from kanon_milp.presolve.instance import Instance
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 NODES = 5_000_000  # of the search for one group; each takes some nanoseconds
 HIGHEST = 1e300  # above all values in floating point
@@ -67,22 +68,23 @@ class RequiredProgram(GroupProgram):
 
 
 class RequiredPricing:
-    """L and the cheapest groups at any prices, with some rank-1 cuts."""
+    """L and the cheapest groups at any prices, with some rank-1 cuts.
+
+    phi: float64 (G,), φ at the prices asked for last, where it is below what was asked for, else that.
+    """
 
     def __init__(self, program: RequiredProgram, cuts: RankOneCuts) -> None:
         self.program, self.by_type = program, cuts.by_type(program.types)
         self.counts = program.counts.astype(np.float64)
         self.limits = cuts.limits(program.counts).astype(np.float64)
+        self.phi = np.zeros(len(program.candidates.cost))
 
     def __call__(self, prices: Prices, below: float) -> tuple[float, Groups]:
         """As `kanon_milp.bounds.columns.program.Pricing` does."""
         at, uncharged = self.program.at, np.zeros(len(self.program.candidates.cost))
         relaxed = at.relaxed[0]
+        phi = at.every_phi(0, prices.multipliers, uncharged) if below > 0 else at(prices.multipliers).phi
         # cuts only add to φ
-        if below > 0:
-            phi = at.every_phi(0, prices.multipliers, uncharged)
-        else:
-            phi = at(prices.multipliers).phi
         chosen = np.flatnonzero(phi < below)
         answers = Answers(np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
         found = cheapest_valued_groups(
@@ -95,6 +97,8 @@ class RequiredPricing:
             (np.float64(below), np.float64(HIGHEST), NODES),
             answers,
         )
+        self.phi = np.full(len(phi), max(below, 0.0))
+        self.phi[chosen] = answers.phi
         value = float(np.minimum(answers.phi, 0.0).sum())
         value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         return value, Groups.of_rows(*found)
@@ -111,7 +115,8 @@ class RequiredCuts:
             raise InputError("rank-1 cuts need limits of the values of one sensitive attribute alone")
         self.instance = instance
         groups = Groups.none() if table is None else Groups.of_assignment(table)
-        self._master = Master(RequiredProgram.from_point(instance, multipliers), groups)
+        self._program = RequiredProgram.from_point(instance, multipliers)
+        self._master = Master(self._program, groups)
 
     @property
     def value(self) -> float:
@@ -122,6 +127,17 @@ class RequiredCuts:
         """More rounds; whether the limit ended them, so that there may be more to gain."""
         add_rounds(self._master, limit, 0.0, on_value)
         return limit.over
+
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
+        """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
+        `pair_limit`, in units; bool (pairs,)."""
+        candidates, best = self.instance.candidates, self._master.best
+        of_pair = candidates.candidate_of_pair()
+        pricing = RequiredPricing(self._program, self._master.cuts)
+        pricing(best, open_limit)
+        reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
+        found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
+        return found
 
     def proven(self) -> int:
         """⌈L⌉: no table loses fewer units."""
