@@ -322,7 +322,7 @@ class RequiredGuide(Guide):
         These multipliers say so much better which pairs a good table has that the model can be solved to the end.
         """
         session, instance = self.session, self.session.instance
-        cell, sizes = cell_cost(instance), Sizes(math.inf, 1.0, math.inf)
+        cell = cell_cost(instance)
         done = True
         while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             allowed = self._cuts.near(self._width * cell, NARROW_PAIRS * self._width * cell)
@@ -330,7 +330,7 @@ class RequiredGuide(Guide):
                 return
             table, done = rebuild(
                 Landscape(instance, allowed, self._check), self.tracker.best, session.adapter, session.options,
-                self.pool, effort, seed, self.tracker.better, sizes,
+                self.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
             )  # fmt: skip
             self.keep(table)
             self._width *= WIDER if done else NARROWER
