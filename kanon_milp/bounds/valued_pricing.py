@@ -32,6 +32,8 @@ from kanon_milp.system.jit import compiled
 Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+PREPARED = 8  # the dynamic program for a size takes as long as its square divided by that in nodes
+
 
 class Lined(NamedTuple, Generic[Scalar]):
     """One candidate's rows one by one, value by value, by rising reduced cost, and room for its groups.
@@ -228,16 +230,16 @@ def cheapest_valued_groups(
     room: Workspace[Scalar],
     cuts: PricedCuts[Scalar],
     chosen: Ints,
-    settings: tuple[Scalar, Scalar, int],
+    settings: tuple[Scalar, Scalar, int, int],
     answers: Answers[Scalar],
 ) -> tuple[Ints, Ints, Ints]:
     """The cheapest group of each chosen candidate, if it is below `below`.
 
     tree: a star without a charge. settings: below; a number larger than any value here; nodes of the search of one
-    candidate. φ is `below` where there is no cheaper group, a lower bound where the search gave up. Returns (candidate,
-    size, row types): the groups, one after the other, a row type as often as it has rows in it.
+    candidate, and of all of them. φ is `below` where there is no cheaper group, a lower bound where the search gave up.
+    Returns (candidate, size, row types): the groups, one after the other, a row type as often as it has rows in it.
     """
-    below, never, most_nodes = settings
+    below, never, most_nodes, all_nodes = settings
     found_of, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     types = np.empty(1024, np.int64)
     groups, end = 0, 0
@@ -252,7 +254,9 @@ def cheapest_valued_groups(
         if not possible or bound >= below:
             continue
         lined = _line_up(candidate, rows, len(cuts.denominators))
-        best, best_size, nodes = below, 0, most_nodes
+        best, best_size = below, 0
+        most = min(most_nodes, all_nodes)
+        nodes = most
         for step in (1, -1):
             size = middle if step > 0 else middle - 1
             while least <= size <= support and nodes >= 0:
@@ -261,6 +265,7 @@ def cheapest_valued_groups(
                     break
                 if _limit(size, candidate.values, tree, lined):
                     _prepare(size, lined, never)
+                    nodes = max(nodes - size * size // PREPARED, 0)
                     before = best
                     best, nodes = _search_size(size, tree.presence, cuts, best, nodes, lined)
                     if best < before:
@@ -270,6 +275,7 @@ def cheapest_valued_groups(
                         for d in range(size):
                             types[end + d] = lined.items[lined.best[d]]
                 size += step
+        all_nodes -= most - max(nodes, 0)
         answers.phi[c] = best
         if nodes < 0:
             answers.complete[c], answers.phi[c] = False, bound

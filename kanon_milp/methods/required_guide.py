@@ -341,10 +341,14 @@ class RequiredGuide(Guide):
         candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
         gap = 1.0 if best is None else 1 - float(self._value) / max(best.cost, 1)
         open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
-        unit = cell_cost(instance) * DENOMINATOR
-        allowed = self._phi[of_pair] <= open_limit * unit
-        reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
-        allowed &= reduced <= pair_limit * unit
+        cell = cell_cost(instance)
+        if self._cuts.begun:
+            allowed = self._cuts.near(open_limit * cell, pair_limit * cell)
+        else:
+            unit = cell * DENOMINATOR
+            allowed = self._phi[of_pair] <= open_limit * unit
+            reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
+            allowed &= reduced <= pair_limit * unit
         if best is not None:
             allowed &= self.fixing(best.cost + 1).possible(instance)[1]
         return Landscape(instance, allowed, self._check)

@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-NODES = 5_000_000  # of the search for one group; each takes some nanoseconds
+NODES, ALL_NODES = 5_000_000, 200_000_000  # of the search for one group, and of one call: some seconds
 HIGHEST = 1e300  # above all values in floating point
 
 
@@ -94,7 +94,7 @@ class RequiredPricing:
             relaxed.rooms[0][1],
             PricedCuts(*self.by_type, prices.cut_multipliers),
             chosen,
-            (np.float64(below), np.float64(HIGHEST), NODES),
+            (np.float64(below), np.float64(HIGHEST), NODES, ALL_NODES),
             answers,
         )
         self.phi = np.full(len(phi), max(below, 0.0))
@@ -172,7 +172,7 @@ def exact_with_cuts(
         make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
         PricedCuts(*cuts.by_type(instance.types.count), prices),
         np.arange(len(uncharged)),
-        (np.int64(0), np.int64(NEVER >> 1), NODES),
+        (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
         answers,
     )
     total = sum(a * b for a, b in zip(instance.types.counts.tolist(), exact.tolist(), strict=True)) - terms
