@@ -57,7 +57,7 @@ def unsorted_rows(counts: NDArray[Scalar], multipliers: NDArray[Scalar]) -> Pric
 
 
 @compiled
-def _take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar:
+def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar:
     """Add one row of type i to the sums of its rank-1 cuts; what that costs."""
     more = zero
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
@@ -71,7 +71,7 @@ def _take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scala
 
 
 @compiled
-def _give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
+def give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
     """Take one row of type i out of the sums of its rank-1 cuts."""
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
         filled[cuts.cut_of[e]] -= cuts.weight_of[e]
@@ -115,7 +115,7 @@ def _grow(
                 break
             values[depth] = value
             chosen[depth] = at
-            value += reduced[at] + _take(items[at], cuts, filled, zero)
+            value += reduced[at] + take(items[at], cuts, filled, zero)
             depth += 1
             at += 1
             if depth >= missing and value < best:
@@ -129,12 +129,12 @@ def _grow(
                 break
             depth -= 1
             at, value = chosen[depth], values[depth]
-            _give_back(items[at], cuts, filled)
+            give_back(items[at], cuts, filled)
             at += 1
             while at < count and items[at] == items[at - 1]:
                 at += 1
     for d in range(depth):
-        _give_back(items[chosen[d]], cuts, filled)
+        give_back(items[chosen[d]], cuts, filled)
     return best, found, nodes
 
 
@@ -314,9 +314,9 @@ def possible_pairs(
                 continue
             count = _line_up(cover, w, rows, limit, needed, i, scratch)
             start = surcharge[g] + each
-            start += _take(i, cuts, filled, zero)
+            start += take(i, cuts, filled, zero)
             _, found, left = _grow(scratch, count, cuts, needed - 1, start, below[g], True, most_nodes)
-            _give_back(i, cuts, filled)
+            give_back(i, cuts, filled)
             most_steps -= LINED_UP * len(cover) + most_nodes - max(left, 0)
             possible[place] = found >= 0 or left < 0
             if found > 0 and indptr[g + 1] - indptr[g] <= 64:

@@ -129,6 +129,22 @@ def required_bound(
     )
 
 
+def finest_bits(instance: Instance, multipliers: Ints, theta: int, denominator: int, terms: int = 0) -> int:
+    """How many bits a grid of shares may have so that all numbers stay in the range of int64.
+
+    multipliers: λ as integer multiples of 1/denominator. theta: the largest charge, terms: what cuts can add to the
+    reduced cost of a group, in the same multiples. Raises InputError where there are too few.
+    """
+    most = int(instance.candidates.cost.max(initial=0)) * denominator + max(map(abs, multipliers.tolist()), default=0)
+    relaxations = relaxations_of(instance)
+    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
+    largest = 2 * ((most + theta * (edges + 2)) * instance.types.n + terms)
+    bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
+    if bits < COARSEST_BITS:
+        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+    return bits
+
+
 def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int) -> Ints:
     """φ_g times the denominator, rounded down, int64 (G,); `NEVER` where a candidate cannot have a group.
 
@@ -137,13 +153,7 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
     """
     candidates = instance.candidates
     relaxations = relaxations_of(instance)
-    most = int(candidates.cost.max(initial=0)) * denominator + max(map(abs, multipliers.tolist()), default=0)
-    theta = max(charges.tolist(), default=0)
-    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
-    largest = 2 * (most + theta * (edges + 2)) * instance.types.n
-    bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
-    if bits < COARSEST_BITS:
-        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+    bits = finest_bits(instance, multipliers, max(charges.tolist(), default=0), denominator)
     widest = int(candidates.covers.lengths.max(initial=0))
     found, begin = np.full(candidates.count, -NEVER, np.int64), 0
     for relaxation in relaxations:

@@ -179,12 +179,12 @@ class RequiredEvaluator(Evaluator):
         for v, relaxed in enumerate(self.relaxed):
             rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), (which == v) & (most < 0)
             take_groups(
-                self._some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
+                self.some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
                 relaxed.groups[begin:end], self._taken[number], excesses[v],
             )  # fmt: skip
         return most
 
-    def _some(self, v: int, begin: int, end: int, thetas: Floats) -> ValuedCandidates[np.float64]:
+    def some(self, v: int, begin: int, end: int, thetas: Floats) -> ValuedCandidates[np.float64]:
         """Candidates that stand next to each other."""
         relaxed = self.relaxed[v]
         return relaxed.cells.candidates(self.instance, relaxed.covers, self.candidates.cost, thetas, begin, end)
@@ -193,7 +193,7 @@ class RequiredEvaluator(Evaluator):
         """φ under one relaxation of those candidates of a part that are `left`, unless they are surely not negative."""
         begin, end = self._ends[number : number + 2]
         relaxed = self.relaxed[v]
-        rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self._some(v, begin, end, thetas)
+        rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self.some(v, begin, end, thetas)
         memory = relaxed.memory(begin, end, number)
         if not everything:
             left = left.copy()

@@ -68,7 +68,7 @@ def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Sc
 
 
 @compiled
-def _lowest(
+def lowest_size(
     least: int,
     most: int,
     near: int,
@@ -174,7 +174,7 @@ def cheapest_of_candidate(
     near = min(max(near, least), support)
     if tree.convex:
         near = _lowest_plain(candidate, rows, tree.presence, room.seen)
-    possible, lowest, bound = _lowest(
+    possible, lowest, bound = lowest_size(
         near if tree.convex else least, near if tree.convex else support, near, candidate, rows, tree, room
     )
     size = lowest
@@ -212,7 +212,7 @@ def cheapest_negative(
         return bool(phi < 0), phi if phi < 0 else best, size
     possible, bound, _ = cheapest_of_size(near, False, candidate, rows, tree, room)
     if not possible or bound >= 0:
-        possible, near, bound = _lowest(least, support, near, candidate, rows, tree, room)
+        possible, near, bound = lowest_size(least, support, near, candidate, rows, tree, room)
         if not possible or bound >= 0:
             return False, best, near
     for step in (1, -1):

@@ -24,7 +24,7 @@ Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
 @compiled
-def _integral_limits(low: Ints, size: int) -> tuple[int, int]:
+def integral_limits(low: Ints, size: int) -> tuple[int, int]:
     """Limits of shares, two numerators and denominators, as integer numbers of `size` rows."""
     fewest = 0 if low[0] == 0 else -((-low[0] * size) // low[1])
     return fewest, size if low[2] == low[3] else (low[2] * size) // low[3]
@@ -95,7 +95,7 @@ def compose_star(
     for v in range(len(tree.own) - 1):
         low, high = tree.value_grid[v, 0] * size, tree.value_grid[v, 1] * size
         if integral:
-            fewest, greatest = _integral_limits(tree.of_value[v], size)
+            fewest, greatest = integral_limits(tree.of_value[v], size)
             low, high = fewest * grain, greatest * grain
         q, c = rounded(theta * tree.weight[v], grain, tick), tree.share[v] * size
         value += q * c - q * tree.slack * size

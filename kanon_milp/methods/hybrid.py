@@ -27,6 +27,7 @@ from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
+from kanon_milp.methods.raised_by_cuts import LARGEST
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -117,7 +118,10 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
 
 def _parts(session: Session) -> tuple[str, ...]:
     """What a second process may compile while the bound is computed."""
-    return ("search", "cuts") if _sizes_only(session) else ("required", "valued_search")
+    if _sizes_only(session):
+        return "search", "cuts"
+    few = session.instance.types.count <= LARGEST and session.iterations is None
+    return ("required", "valued_search", "valued_cuts") if few else ("required", "valued_search")
 
 
 def _sizes_only(session: Session) -> bool:

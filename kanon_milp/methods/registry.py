@@ -264,7 +264,8 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
 
     Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
     the solver where that is likely to end in time. Without one the model that ends with a proof is worth waiting for.
-    Pairs of rows under a mask are a matching, whose bound is close.
+    Pairs of rows under a mask are a matching, whose bound is close; so are pairs of different sensitive values under
+    all patterns.
     """
     problem, instance = prepared.problem, prepared.instance
     pairs, types = instance.candidates.pairs, instance.types.count
@@ -277,8 +278,10 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
         large = pairs >= SEARCH_PAIRS and not (problem.network and pairs <= FEW_PAIRS and few)
     open_ = prepared.obstacle is None and prepared.shortage is None
     hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
-    # under all patterns the hybrid method is as quick, and where groups of three are too many quicker
-    pairs_of_rows = sizes_only and problem.recoding.mask is not None and not matching_refuses(problem)
+    # for k = 2 under all patterns the hybrid method is as quick, and where groups of three are too many quicker; for
+    # l = 2 it is far from a proof
+    masked = problem.recoding.mask is not None
+    pairs_of_rows = masked == sizes_only and not matching_refuses(problem)
     if hybrid and pairs_of_rows and time_limit is not None and given <= _METHODS["matching"].takes:
         return _METHODS["matching"]
     return _METHODS["search" if hybrid else "milp"]

@@ -31,6 +31,7 @@ from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
+from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
@@ -60,6 +61,11 @@ CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the 
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+SLOW, SLOW_AFTER = 5e-4, 20  # the same where rank-1 cuts can go on from there, which gains more
+# tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
+# wider by this factor where it was solved to the end, narrower where it was not
+NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
+NARROW_SHARE = 0.7  # of the time for neighbourhoods
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
@@ -95,6 +101,7 @@ class RequiredGuide(Guide):
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
         # whether the bound does not rise any more, and how many searches have found nothing since
         self._stalled, self._fruitless = not session.problem.attributes, 0
+        self._cuts, self._width = RaisedByCuts(session, tracker), NARROW
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
@@ -163,7 +170,8 @@ class RequiredGuide(Guide):
             threads=session.options.threads,
         )
         tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
-        self._stalled = tried >= STALLED_AFTER and point.value - float(before) < STALLED * abs(point.value)
+        least_rise, after = (SLOW, SLOW_AFTER) if self._cuts.possible else (STALLED, STALLED_AFTER)
+        self._stalled = tried >= after and point.value - float(before) < least_rise * abs(point.value)
         proof = time.perf_counter()
         self._late = min(max(proof - began - seconds, 0.0), LATEST)
         if not counted and limit.left < self._proof_seconds:
@@ -188,6 +196,11 @@ class RequiredGuide(Guide):
         if self.limit.left < LAST * self._seconds:
             self._seconds = self.limit.left
             self._bound_share = min(self._bound_share, LAST_SHARE)
+        if self._stalled and self._cuts.possible:
+            self.wait("valued_cuts")
+            began, before = time.perf_counter(), self.tracker.bound
+            self._cuts.rise(self._point.multipliers, self.limit.part(self._bound_share * self._seconds))
+            self._rises = _averaged(self._rises, float(self.tracker.bound - before), began)
         self._rise()
 
     def worth_raising(self) -> bool:
@@ -224,7 +237,7 @@ class RequiredGuide(Guide):
             return
         fallen = math.inf if before is None else before - best.cost
         self._falls = _averaged(self._falls, fallen, began)
-        self._fruitless = self._fruitless + 1 if fallen == 0 and self._stalled else 0
+        self._fruitless = self._fruitless + 1 if fallen == 0 and self._stalled and not self._cuts.possible else 0
 
     def _improve(self, effort: Effort, seed: int) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
@@ -291,13 +304,36 @@ class RequiredGuide(Guide):
 
     def _rebuild(self, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table."""
+        if self._cuts.begun and not effort.counted:
+            self._narrow(effort.part(NARROW_SHARE * effort.left), seed)
         session, best = self.session, self.tracker.best
         assert best is not None
+        if effort.ended(best.cost):
+            return
         landscape = self._near()
         table, _ = rebuild(
             landscape, best, session.adapter, session.options, self.pool, effort, seed, self.tracker.better, self._sizes
         )
         self.keep(table)
+
+    def _narrow(self, effort: Effort, seed: int) -> None:
+        """All rows at once with the few pairs near the multipliers with cuts, then with more of them.
+
+        These multipliers say so much better which pairs a good table has that the model can be solved to the end.
+        """
+        session, instance = self.session, self.session.instance
+        cell = cell_cost(instance)
+        done = True
+        while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
+            allowed = self._cuts.near(self._width * cell, NARROW_PAIRS * self._width * cell)
+            if int(allowed.sum()) > MODEL_PAIRS:
+                return
+            table, done = rebuild(
+                Landscape(instance, allowed, self._check), self.tracker.best, session.adapter, session.options,
+                self.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
+            )  # fmt: skip
+            self.keep(table)
+            self._width *= WIDER if done else NARROWER
 
     def _near(self) -> Landscape:
         """The pairs that neighbourhoods look at."""
@@ -305,10 +341,14 @@ class RequiredGuide(Guide):
         candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
         gap = 1.0 if best is None else 1 - float(self._value) / max(best.cost, 1)
         open_limit, pair_limit = next((a, b) for most, a, b in WIDTHS if gap <= most)
-        unit = cell_cost(instance) * DENOMINATOR
-        allowed = self._phi[of_pair] <= open_limit * unit
-        reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
-        allowed &= reduced <= pair_limit * unit
+        cell = cell_cost(instance)
+        if self._cuts.begun:
+            allowed = self._cuts.near(open_limit * cell, pair_limit * cell)
+        else:
+            unit = cell * DENOMINATOR
+            allowed = self._phi[of_pair] <= open_limit * unit
+            reduced = candidates.cost[of_pair] * DENOMINATOR - self._multipliers[candidates.members]
+            allowed &= reduced <= pair_limit * unit
         if best is not None:
             allowed &= self.fixing(best.cost + 1).possible(instance)[1]
         return Landscape(instance, allowed, self._check)

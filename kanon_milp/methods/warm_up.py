@@ -33,7 +33,7 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     began, before = time.perf_counter(), number_compiled()
     ours, theirs = ["bound", "cuts", "matching"], ["search"]
     if sensitive:
-        ours, theirs = [*ours, "proven"], [*theirs, "required", "valued_search"]
+        ours, theirs = [*ours, "proven", "valued_cuts"], [*theirs, "required", "valued_search"]
     with Background(missing(theirs)) as background:
         for part in ours:
             compile_part(part)
@@ -52,6 +52,7 @@ def missing(parts: Iterable[str]) -> list[str]:
     from kanon_milp.bounds.matching.odd_sets import _growing_sets
     from kanon_milp.bounds.screens import solve_left
     from kanon_milp.bounds.sizes import cheapest_by_size
+    from kanon_milp.bounds.valued_pricing import cheapest_valued_groups
     from kanon_milp.bounds.volume import dot
     from kanon_milp.heuristics.neighbourhood import _exchange
     from kanon_milp.heuristics.requirements.annealing import make_moves
@@ -65,6 +66,7 @@ def missing(parts: Iterable[str]) -> list[str]:
         "required": solve_left,
         "proven": cheapest_by_size,
         "valued_search": make_moves,
+        "valued_cuts": cheapest_valued_groups,
     }
     return [part for part in parts if not on_disk(last[part])]
 
@@ -181,6 +183,18 @@ def _proven() -> None:
         RequiredReducedCosts(*nothing, 1, 1).possible(instance)
 
 
+def _valued_cuts() -> None:
+    """Rank-1 cuts under requirements about sensitive attributes."""
+    from kanon_milp.bounds.columns.required_program import RequiredCuts
+    from kanon_milp.bounds.required import required_bound
+
+    instance = _sensitive()[1]
+    cuts = RequiredCuts(instance, required_bound(instance, iterations=20).multipliers, None)
+    cuts.go_on(BoundLimit(rounds=2), lambda _: None)
+    cuts.near(1.0, 1.0)
+    cuts.proven()
+
+
 def _valued_search() -> None:
     """Construction and annealing under requirements about sensitive attributes."""
     from kanon_milp.bounds.relaxations import relaxations_of
@@ -208,5 +222,6 @@ PARTS: dict[str, Callable[[], None]] = {
     "required": _required,
     "proven": _proven,
     "valued_search": _valued_search,
+    "valued_cuts": _valued_cuts,
 }
 """What needs compiled functions, in the order in which a session comes to it."""

@@ -80,12 +80,12 @@ def test_within_a_time_limit_smaller_tables_are_searched_too() -> None:
 
 
 def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> None:
-    """Which has formulations that prove them in seconds; within a limit others are searched."""
+    """Which has formulations that prove them in seconds; within a limit others are searched, or matched for l = 2."""
     frame = census(200)
-    for columns, patterns, name in ((Q8, 0, "search"), (Q8, 12, "milp")):
-        recoding = km.PatternMask.random(columns, patterns, 0) if patterns else km.Suppression()
-        table = km.Table.from_frame(frame, columns, "disease")
-        prepared = presolve(km.Problem(table, [km.LDiversity(2)], recoding), Clock())
+    for diversity, patterns, name in (("5/3", 0, "search"), (2, 0, "matching"), (2, 12, "milp")):
+        recoding = km.PatternMask.random(Q8, patterns, 0) if patterns else km.Suppression()
+        table = km.Table.from_frame(frame, Q8, "disease")
+        prepared = presolve(km.Problem(table, [km.LDiversity(diversity)], recoding), Clock())
         assert prepared.instance.candidates.pairs < SEARCH_PAIRS
         assert choose(prepared, frozenset(), 5.0).name == name
         assert choose(prepared, frozenset(), None).name == "milp"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 import pytest
 from case_judge import judge
 from census import census
@@ -18,6 +19,7 @@ from sensitive_cases import FAMILIES, SensitiveCase, sensitive_cases
 
 import kanon_milp as km
 from kanon_milp.methods import core_problem, required_guide
+from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.refusals import groups_not_alone
 
 relaxed = settings(
@@ -176,3 +178,31 @@ def test_a_requirement_of_ones_own_is_searched_by_what_it_says_of_itself(own: km
     assert result.groups is not None
     groups = np.unique(result.groups, return_counts=True)[1]
     assert not isinstance(own, FewBigGroups) or (groups % 2 == 0).all()
+
+
+def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no core problem: what proves more than the required bound are cuts."""
+    random = np.random.default_rng(0)
+    columns = {f"q{j}": random.integers(3, size=60).astype(str) for j in range(4)}
+    frame = pl.DataFrame({**columns, "s": random.integers(3, size=60).astype(str)})
+    problem = km.Problem(km.Table.from_frame(frame, list(columns), "s"), km.TCloseness("0.3"))
+    optimum = km.solve(problem, method="milp").require_optimal().exact_objective
+    proven: list[int] = []
+    rise = RaisedByCuts.rise
+
+    def spied(self: RaisedByCuts, *rest: Any) -> None:
+        before = self.tracker.proven
+        rise(self, *rest)
+        proven.append(self.tracker.proven - before)
+
+    monkeypatch.setattr(RaisedByCuts, "rise", spied)
+    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
+    monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
+    monkeypatch.setattr(required_guide, "SHORTEST", 0.2)
+    result = km.solve(problem, method="search", time_limit=20)
+    assert sum(proven) > 0
+    assert result.backed_by == ("own bound",)
+    assert result.exact_bound is not None
+    assert optimum is not None
+    assert result.exact_bound <= optimum
+    assert result.exact_objective == optimum

@@ -43,6 +43,15 @@ def solve_with_cuts(
     """Rounds of column generation and rank-1 cuts. groups: the first columns. constant: what is added to the value of
     the linear program for the bound."""
     master = Master(program, groups)
+    add_rounds(master, limit, constant, on_value)
+    return master
+
+
+def add_rounds(
+    master: Master, limit: BoundLimit, constant: float = 0.0, on_value: Callable[[float], None] = _silent
+) -> None:
+    """Such rounds, from where a master stands."""
+    program = master.program
     solved = master.solve(limit)
     history, mean = [master.value + constant], np.zeros(0) if solved is None else solved.share
     most = max(FEWEST, math.ceil(ADDED * program.types))
@@ -65,7 +74,6 @@ def solve_with_cuts(
             left = history[-1] - history[0] if limit.target is None else limit.target - 1 - history[-1]
             if history[-1] - history[-1 - LOOK_BACK] < STALLED * left:
                 break
-    return master
 
 
 def raise_bound(

@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing, coefficients
+from kanon_milp.bounds.columns.program import GroupProgram, Prices, coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.system.limit import Limit
@@ -78,7 +78,7 @@ class Master:
         self.reach = REACH * max(float(program.candidates.cost.max()), 1.0)
         self._append_cuts(program.cuts)
         self.add_groups(groups)
-        self.value, found = self.pricing(self.best, below=NEAR_ENOUGH)
+        self.value, found = self.pricing(self.best, NEAR_ENOUGH)
         self.add_groups(found)
         self.iterations = 0
 
@@ -129,7 +129,7 @@ class Master:
             )  # fmt: skip
             self.cuts = self.cuts.joined(cuts)
             self.idle = np.concatenate([self.idle, np.zeros(cuts.count, np.int64)])
-        self.pricing = Pricing(self.program, self.cuts)
+        self.pricing = self.program.pricing(self.cuts)
 
     def purge_cuts(self, newest: Prices) -> int:
         """Take out the rank-1 cuts whose multiplier is 0 at the newest and at the best point; how many."""
@@ -140,7 +140,7 @@ class Master:
         if len(gone):
             self.highs.deleteRows(len(gone), (gone + self.program.types).astype(np.int32))
             self.cuts, self.idle = self.cuts.subset(~slack), self.idle[~slack]
-            self.pricing = Pricing(self.program, self.cuts)
+            self.pricing = self.program.pricing(self.cuts)
             self.best = Prices(self.best.multipliers, self.best.cut_multipliers[~slack])
         return len(gone)
 

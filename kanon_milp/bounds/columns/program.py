@@ -15,6 +15,7 @@ and what they cost on the right side is not in L here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,10 @@ class GroupProgram:
         cost, surcharge = self.candidates.cost[groups.candidate], self.candidates.surcharge[groups.candidate]
         found: Floats = cost * sizes + surcharge
         return found
+
+    def pricing(self, cuts: RankOneCuts) -> Callable[[Prices, float], tuple[float, Groups]]:
+        """What computes L and the cheapest groups with some rank-1 cuts."""
+        return Pricing(self, cuts)
 
 
 class Pricing:

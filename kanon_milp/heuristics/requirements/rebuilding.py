@@ -51,9 +51,14 @@ class _Task:
 
 @dataclass
 class Sizes:
-    """How many entries of the table the next neighbourhood frees: learned from those before, from turn to turn."""
+    """How many entries of the table the next neighbourhood frees: learned from those before, from turn to turn.
+
+    share, most: of what is left, for one neighbourhood, and seconds for it at most.
+    """
 
     entries: float = FIRST_ENTRIES
+    share: float = SLICE_SHARE
+    most: float = SLICE
 
 
 def rebuild(
@@ -86,7 +91,7 @@ def rebuild(
                     break
                 limited = limited_options(adapter, options, effort, seed + begun)
                 if not effort.counted:
-                    longer = min(SLICE, max(SLICE_SHARE * effort.left, SHORTEST_SLICE), max(effort.left, 0.1))
+                    longer = min(sizes.most, max(sizes.share * effort.left, SHORTEST_SLICE), max(effort.left, 0.1))
                     limited = replace(limited, time_limit=longer)
                 task = effort.call(_task, hood, adapter, limited, everything)
                 busy[hood.part.chosen] = True
@@ -104,7 +109,7 @@ def rebuild(
             if better is not None:
                 table = better
                 on_better(table)
-            elif answer.optimal and task.largest:
+            if answer.optimal and task.largest:
                 return table, True
             factor = growth(answer, task.options, counted=effort.counted)
             sizes.entries = min(max(sizes.entries * factor, SMALLEST), len(table.rows) + 1.0)

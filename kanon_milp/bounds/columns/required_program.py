@@ -1,0 +1,179 @@
+"""Rank-1 cuts under requirements of sensitive values: the linear program over the groups that these allow, and proofs.
+
+As in `kanon_milp.bounds.columns.program`, with the groups that meet a relaxation of the requirements
+(`kanon_milp.bounds.relaxations`) instead of all of some size: with multipliers λ of the row types and ν ≥ 0 of the cuts
+
+    L(λ, ν) = Σ_i n_i λ_i - Σ_R ν_R ⌊p_R·n / d_R⌋ + Σ_g min(0, φ_g)
+
+is a lower bound on the loss of every table, φ_g the least reduced cost of such a group with the terms of the cuts, or
+less. For one sensitive attribute whose values are limited each for itself (p-sensitivity, frequency l-diversity, α, β,
+δ, the equal distance between up to three values); work that is charged is not priced here (`accepts`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.columns.ascent import add_rounds
+from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.program import GroupProgram, Prices
+from kanon_milp.bounds.composition import ValuedRows, make_workspace
+from kanon_milp.bounds.dual import FINE, NEVER, round_multipliers
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required import finest_bits
+from kanon_milp.bounds.required_values import Cells, RequiredEvaluator
+from kanon_milp.bounds.valued_pricing import Answers, cheapest_valued_groups
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.instance import Instance
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+NODES, ALL_NODES = 5_000_000, 200_000_000  # of the search for one group, and of one call: some seconds
+HIGHEST = 1e300  # above all values in floating point
+
+
+def accepts(instance: Instance) -> bool:
+    """Whether one relaxation, of limits and different values of one attribute, is all that bounds know."""
+    relaxations = relaxations_of(instance)
+    return len(relaxations) == 1 and relaxations[0].star and relaxations[0].closeness is None
+
+
+@dataclass(frozen=True, eq=False)
+class RequiredProgram(GroupProgram):
+    """As `GroupProgram`, over the groups that meet the relaxation of `at`."""
+
+    at: RequiredEvaluator
+
+    @classmethod
+    def from_point(cls, instance: Instance, multipliers: Floats) -> RequiredProgram:
+        """From multipliers of row types, without cuts."""
+        at = RequiredEvaluator(instance, multipliers)
+        return cls(at.candidates, instance.types.counts, NO_CUTS, Prices(multipliers, np.zeros(0)), at)
+
+    def pricing(self, cuts: RankOneCuts) -> Callable[[Prices, float], tuple[float, Groups]]:
+        """What computes L and the cheapest groups with some rank-1 cuts."""
+        return RequiredPricing(self, cuts)
+
+
+class RequiredPricing:
+    """L and the cheapest groups at any prices, with some rank-1 cuts.
+
+    phi: float64 (G,), φ at the prices asked for last, where it is below what was asked for, else that.
+    """
+
+    def __init__(self, program: RequiredProgram, cuts: RankOneCuts) -> None:
+        self.program, self.by_type = program, cuts.by_type(program.types)
+        self.counts = program.counts.astype(np.float64)
+        self.limits = cuts.limits(program.counts).astype(np.float64)
+        self.phi = np.zeros(len(program.candidates.cost))
+
+    def __call__(self, prices: Prices, below: float) -> tuple[float, Groups]:
+        """As `kanon_milp.bounds.columns.program.Pricing` does."""
+        at, uncharged = self.program.at, np.zeros(len(self.program.candidates.cost))
+        relaxed = at.relaxed[0]
+        phi = at.every_phi(0, prices.multipliers, uncharged) if below > 0 else at(prices.multipliers).phi
+        # cuts only add to φ
+        chosen = np.flatnonzero(phi < below)
+        answers = Answers(np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
+        found = cheapest_valued_groups(
+            at.some(0, 0, len(phi), uncharged),
+            ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank),
+            relaxed.tree,
+            relaxed.rooms[0][1],
+            PricedCuts(*self.by_type, prices.cut_multipliers),
+            chosen,
+            (np.float64(below), np.float64(HIGHEST), NODES, ALL_NODES),
+            answers,
+        )
+        self.phi = np.full(len(phi), max(below, 0.0))
+        self.phi[chosen] = answers.phi
+        value = float(np.minimum(answers.phi, 0.0).sum())
+        value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
+        return value, Groups.of_rows(*found)
+
+
+class RequiredCuts:
+    """Rounds of column generation and rank-1 cuts, from multipliers of the required bound; goes on where it stopped.
+
+    Raises InputError for an instance that is not accepted. table: its groups are the first columns.
+    """
+
+    def __init__(self, instance: Instance, multipliers: Floats, table: Assignment | None) -> None:
+        if not accepts(instance):
+            raise InputError("rank-1 cuts need limits of the values of one sensitive attribute alone")
+        self.instance = instance
+        groups = Groups.none() if table is None else Groups.of_assignment(table)
+        self._program = RequiredProgram.from_point(instance, multipliers)
+        self._master = Master(self._program, groups)
+
+    @property
+    def value(self) -> float:
+        """L at the best point so far, in floating point (`proven` is what proves)."""
+        return self._master.value
+
+    def go_on(self, limit: BoundLimit, on_value: Callable[[float], None]) -> bool:
+        """More rounds; whether the limit ended them, so that there may be more to gain."""
+        add_rounds(self._master, limit, 0.0, on_value)
+        return limit.over
+
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
+        """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
+        `pair_limit`, in units; bool (pairs,)."""
+        candidates, best = self.instance.candidates, self._master.best
+        of_pair = candidates.candidate_of_pair()
+        pricing = RequiredPricing(self._program, self._master.cuts)
+        pricing(best, open_limit)
+        reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
+        found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
+        return found
+
+    def proven(self) -> int:
+        """⌈L⌉: no table loses fewer units."""
+        best = self._master.best
+        exact = exact_with_cuts(self.instance, best.multipliers, self._master.cuts, best.cut_multipliers)
+        return math.ceil(exact)
+
+
+def exact_with_cuts(
+    instance: Instance, multipliers: Floats, cuts: RankOneCuts, cut_multipliers: Floats, denominator: int = FINE
+) -> Fraction:
+    """L(λ, ν) at multipliers rounded to multiples of 1/denominator, in integers: no table loses less, in units.
+
+    cut_multipliers: ν ≥ 0, float64, one for each cut. Raises InputError for an instance that is not accepted, for
+    a negative ν, and where the numbers could leave the range of int64.
+    """
+    (relaxation,) = relaxations_of(instance)
+    exact, prices = round_multipliers(multipliers, denominator), round_multipliers(cut_multipliers, denominator)
+    if (prices < 0).any():
+        raise InputError("no multiplier of a rank-1 cut may be negative")
+    limits = cuts.limits(instance.types.counts)
+    terms = sum(a * b for a, b in zip(limits.tolist(), prices.tolist(), strict=True))
+    bits = finest_bits(instance, exact, 0, denominator, terms)
+    tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
+    uncharged = np.zeros(instance.candidates.count, np.int64)
+    covers = cells.covers(instance, exact)
+    answers = Answers(uncharged.copy(), np.empty(len(uncharged), np.bool_))
+    cheapest_valued_groups(
+        cells.candidates(instance, covers, instance.candidates.cost * denominator, uncharged),
+        ValuedRows(instance.types.counts, exact, cells.rank),
+        tree,
+        make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
+        PricedCuts(*cuts.by_type(instance.types.count), prices),
+        np.arange(len(uncharged)),
+        (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
+        answers,
+    )
+    total = sum(a * b for a, b in zip(instance.types.counts.tolist(), exact.tolist(), strict=True)) - terms
+    return Fraction(total + sum(answers.phi.tolist()), denominator)

@@ -1,0 +1,73 @@
+"""Rank-1 cuts for the hybrid method under requirements: what they prove, and the pairs that they say are worth it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds import BoundLimit
+from kanon_milp.errors import InputError
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.solvers import Progress
+from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds.columns.required_program import RequiredCuts
+
+LARGEST = 3_000  # row types of one master problem
+PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+
+
+class RaisedByCuts:
+    """Goes on with its rounds from turn to turn.
+
+    possible: whether there is still something to gain: requirements that it can price, few row types, no counted work.
+    """
+
+    def __init__(self, session: Session, tracker: Tracker) -> None:
+        self.session, self.tracker = session, tracker
+        self.possible = session.iterations is None and session.instance.types.count <= LARGEST
+        if self.possible and session.problem.attributes:
+            from kanon_milp.bounds.columns.required_program import accepts  # imports the compiler
+
+            self.possible = accepts(session.instance)
+        else:
+            self.possible = False
+        self._cuts: RequiredCuts | None = None
+        self._proof_seconds = 0.0
+
+    @property
+    def begun(self) -> bool:
+        """Whether there are multipliers with cuts."""
+        return self._cuts is not None
+
+    def rise(self, multipliers: NDArray[np.float64], limit: Limit) -> None:
+        """A turn of rounds, and its proof. multipliers: to begin with."""
+        if not self.possible or limit.over:
+            return
+        from kanon_milp.bounds.columns.required_program import RequiredCuts  # imports the compiler
+
+        if self._cuts is None:
+            self._cuts = RequiredCuts(self.session.instance, multipliers, self.tracker.best)
+        share, best = limit.part(max(limit.left - PROOF_MARGIN * self._proof_seconds, 0.0)), self.tracker.best
+        target = None if best is None else math.ceil(best.cost * (1 - self.session.options.gap))
+        self.possible = self._cuts.go_on(BoundLimit(share.ends, share.interrupt, target), self._show)
+        began = time.perf_counter()
+        try:
+            self.tracker.higher(self._cuts.proven(), ("own bound",))
+        except InputError:  # exact numbers would need more than 64 bits
+            self.possible = False
+        self._proof_seconds = time.perf_counter() - began
+
+    def _show(self, value: float) -> None:
+        self.tracker.show(Progress(0.0, None, value))
+
+    def near(self, open_limit: float, pair_limit: float) -> NDArray[np.bool_]:
+        """As `RequiredCuts.near`. Only where it is `begun`."""
+        assert self._cuts is not None
+        return self._cuts.near(open_limit, pair_limit)

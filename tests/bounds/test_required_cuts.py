@@ -1,0 +1,149 @@
+"""Rank-1 cuts under requirements: groups that brute force finds, and bounds between those without cuts and optima."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from case_judge import judge
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sensitive_cases import SensitiveCase, sensitive_cases
+from test_rank_one import Row, drawn_rows
+
+import kanon_milp as km
+from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_with_cuts
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.required import RequiredPoint, exact_required, required_bound
+from kanon_milp.errors import InputError
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
+
+
+def problem(rows: int, privacy: km.Requirement, values: int = 3) -> km.Problem:
+    """A table of four columns, and one of so many sensitive values."""
+    random = np.random.default_rng(0)
+    columns = {f"q{j}": random.integers(3, size=rows).astype(str) for j in range(4)}
+    frame = pl.DataFrame({**columns, "s": random.integers(values, size=rows).astype(str)})
+    return km.Problem(km.Table.from_frame(frame, list(columns), "s"), privacy)
+
+
+def by_enumeration(
+    case: SensitiveCase, instance: Instance, cuts: list[Row], prices: tuple[list[int], list[int]], denominator: int
+) -> Fraction:
+    """L by looking at every set of rows that a candidate covers, judged row by row."""
+    multipliers, charges = prices
+    kind = instance.types.type_of_rows(case.table().keys)
+    counts = instance.types.counts.tolist()
+    total = sum(n * m for n, m in zip(counts, multipliers, strict=True))
+    total -= sum(
+        v * (sum(p * counts[i] for i, p in zip(types, weights, strict=True)) // d)
+        for v, (types, weights, d) in zip(charges, cuts, strict=True)
+    )
+    for g, cover in enumerate(instance.candidates.cover_lists()):
+        w = int(instance.candidates.cost[g]) * denominator
+        rows = [r for r in range(len(kind)) if kind[r] in cover]
+        best = 0
+        for size in range(1 if instance.exempt[g] else case.k, len(rows) + 1):
+            for group in itertools.combinations(rows, size):
+                if not case.requirement(group):
+                    continue
+                value = sum(w - multipliers[kind[r]] for r in group)
+                for v, (types, weights, d) in zip(charges, cuts, strict=True):
+                    weight = dict(zip(types, weights, strict=True))
+                    value += v * (sum(weight.get(int(kind[r]), 0) for r in group) // d)
+                best = min(best, value)
+        total += best
+    return Fraction(total, denominator)
+
+
+@given(sensitive_cases(LIMITED, max_rows=7, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
+@settings(relaxed, max_examples=examples(150, 40))
+def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
+    instance = prepare(case.problem())
+    assume(instance.problem.attributes and accepts(instance))
+    types = instance.types.count
+    cuts = data.draw(drawn_rows(types))
+    each = st.integers(-2 * denominator, 8 * denominator)
+    multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
+    charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
+    found = exact_with_cuts(
+        instance,
+        np.array(multipliers) / denominator,
+        RankOneCuts.of(cuts),
+        np.array(charges) / denominator,
+        denominator,
+    )
+    expected = by_enumeration(case, instance, cuts, (multipliers, charges), denominator)
+    assert found <= expected
+    if relaxations_of(instance)[0].exact:
+        assert found == expected
+    best = judge(case)
+    if best is not None:
+        assert math.ceil(found) * instance.levels.unit <= best
+
+
+@given(sensitive_cases(LIMITED, max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(40, 12))
+def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
+    instance = presolve(case.problem(), Clock(), merge=True).instance
+    assume(instance.problem.attributes and instance.candidates.count and accepts(instance))
+    best = judge(case)
+    assume(best is not None)
+    point = required_bound(instance, iterations=60)
+    cuts = RequiredCuts(instance, point.multipliers, None)
+    cuts.go_on(BoundLimit(rounds=3), lambda _: None)
+    assert best is not None
+    assert cuts.proven() * instance.levels.unit <= best
+    assert cuts.proven() >= math.floor(exact_required(instance, point))
+
+
+def test_cuts_raise_the_bound() -> None:
+    asked = problem(60, km.TCloseness("0.3"))
+    instance = presolve(asked, Clock(), merge=True).instance
+    point = required_bound(instance, iterations=400)
+    cuts = RequiredCuts(instance, point.multipliers, None)
+    before = cuts.value
+    cuts.go_on(BoundLimit(rounds=4), lambda _: None)
+    assert cuts.value > max(before, point.value) + 0.5
+    result = km.solve(asked, method="milp")
+    assert result.is_optimal
+    assert result.exact_objective is not None
+    assert cuts.proven() * instance.levels.unit <= result.exact_objective
+
+
+def test_without_cuts_it_is_the_required_bound() -> None:
+    instance = prepare(problem(60, km.LDiversity("1.5")))
+    point = required_bound(instance, iterations=100)
+    point = RequiredPoint(point.multipliers, np.zeros(0), point.value, 0)
+    exact = exact_with_cuts(instance, point.multipliers, NO_CUTS, np.zeros(0), 4096)
+    assert exact == exact_required(instance, point, 4096)
+
+
+def test_charged_work_is_refused() -> None:
+    ordered = km.TCloseness("0.3", km.distances.OrderedDistance([str(v) for v in range(4)]))
+    instance = prepare(problem(40, ordered, values=4))
+    assert not accepts(instance)
+    with pytest.raises(InputError, match="limits of the values"):
+        RequiredCuts(instance, np.zeros(instance.types.count), None)
+
+
+def test_no_price_may_be_negative() -> None:
+    instance = prepare(problem(40, km.LDiversity("1.5")))
+    cut = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])
+    with pytest.raises(InputError, match="negative"):
+        exact_with_cuts(instance, np.ones(instance.types.count), cut, np.array([-1.0]))
