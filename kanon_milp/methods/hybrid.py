@@ -225,7 +225,8 @@ class _Hybrid(Guide):
     def _small(self) -> bool:
         """Whether a master problem alone is the quickest way to rank-1 cuts."""
         instance = self.session.instance
-        return instance.types.count <= FIRST_TYPES and float(np.median(instance.least)) <= CUT_ROWS
+        few = instance.types.count <= min(FIRST_TYPES, MASTER_TYPES)
+        return few and self.fits and float(np.median(instance.least)) <= CUT_ROWS
 
     def search_briefly(self) -> None:
         """A few annealings."""
