@@ -100,6 +100,26 @@ def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.Mon
     assert present(counted.bound) <= present(quick.objective) <= present(counted.objective)
 
 
+def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cuts and search there are many of them, each for a unit of the bound."""
+    ended: list[int] = []
+    monkeypatch.setattr(core_problem, "MOMENT", -1)
+    monkeypatch.setattr(_Hybrid, "promising", lambda *_: False)
+    monkeypatch.setattr(_Hybrid, "raises_first", False)
+    monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
+
+    def end(call: core_problem._Call) -> None:
+        ended.append(1)
+        threading.Event.set(call)
+
+    monkeypatch.setattr(core_problem._Call, "set", end)
+    problem = census_problem(80, 5)
+    result = km.solve(problem, method="search", time_limit=60)
+    assert ended
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
 def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """As one model; only without a proof, the search begins."""
     searched: list[int] = []
