@@ -82,7 +82,7 @@ class ColumnGenerationBound:
         from kanon_milp.bounds.columns import raise_bound
 
         dual = _multipliers(instance, task)
-        return _certified(instance, raise_bound(instance, dual, task.table, task.limit, task.on_progress))
+        return _certified(instance, raise_bound(instance, dual, task.table, task.limit, task.on_progress, task.enough))
 
 
 def _multipliers(instance: Instance, task: BoundTask) -> DualPoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,7 +26,8 @@ class BoundTask:
 
     limit: when to stop; a bound that cannot look at it may take longer. dual: the best multipliers so far, if there are
     any. table: the cheapest assignment so far, if there is one. threads: processors to use. on_progress: to be called
-    with bounds on the way, in units of `instance.levels.unit`.
+    with bounds on the way, in units of `instance.levels.unit`. enough: whether a point is good enough to end there;
+    bounds that go in rounds ask it with the seconds that their next unit is likely to take.
     """
 
     limit: BoundLimit = field(default_factory=BoundLimit)
@@ -33,6 +35,7 @@ class BoundTask:
     table: Assignment | None = None
     threads: int = 1
     on_progress: OnProgress | None = None
+    enough: Callable[[DualPoint, float], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)

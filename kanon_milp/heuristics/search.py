@@ -67,6 +67,11 @@ class Search:
         self._constructed = True
         return self.incumbent
 
+    def anneal(self) -> Assignment | None:
+        """One annealing, without the neighbourhoods after it; it ends by itself after some moves a row."""
+        self._anneal(self._effort, self._seed)
+        return self.incumbent
+
     def run(self, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
         """Construct, then anneal and search neighbourhoods by turns; None if not even a first table is found.
 
@@ -89,12 +94,11 @@ class Search:
 
     def _turn(self, adapter: SolverAdapter, options: SolverOptions, seed: int, count: int | None) -> bool:
         """One annealing and the neighbourhoods after it; whether these have found that nothing is better."""
-        board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)
-        kappa = float(np.median(board.state.least[:-1]))
+        kappa = float(np.median(self.instance.least))
         share = next(share for least, share in ANNEAL_SHARES if kappa >= least)
         began = time.perf_counter()
         part = self._effort if count is not None else self._effort.part(share * self._effort.left)
-        anneal_chains(board, Draw.of(board, self.dual), self._pool, part, seed, self._keep)
+        self._anneal(part, seed)
         if self.incumbent is None or self._effort.ended(self.incumbent.cost):
             return False
         if count is not None:
@@ -103,6 +107,10 @@ class Search:
             part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
         near = self._board(NEAR_OPEN, NEAR_PAIR, seed)
         return rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
+
+    def _anneal(self, effort: Effort, seed: int) -> None:
+        board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)
+        anneal_chains(board, Draw.of(board, self.dual), self._pool, effort, seed, self._keep)
 
     def _board(self, open_limit: float, pair_limit: float, seed: int) -> Board:
         """The incumbent on a board of the pairs that are worth a look."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ from kanon_milp.presolve.resources import too_long
 from kanon_milp.solvers import Progress, SolverResult, StopReason
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import precision_size, solve_checked
+from kanon_milp.solvers.second_look import MOMENT, precision_size, solve_checked
 from kanon_milp.system.limit import Limit, Over
 
 # of the time left, and at most, for a model of the tables that cost no more than the bound
@@ -108,8 +109,9 @@ class CoreProblem:
             reason, best = answer.stop_reason, self.tracker.best
             if self.guide.settled or self.limit.asked:
                 return reason
-            if step is lower and reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT):
-                raising, ahead = loss is not None and self.tracker.bound > loss, 2 * ahead + 1
+            proven = loss is not None and self.tracker.bound > loss
+            if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
+                raising, ahead = proven, 2 * ahead + 1
             elif reason is not StopReason.INTERRUPTED or best is before:
                 return reason
         return reason
@@ -148,9 +150,16 @@ class CoreProblem:
             start = start_of(rest, model, compiled, replace(best, candidate=candidate))
         call = _Call(limit.interrupt or threading.Event())
         seen: list[int] = [] if best is None else [best.cost]
+        presumed = loss if loss is not None and best is not None and loss < best.cost else None
+        began = time.perf_counter()
 
         def watch(point: Progress) -> None:
-            tracker.show(replace(point, bound=_rounded(grid.safe(point.bound))))
+            bound = grid.safe(point.bound)
+            tracker.show(replace(point, bound=_rounded(bound)))
+            # above the loss is all that this model is for; what is quick has a second look at its end
+            known = presumed is not None and bound is not None and bound > presumed
+            if known and time.perf_counter() - began > MOMENT:
+                call.set()
             if point.incumbent is not None and round(point.incumbent) < min(seen, default=math.inf):
                 seen.append(round(point.incumbent))
                 if self.guide.left(seen[-1] + 1) <= WORTH * rest.candidates.pairs:

@@ -82,6 +82,14 @@ class Guide(ABC):
         del pairs, limit
         return False
 
+    @property
+    def raises_first(self) -> bool:
+        """Whether to raise the bound before anything is searched."""
+        return False
+
+    def search_briefly(self) -> None:  # noqa: B027
+        """Better tables, in a small part of the time."""
+
     @abstractmethod
     def search(self) -> None:
         """Look for tables with the multipliers at hand, and leave time for what comes after it."""

@@ -31,6 +31,7 @@ from kanon_milp.bounds import (
 )
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns import raise_bound, relax_and_cut, relaxed
+from kanon_milp.bounds.columns.ascent import _next_unit
 from kanon_milp.bounds.columns.relaxed import CutEvaluator
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
@@ -131,6 +132,34 @@ def test_rank_one_rows_prove_what_the_linear_relaxation_does_not() -> None:
     assert (again.multipliers == raised.multipliers).all()
     further = raise_bound(instance, raised, table, BoundLimit(rounds=2))
     assert further.value >= raised.value - 1e-6
+
+
+def test_rounds_end_when_the_point_is_good_enough() -> None:
+    """Asked after each round from the third on, with a point that proves what its value says."""
+    instance = reduced(census_problem(120, 5))
+    dual, table = lagrangian(instance), greedy(instance)
+    asked: list[tuple[float, float]] = []
+
+    def enough(point: DualPoint, seconds: float) -> bool:
+        assert float(exact_value(instance, round_dual(point))) == pytest.approx(point.value, abs=1e-2)
+        asked.append((point.value, seconds))
+        return len(asked) == 2
+
+    raised = raise_bound(instance, dual, table, BoundLimit(rounds=20), enough=enough)
+    assert len(asked) == 2
+    assert raised.value == asked[-1][0] >= asked[0][0] > dual.value
+    assert all(seconds > 0 for _, seconds in asked)
+    same = raise_bound(instance, dual, table, BoundLimit(rounds=4))
+    assert (same.multipliers == raised.multipliers).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([3.0, 3.2, 3.3, 3.4], 6.0), ([3.0, 3.5, 4.0, 4.5], 4 / 3), ([3.0] * 4, math.inf), ([5.0, 5.4, 5.8, 6.0], 4.0)],
+)
+def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expected: float) -> None:
+    """Four rounds in four seconds: the last three of these tell the pace."""
+    assert _next_unit([0.0, *values], [0.0, 0.0, 2.0, 3.0, 4.0]) == pytest.approx(expected)
 
 
 def test_the_volume_algorithm_closes_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:

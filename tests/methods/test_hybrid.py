@@ -25,11 +25,14 @@ import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem
+from kanon_milp.methods import core_problem, hybrid
 from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.hybrid import _Hybrid
 from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, Argument, choose
 from kanon_milp.methods.verification import verify_files
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -55,6 +58,66 @@ def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
     result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
     assert result.exact_objective == expected
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(40, 15))
+def test_cuts_before_the_search_agree_with_brute_force(case: Case) -> None:
+    """With nothing but the core problem after them."""
+    expected = optimum(case.rows, case.k, **case.judged())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hybrid, "EASY_PAIRS", -1)
+        patch.setattr(_Hybrid, "promising", lambda *_: False)
+        patch.setattr(Search, "run", lambda *_: None)
+        result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no search where these and the core problem prove the optimum."""
+    done: list[str] = []
+    raise_bound, search = _Hybrid.raise_bound, Search.run
+
+    def raised(guide: _Hybrid) -> None:
+        done.append("cuts")
+        raise_bound(guide)
+
+    def searched(each: Search, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
+        done.append("search")
+        return search(each, adapter, options)
+
+    monkeypatch.setattr(_Hybrid, "raise_bound", raised)
+    monkeypatch.setattr(Search, "run", searched)
+    monkeypatch.setattr(hybrid, "EASY_PAIRS", 50)
+    problem = census_problem(80, 5)
+    quick = km.solve(problem, method="search", time_limit=120)
+    assert done == ["cuts"]
+    assert quick.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+    done.clear()
+    counted = km.solve(problem, method="search", iteration_limit=3)
+    assert done[0] == "search"  # no clock, no promise of what comes after
+    assert present(counted.bound) <= present(quick.objective) <= present(counted.objective)
+
+
+def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cuts and search there are many of them, each for a unit of the bound."""
+    ended: list[int] = []
+    monkeypatch.setattr(core_problem, "MOMENT", -1)
+    monkeypatch.setattr(_Hybrid, "promising", lambda *_: False)
+    monkeypatch.setattr(_Hybrid, "raises_first", False)
+    monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
+
+    def end(call: core_problem._Call) -> None:
+        ended.append(1)
+        threading.Event.set(call)
+
+    monkeypatch.setattr(core_problem._Call, "set", end)
+    problem = census_problem(80, 5)
+    result = km.solve(problem, method="search", time_limit=60)
+    assert ended
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
 def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,11 @@ INERTIA = 0.5  # of the average point that violated cuts are looked for at
 LOOK_BACK = 6  # rounds
 STALLED = 0.01  # share of the gap that so many rounds must close to go on
 MARGIN = 1e-3  # units; what rounding the multipliers may cost
+PACE = 3  # rounds that tell how fast it rises
+FOREVER = 1e6  # seconds that are never waited for
+
+Enough: TypeAlias = Callable[[Master, float], bool]
+"""Asked after a round, with the seconds that the next unit is likely to take; True ends the rounds."""
 
 
 def _silent(_: float) -> None:
@@ -39,19 +45,25 @@ def solve_with_cuts(
     limit: BoundLimit,
     constant: float = 0.0,
     on_value: Callable[[float], None] = _silent,
+    enough: Enough | None = None,
 ) -> Master:
     """Rounds of column generation and rank-1 cuts. groups: the first columns. constant: what is added to the value of
     the linear program for the bound."""
     master = Master(program, groups)
-    add_rounds(master, limit, constant, on_value)
+    add_rounds(master, limit, constant, on_value, enough)
     return master
 
 
 def add_rounds(
-    master: Master, limit: BoundLimit, constant: float = 0.0, on_value: Callable[[float], None] = _silent
+    master: Master,
+    limit: BoundLimit,
+    constant: float = 0.0,
+    on_value: Callable[[float], None] = _silent,
+    enough: Enough | None = None,
 ) -> None:
     """Such rounds, from where a master stands."""
     program = master.program
+    seconds = [time.process_time()]  # of the processor: what else the machine does would make it look slow
     solved = master.solve(limit)
     history, mean = [master.value + constant], np.zeros(0) if solved is None else solved.share
     most = max(FEWEST, math.ceil(ADDED * program.types))
@@ -70,10 +82,20 @@ def add_rounds(
         if solved is not None:
             master.purge_cuts(solved.prices)
         history.append(master.value + constant)
+        seconds.append(time.process_time())
+        if enough is not None and len(history) > PACE and enough(master, _next_unit(history, seconds)):
+            break
         if len(history) > LOOK_BACK:
             left = history[-1] - history[0] if limit.target is None else limit.target - 1 - history[-1]
             if history[-1] - history[-1 - LOOK_BACK] < STALLED * left:
                 break
+
+
+def _next_unit(values: list[float], seconds: list[float]) -> float:
+    """Seconds until the value passes the next integer, if it goes on rising as in the last rounds."""
+    rise = (values[-1] - values[-1 - PACE]) / max(seconds[-1] - seconds[-1 - PACE], 1e-9)
+    missing = math.floor(values[-1]) + 1 - values[-1]
+    return math.inf if missing > rise * FOREVER else missing / rise
 
 
 def raise_bound(
@@ -82,11 +104,13 @@ def raise_bound(
     table: Assignment | None,
     limit: BoundLimit,
     on_progress: OnProgress | None = None,
+    enough: Callable[[DualPoint, float], bool] | None = None,
 ) -> DualPoint:
     """Rounds of column generation and rank-1 cuts from the multipliers of `dual`.
 
-    table: any table, if there is one; its groups are the first columns. Packing cuts keep their multipliers. What
-    comes back proves no less than `dual` does. Deterministic for a number of rounds.
+    table: any table, if there is one; its groups are the first columns. Packing cuts keep their multipliers. enough: is
+    asked after a round, with the point and the seconds that the bound is likely to take for the next unit; True ends
+    it. What comes back proves no less than `dual` does. Deterministic for a number of rounds, without `enough`.
     """
     began = time.perf_counter()
 
@@ -97,13 +121,17 @@ def raise_bound(
     # what the held packing cuts cost on the right side; the linear program knows nothing of it
     right = float(PackingCuts.of(instance, dual.sets).limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
     groups = Groups.none() if table is None else Groups.of_assignment(table)
-    master = solve_with_cuts(GroupProgram.of(instance, dual), groups, limit, -right, show)
-    better = replace(
-        dual,
-        multipliers=master.best.multipliers,
-        value=master.value - right,
-        rank_one_cuts=master.cuts,
-        cut_multipliers=master.best.cut_multipliers,
-        evaluations=dual.evaluations + master.iterations,
-    )
+
+    def point(master: Master) -> DualPoint:
+        return replace(
+            dual,
+            multipliers=master.best.multipliers,
+            value=master.value - right,
+            rank_one_cuts=master.cuts,
+            cut_multipliers=master.best.cut_multipliers,
+            evaluations=dual.evaluations + master.iterations,
+        )
+
+    asked: Enough | None = None if enough is None else lambda master, seconds: enough(point(master), seconds)
+    better = point(solve_with_cuts(GroupProgram.of(instance, dual), groups, limit, -right, show, asked))
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
