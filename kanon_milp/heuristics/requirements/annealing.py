@@ -41,6 +41,7 @@ FEW_VALUES = 3
 SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.05, 0.2, 0.2)
 MORE = 4  # times as many of such quick moves, where work is counted
 MENDED = 16  # while a group has a violation, each so many moves one is mended
+MOST_REPAIRED = 20  # groups with a violation, where a start with violations has led to no table
 LOOKS = 500  # options of rows that chains look at after each segment, for every move in it
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
@@ -85,13 +86,13 @@ def anneal(
         nonlocal pending, looked, took
         pending, began = chain, time.perf_counter()
         if effort.counted or began - looked > took / REPORTING:
-            take(chain)
+            take(chain.best)
             pending, looked = None, time.perf_counter()
             took = looked - began
 
-    def take(chain: Chain) -> None:
+    def take(group: Small) -> None:
         nonlocal best
-        board.restore(chain.best)
+        board.restore(group)
         found = board.board.assignment()
         assert found is not None  # annealing leaves no row without a group
         tightened = repair(instance, tighten_groups(instance, found), effort, check)
@@ -112,7 +113,13 @@ def anneal(
     more = MORE if effort.counted and not few else 1
     run_chains(chains, run, lambda _: schedule, workers, effort, better, FIRST_SEGMENT, more)
     if pending is not None:
-        take(pending)
+        take(pending.best)
+    if first is not None and not effort.asked:
+        # a few groups may have kept their violation to the end
+        for chain in chains:
+            board.restore(chain.group)
+            if 0 < board.counted.total[1] <= MOST_REPAIRED:
+                take(chain.group)
     return best
 
 
