@@ -93,9 +93,10 @@ def anneal(
     def take(group: Small) -> None:
         nonlocal best
         board.restore(group)
-        found = board.board.assignment()
-        assert found is not None  # annealing leaves no row without a group
-        tightened = repair(instance, tighten_groups(instance, found), effort, check)
+        placed = board.placed() if board.counted.total[1] == 0 else repair(instance, board.placed(), effort, check)
+        if placed is None:
+            return
+        tightened = repair(instance, tighten_groups(instance, placed), effort, check)
         if tightened is not None and tightened.cost < best.cost:
             best = tightened
             on_better(best)
