@@ -62,6 +62,7 @@ class RequiredPoint:
     L in floating point (`proven_required` is what proves). evaluations: how many it took, those of the point that it
     went on from included. open_share: float64 (G,), how often each candidate was open on the way, in the averages.
     ascent: where the algorithm stands, to go on from there; None for a point from elsewhere, or from another process.
+    rows: float64 (pairs,), the rows of each pair in these averages.
     """
 
     multipliers: Floats
@@ -70,6 +71,7 @@ class RequiredPoint:
     evaluations: int
     open_share: Floats | None = None
     ascent: Ascent | None = field(default=None, repr=False)
+    rows: Floats | None = field(default=None, repr=False)
 
     @cached_property
     def phi(self) -> Floats | None:
@@ -114,7 +116,8 @@ def required_bound(
         near = all(relaxed.tree.convex for relaxed in at.relaxed)
         pace, fast_iterations = (FAST, FAST_ITERATIONS) if near else (FAR, FAR_ITERATIONS)
         ascent = Ascent(at, limit, on_progress, pace, fast_iterations)
-    if isinstance(ascent.at, RequiredEvaluator) and ascent.at.charged:
+    assert isinstance(ascent.at, RequiredEvaluator)
+    if ascent.at.charged:
         limit = ascent.limit
         ascent.limit = limit.share(1 - REFINED)
         ascent.maximize(packing_cuts=False)
@@ -125,8 +128,9 @@ def required_bound(
     types = instance.types.count
     found = ascent.best.copy()
     return RequiredPoint(
-        found[:types], STEEP * found[types:], ascent.value, ascent.iterations, ascent.share.copy(), ascent
-    )
+        found[:types], STEEP * found[types:], ascent.value, ascent.iterations, ascent.share.copy(), ascent,
+        ascent.at.rows,
+    )  # fmt: skip
 
 
 def finest_bits(instance: Instance, multipliers: Ints, theta: int, denominator: int, terms: int = 0) -> int:

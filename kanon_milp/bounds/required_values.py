@@ -13,7 +13,7 @@ from kanon_milp.bounds.composition import TreeArrays, ValuedRows, make_workspace
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
-from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, take_groups
+from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, average_groups, take_groups
 from kanon_milp.bounds.volume import Evaluation, Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
@@ -29,6 +29,7 @@ TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
 STEEP = 1.0  # times more than the multiplier of a single row does a charge move in an iteration
+FADED = 1e-100  # what averages are multiplied by before they are rescaled
 FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
 
 
@@ -124,6 +125,10 @@ class RequiredEvaluator(Evaluator):
         self.relaxed = [_Relaxed(instance, relaxation, first, self.parts) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
+        # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
+        self._last, self._which = np.zeros(0), np.full(instance.candidates.count, -1)
+        # averages of the rows of each pair, divided by `_faded`; and room for a factor
+        self._rows, self._faded = np.zeros(instance.candidates.pairs + 1), 1.0
 
     def start(self) -> Floats:
         """The multipliers given, or the loss of every row at its cheapest candidate; nothing is charged."""
@@ -148,7 +153,7 @@ class RequiredEvaluator(Evaluator):
         """L, φ and a subgradient: rows not yet placed, and work above what is allowed."""
         multipliers = np.ascontiguousarray(point[: self.types])
         thetas = [self.thetas(point, v) for v in range(len(self.relaxed))]
-        count = self.instance.candidates.count
+        count, self._last = self.instance.candidates.count, point
         phi, excesses = np.zeros(count), np.zeros((len(self.relaxed), count))
 
         def part(number: int) -> None:
@@ -174,15 +179,37 @@ class RequiredEvaluator(Evaluator):
             solved.append(phi)
             left = left if everything else phi < 0
         phis: Floats = np.array(solved)
-        which = phis.argmax(axis=0)
         most: Floats = phis.max(axis=0)
+        which = np.where(most < 0, phis.argmax(axis=0), -1)
+        self._which[begin:end] = which
         for v, relaxed in enumerate(self.relaxed):
-            rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), (which == v) & (most < 0)
+            rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), which == v
             take_groups(
                 self.some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
                 relaxed.groups[begin:end], self._taken[number], excesses[v],
             )  # fmt: skip
         return most
+
+    def average(self, weight: float) -> None:
+        """Mix the groups of the last point into the averages."""
+        self._faded *= 1 - weight
+        if self._faded < FADED:
+            self._rows *= self._faded
+            self._faded = 1.0
+        multipliers, candidates = np.ascontiguousarray(self._last[: self.types]), self.instance.candidates
+        self._rows[-1] = weight / self._faded
+        for v, relaxed in enumerate(self.relaxed):
+            some = self.some(v, 0, candidates.count, self.thetas(self._last, v))
+            rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
+            average_groups(
+                some, rows, relaxed.tree, relaxed.rooms[0][1], self._which == v, relaxed.groups, candidates.members,
+                self._rows,
+            )  # fmt: skip
+
+    @property
+    def rows(self) -> Floats:
+        """Rows of each pair on average, (pairs,)."""
+        return self._rows[:-1] * self._faded
 
     def some(self, v: int, begin: int, end: int, thetas: Floats) -> ValuedCandidates[np.float64]:
         """Candidates that stand next to each other."""

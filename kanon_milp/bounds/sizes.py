@@ -321,3 +321,35 @@ def take_groups(
             below[top] = inside
             top += 1
         excess[g] = far
+
+
+@compiled
+def average_groups(
+    candidates: ValuedCandidates[np.float64],
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
+    wanted: NDArray[np.bool_],
+    sizes: Ints,
+    members: Codes,
+    average: NDArray[np.float64],
+) -> None:
+    """Add the rows of the wanted candidates' groups, as in `take_groups`, times average[-1] to the first entries of
+    `average`, one for each pair. members: the covers, ascending."""
+    for g in range(len(candidates.cost)):
+        if not wanted[g]:
+            continue
+        candidate, chosen = candidate_of(candidates, g), 0
+        for fractions in range(2):
+            possible, _, chosen = cheapest_of_size(sizes[g], not fractions, candidate, rows, tree, room)
+            if possible:
+                break
+        for at in range(chosen):
+            low, high = candidates.indptr[g], candidates.indptr[g + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if members[middle] < room.chosen[at]:
+                    low = middle + 1
+                else:
+                    high = middle
+            average[low] += average[-1] * room.chosen_amounts[at]

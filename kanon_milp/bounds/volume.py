@@ -128,6 +128,9 @@ class Evaluator:
         """A point that may be better, found in another way than along subgradients, if there is one."""
         return None
 
+    def average(self, weight: float) -> None:
+        """Be told which weight the last point has been given in the averages."""
+
     def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
         """L and a subgradient: rows not yet placed; groups too many."""
         below, phi, taken = self.closed_forms(point, everything)
@@ -264,6 +267,7 @@ class Ascent:
 
     def averaged(self, found: Evaluation, weight: float) -> None:
         """Be told which weight a point has been given in the averages."""
+        self.at.average(weight)
 
     def _begin_again(self) -> bool:
         """Forget the averages; False if nothing has risen since the last time."""

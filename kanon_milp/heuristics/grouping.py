@@ -102,3 +102,11 @@ def _cheapest_covers(
                 seen[option[q]] = 0
         chosen[h] = best
     return chosen
+
+
+def most_general_pairs(instance: Instance) -> Ints:
+    """For each row type the pair whose candidate covers most rows, int64 (t,)."""
+    candidates = instance.candidates
+    order = np.lexsort((candidates.support[candidates.candidate_of_pair()], candidates.members))
+    found: Ints = order[np.searchsorted(candidates.members[order], np.arange(instance.types.count), side="right") - 1]
+    return found

@@ -28,6 +28,7 @@ from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
+from kanon_milp.heuristics.requirements.rounding import rounded
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
@@ -96,6 +97,8 @@ class RequiredGuide(Guide):
         self._construction_seconds = 0.0
         # a constructed table that was annealed last, as a multiple of what became of it
         self._promise = PROMISING
+        # whether annealing begins at the averages of the bound, not at the best table
+        self._from_averages = True
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
@@ -249,11 +252,18 @@ class RequiredGuide(Guide):
         if start is None or effort.ended(start.cost):
             return
         share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
+        first = rounded(instance, self._point) if self._from_averages else None
+        if first is not None and self.tracker.best is not None:
+            start = self.tracker.best
         annealed, self._annealed = self._gain(
-            lambda: anneal(instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept)
+            lambda: anneal(
+                instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept, first
+            )
         )
         self.keep(annealed)
         self._annealed_by = (before - annealed.cost) / max(before, 1)
+        # what gains little is not gone on with
+        self._from_averages = self._from_averages == (self._annealed_by >= WORTHWHILE)
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):

@@ -19,6 +19,7 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.rounding import rounded
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy import LDiversity
@@ -84,6 +85,16 @@ def test_every_table_satisfies_all_requirements(kind: str | None) -> None:
         assert found.cost == costs[-1]
         assert all(is_valid(case, instance, each) for each in reported)
         assert found.cost * instance.levels.unit >= best
+        first = rounded(instance, point)
+        assert (first is None) == (not relaxations_of(instance))
+        if first is not None:  # any groups, but every row is in one
+            assert first.rows.min() > 0
+            rows_of_groups(case, instance, first)
+            again = anneal(instance, point, start, effort, None, seed, reported.append, first)
+            assert again.cost <= start.cost
+            assert is_valid(case, instance, again)
+            assert all(is_valid(case, instance, each) for each in reported)
+            assert again.cost * instance.levels.unit >= best
 
     search()
 
@@ -105,3 +116,32 @@ def test_rows_that_never_move_do_not_end_annealing_early() -> None:
     effort = Effort(neighbourhoods=1, enough=round(least / instance.levels.unit))
     found = anneal(instance, point_of(instance), start, effort, None, 0, lambda _: None)
     assert found.cost * instance.levels.unit == least
+
+
+def test_averages_of_few_rows_round_to_the_optimum() -> None:
+    """Two pairs that differ in one column, and a third one far away: the averages say which belong together."""
+    names = ["a", "b", "c"]
+    rows = [("0", "0", "0", "x"), ("0", "0", "1", "y"), ("1", "1", "0", "x"), ("1", "1", "1", "y")] * 3
+    frame = pl.DataFrame(rows, schema=[*names, "disease"], orient="row")
+    instance = prepare(Problem(Table.from_frame(frame, names, "disease"), LDiversity(2)))
+    point = required_bound(instance, iterations=300)
+    assert point.rows is not None
+    placed = np.bincount(instance.candidates.members, weights=point.rows, minlength=instance.types.count)
+    assert placed == pytest.approx(instance.types.counts, abs=0.1)
+    found = rounded(instance, point)
+    assert found is not None
+    assert found.cost * instance.levels.unit == len(rows)
+
+
+def test_averages_go_on_where_they_were() -> None:
+    """They are those of one long ascent, on any number of threads."""
+    names = ["a", "b"]
+    rows = [(str(i % 4), str(i % 3), "xyz"[i % 5 % 3]) for i in range(40)]
+    frame = pl.DataFrame(rows, schema=[*names, "disease"], orient="row")
+    instance = prepare(Problem(Table.from_frame(frame, names, "disease"), LDiversity(2)))
+    long = required_bound(instance, iterations=30, threads=2)
+    short = required_bound(instance, iterations=10)
+    short = required_bound(instance, iterations=long.evaluations - short.evaluations, point=short)
+    assert long.rows is not None
+    assert short.rows is not None
+    assert short.rows == pytest.approx(long.rows)

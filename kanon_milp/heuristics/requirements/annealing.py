@@ -18,6 +18,7 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.moves import commit
+from kanon_milp.heuristics.requirements.chains import reroute
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
@@ -33,12 +34,15 @@ Floats = NDArray[np.float64]
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
 HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
+SOFT = 20.0  # the same at first, where the start has violations
 # shares of the moves: pulls, groups dissolved, rows relocated, rows shifted; the others swap. With few values pulls
 # succeed; with many they hardly ever do, and take thirty times as long as a move of one row
 FEW_VALUES = 3
 SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.05, 0.2, 0.2)
 MORE = 4  # times as many of such quick moves, where work is counted
 MENDED = 16  # while a group has a violation, each so many moves one is mended
+MOST_REPAIRED = 20  # groups with a violation, where a start with violations has led to no table
+LOOKS = 500  # options of rows that chains look at after each segment, for every move in it
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
 REPORTING = 0.1  # of the time, for tables on the way, but for the first and the last one
@@ -52,12 +56,14 @@ def anneal(
     pool: Pool | None,
     seed: int,
     on_better: Callable[[Assignment], None],
+    first: Assignment | None = None,
 ) -> Assignment:
     """As many annealings from a table as there are workers, each with a seed of its own; the best table found, never
     worse than the start.
 
     start: satisfies every requirement, and so does whatever is reported and returned. Where a requirement is not
     merge-closed, is about several groups together, or tells nothing but the size, the start is returned.
+    first: where to begin instead; its groups may violate requirements.
     """
     problem = instance.problem
     guide = Guide.of(instance, point)
@@ -67,7 +73,8 @@ def anneal(
     cell = cell_cost(instance)
     allowed = guide.phi[of_pair] <= OPEN_LIMIT * cell
     allowed &= candidates.cost[of_pair] - guide.multipliers[candidates.members] <= PAIR_LIMIT * cell
-    board = CountedBoard.of(instance, allowed, start, seed)
+    begin = first or start
+    board = CountedBoard.of(instance, allowed, begin, seed)
     if board.counted.rules.silent:
         return start
     best, check = start, GroupCheck(instance)
@@ -79,16 +86,17 @@ def anneal(
         nonlocal pending, looked, took
         pending, began = chain, time.perf_counter()
         if effort.counted or began - looked > took / REPORTING:
-            take(chain)
+            take(chain.best)
             pending, looked = None, time.perf_counter()
             took = looked - began
 
-    def take(chain: Chain) -> None:
+    def take(group: Small) -> None:
         nonlocal best
-        board.restore(chain.best)
-        found = board.board.assignment()
-        assert found is not None  # annealing leaves no row without a group
-        tightened = repair(instance, tighten_groups(instance, found), effort, check)
+        board.restore(group)
+        placed = board.placed() if board.counted.total[1] == 0 else repair(instance, board.placed(), effort, check)
+        if placed is None:
+            return
+        tightened = repair(instance, tighten_groups(instance, placed), effort, check)
         if tightened is not None and tightened.cost < best.cost:
             best = tightened
             on_better(best)
@@ -97,26 +105,41 @@ def anneal(
     chains = [Chain.of(board.board, seed + number) for number in range(max(1, workers.workers))]
     schedule = Schedule(HOT * cell, COLD * cell)
     # chains do not know what the rows lose that never move
-    effort = replace(effort, enough=effort.enough - (start.cost - chains[0].loss))
+    never = begin.cost - chains[0].loss
+    effort = replace(effort, enough=effort.enough - never)
+    chains = [replace(chain, loss=start.cost - never) for chain in chains]
     few = len(board.counted.rules.columns) <= FEW_VALUES
     shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_MANY)
-    run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares)
+    run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares, SOFT if first else PRICE)
     more = MORE if effort.counted and not few else 1
     run_chains(chains, run, lambda _: schedule, workers, effort, better, FIRST_SEGMENT, more)
     if pending is not None:
-        take(pending)
+        take(pending.best)
+    if first is not None and not effort.asked:
+        # a few groups may have kept their violation to the end
+        for chain in chains:
+            board.restore(chain.group)
+            if 0 < board.counted.total[1] <= MOST_REPAIRED:
+                take(chain.group)
     return best
 
 
-def segment(counted: Counted, draws: Draw, shares: Floats, chain: Chain, hot: float, cold: float, moves: int) -> Chain:
+def segment(
+    counted: Counted, draws: Draw, shares: Floats, soft: float, chain: Chain, hot: float, cold: float, moves: int
+) -> Chain:
     """Go on with a chain for so many moves, while the temperature falls from `hot` to `cold`.
 
-    shares: as in `make_moves`. Nothing that is handed in is changed, so it may run in any process.
+    shares: as in `make_moves`. soft: cells for a unit of violation at HOT, that rise up to PRICE. Nothing
+    that is handed in is changed, so it may run in any process.
     """
     c = own_copy(counted, chain.group, chain.random)
+    price = min(soft * (HOT * c.price[1] / cold) ** 2, PRICE)
     began = time.perf_counter()
     best = chain.best.copy()
-    loss = make_moves(c, moves, np.array([hot, cold]), shares, draws.chance, draws.alias, best, chain.loss)
+    loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
+    reroute(c, LOOKS * moves)
+    if c.total[1] == 0 and total(c.state) < loss:
+        best, loss = c.state.group.copy(), total(c.state)
     rate = moves / max(time.perf_counter() - began, 1e-6)
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
 
@@ -125,13 +148,14 @@ def segment(counted: Counted, draws: Draw, shares: Floats, chain: Chain, hot: fl
 def make_moves(
     c: Counted, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Small, lowest: int
 ) -> int:
-    """Make so many moves while the temperature falls from heat[0] to heat[1]; one whose energy, loss and priced
-    violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move, float64 (4,).
+    """Make so many moves while the temperature falls from heat[0] to heat[1], violations at heat[2] cells; one whose
+    energy, loss and priced violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move,
+    float64 (4,).
 
     The cheapest table without violations goes into `best`; returns its loss, or `lowest` if none is cheaper than that.
     """
     s, rows, loss = c.state, len(c.state.group), total(c.state)
-    c.price[0] = PRICE * c.price[1]
+    c.price[0] = heat[2] * c.price[1]
     for number in range(count + 1):
         if (number % LOOKED == 0 or number == count) and c.total[1] == 0 and loss < lowest:
             lowest = loss
@@ -143,7 +167,7 @@ def make_moves(
         limit, before = -temperature * math.log(uniform(s)), c.total[0]
         kind = uniform(s)
         if c.total[1] > 0 and number % MENDED == 0:
-            change = mend_some(c)
+            change = mend_some(c, limit)
         elif kind < shares[0]:
             g = draw(s) % len(alias)
             if uniform(s) > chance[g]:

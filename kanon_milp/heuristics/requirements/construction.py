@@ -14,7 +14,7 @@ from kanon_milp.bounds.required_values import TRIES
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.grouping import pairs_at
+from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
@@ -122,11 +122,7 @@ def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
                 chunk = bound_here[begin : begin + CHUNK]
                 _place_groups(chunk, slack * cell, priced.candidates, rows, priced.tree, priced.room, rest, rules)
     left = np.round(rest.left).astype(np.int64)
-    # the pair of each row type whose candidate covers most
-    of_pair = candidates.candidate_of_pair()
-    by_support = np.lexsort((candidates.support[of_pair], candidates.members))
-    last = np.searchsorted(candidates.members[by_support], np.arange(len(left)), side="right") - 1
-    rest.rows[by_support[last]] += left
+    rest.rows[most_general_pairs(instance)] += left
     return rest.rows
 
 
@@ -155,15 +151,7 @@ def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limi
         if limit.over:
             break
         descend(c, order[begin : begin + CHUNK])
-    state, (row_type, candidate, parked) = c.state, board.board.parked
-    pair = pairs_at(
-        instance,
-        np.concatenate([state.type_of, row_type]).astype(np.int64),
-        np.concatenate([board.board.candidate[state.group], candidate]),
-    )
-    ones = np.ones(len(state.group), np.int64)
-    found = np.bincount(pair, weights=np.concatenate([ones, parked]), minlength=len(rows)).astype(np.int64)
-    return Assignment.from_pairs(instance, found)
+    return board.placed()
 
 
 @compiled

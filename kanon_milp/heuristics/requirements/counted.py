@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.requirements.violation import Ints, Rules, Small, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import Board, State, draw, mutable_copy, place, relink
 from kanon_milp.presolve.assignment import Assignment
@@ -82,6 +83,19 @@ class CountedBoard:
         )  # fmt: skip
         recount(counted)
         return cls(Board(instance, s, board.candidate, board.parked, board.cell), counted)
+
+    def placed(self) -> Assignment:
+        """The table on the board, whatever its groups violate; no row is nowhere."""
+        board, state = self.board, self.counted.state
+        row_type, candidate, parked = board.parked
+        pair = pairs_at(
+            board.instance,
+            np.concatenate([state.type_of, row_type]).astype(np.int64),
+            np.concatenate([board.candidate[state.group], candidate]),
+        )
+        rows = np.concatenate([np.ones(len(state.group), np.int64), parked])
+        found = np.bincount(pair, weights=rows, minlength=board.instance.candidates.pairs)
+        return Assignment.from_pairs(board.instance, found.astype(np.int64))
 
     def restore(self, group: Small) -> None:
         """Put every row where it was when `state.group` was this."""

@@ -291,15 +291,20 @@ def swap(c: Counted, r: int) -> float:
 
 
 @compiled_in_place
-def mend_some(c: Counted) -> float:
-    """Mend a group that has a violation, the first one from a random one on."""
+def mend_some(c: Counted, limit: float) -> float:
+    """Mend a group that has a violation, the first one from a random one on; now and then dissolve it where that does
+    not help."""
     s = c.state
     groups = len(s.cost) - 1
     first = draw(s) % groups
     for q in range(groups):
         g = (first + q) % groups
         if c.violation[g] > 0:
-            return mend(c, g, STEPS, TRIED)
+            change = mend(c, g, STEPS, TRIED)
+            if c.violation[g] == 0 or draw(s) % 2:
+                return change
+            take_back(c)
+            return dissolve(c, g, limit + c.price[0] * c.violation[g])
     return np.inf
 
 

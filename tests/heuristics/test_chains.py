@@ -1,0 +1,85 @@
+"""Chains of rows: they lower the loss where no single move does, and never leave more violations behind."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sensitive_cases import SensitiveCase, sensitive_cases
+
+from kanon_milp.heuristics.requirements.chains import reroute
+from kanon_milp.heuristics.requirements.counted import CountedBoard, recount
+from kanon_milp.heuristics.requirements.moves import settle
+from kanon_milp.heuristics.state import total
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.problem.privacy import LDiversity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
+
+PRICE = 60.0
+
+
+@given(sensitive_cases(None, max_rows=9, sides=False), st.integers(0, 10**6))
+@settings(
+    deadline=None,
+    max_examples=examples(300, 20),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+def test_energy_falls_and_is_what_a_recount_says(case: SensitiveCase, seed: int) -> None:
+    instance = prepare(case.problem())
+    candidates, random = instance.candidates, np.random.default_rng(seed)
+    rows = np.zeros(candidates.pairs, np.int64)
+    for i, count in enumerate(instance.types.counts.tolist()):
+        pairs = np.flatnonzero(candidates.members == i)
+        if not len(pairs):  # no candidate is viable
+            return
+        np.add.at(rows, random.choice(pairs, count), 1)
+    start = Assignment.from_pairs(instance, rows)
+    board = CountedBoard.of(instance, np.ones(candidates.pairs, np.bool_), start, 0)
+    c = board.counted
+    c.price[0] = PRICE * c.price[1]
+    loss, energy = total(c.state), total(c.state) + c.price[0] * c.total[0]
+    change = reroute(c, 10**6)
+    assert total(c.state) == loss + change
+    assert total(c.state) + c.price[0] * c.total[0] <= energy + 1e-6
+    violation, size = c.violation.copy(), c.state.size.copy()
+    recount(c)
+    assert c.violation == pytest.approx(violation)
+    assert c.state.size.tolist() == size.tolist()
+    assert board.board.complete
+    # where nothing is left to gain, nothing moves
+    assert reroute(c, 10**6) == 0 or c.total[1] > 0
+
+
+def test_a_row_makes_room_for_another_one() -> None:
+    """The first row could keep its a, but there is no room for an x; the x that is there could as well keep its b."""
+    rows = [
+        ("0", "1", "x", "**"), ("3", "3", "x", "**"), ("3", "4", "y", "**"), ("5", "5", "z", "**"),
+        ("0", "0", "x", "a*"), ("0", "2", "y", "a*"),
+        ("1", "0", "y", "*b"), ("2", "0", "z", "*b"),
+    ]  # fmt: skip
+    frame = pl.DataFrame([row[:3] for row in rows], schema=["a", "b", "disease"], orient="row")
+    instance = prepare(Problem(Table.from_frame(frame, ["a", "b"], "disease"), LDiversity(2)))
+    candidates, kind = instance.candidates, instance.types.type_of_rows(frame)
+    of_pair = candidates.candidate_of_pair()
+    # the candidates are told apart by what they cover
+    cover = {
+        "**": set(range(8)), "a*": {0, 4, 5}, "*b": {4, 6, 7},
+    }  # fmt: skip
+    placed = np.zeros(candidates.pairs, np.int64)
+    for r, (_, _, _, pattern) in enumerate(rows):
+        wanted = {int(kind[other]) for other in cover[pattern]}
+        (g,) = (g for g in range(candidates.count) if set(candidates.members[of_pair == g].tolist()) == wanted)
+        placed[np.flatnonzero((of_pair == g) & (candidates.members == kind[r]))] += 1
+    board = CountedBoard.of(instance, np.ones(candidates.pairs, np.bool_), Assignment.from_pairs(instance, placed), 0)
+    c = board.counted
+    c.price[0] = PRICE * c.price[1]
+    assert c.total[1] == 0
+    assert settle(c) == 0  # no single row moves
+    assert reroute(c, 0) == 0
+    assert reroute(c, 10**6) * instance.levels.unit == -1
+    assert c.total[1] == 0
