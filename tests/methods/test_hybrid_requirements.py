@@ -199,7 +199,7 @@ def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.Mon
     monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
     monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
     monkeypatch.setattr(required_guide, "SHORTEST", 0.2)
-    result = km.solve(problem, method="search", time_limit=20)
+    result = km.solve(problem, method="search", time_limit=60)
     assert sum(proven) > 0
     assert result.backed_by == ("own bound",)
     assert result.exact_bound is not None
