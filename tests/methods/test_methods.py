@@ -294,7 +294,7 @@ def test_greedy_on_the_command_line(tmp_path: Path) -> None:
 
 
 @given(cases(max_rows=7) | sensitive_cases(max_rows=7))
-@settings(max_examples=examples(300, 60), deadline=None)
+@settings(max_examples=examples(300, 25), deadline=None)
 def test_greedy_is_verified_never_better_than_the_optimum_and_proves_nothing(case: Case | SensitiveCase) -> None:
     problem = case.problem()
     if groups_not_alone(problem):
