@@ -88,7 +88,8 @@ def test_killed_and_resumed_it_gives_the_same_rows(four: tuple[Path, pl.DataFram
     early = read_folder(out)  # readable all the same
     assert 1 <= early.height < 4
     assert run("bench", study, "--out", out).returncode == 2  # there are results already
-    done = run("bench", study, "--out", out, "--resume")
+    with runs_here():
+        done = run("bench", study, "--out", out, "--resume")
     assert done.returncode == 0, done.stderr
     resumed = pl.read_parquet(out / RUNS)
     assert_frame_equal(without_times(resumed), without_times(through))
