@@ -10,6 +10,7 @@ import pytest
 
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 NOTEBOOKS = {"data-owner": "report.html", "researcher": "sweep.pdf", "modeller": "hospital.certificate.json"}
+ENDS_AT_ITS_LIMIT = ("data-owner",)  # with a verified table that is not proven to be the best: here sooner
 
 
 def test_every_notebook_is_known_here() -> None:
@@ -22,6 +23,10 @@ def test_a_notebook_runs(name: str, written: str, tmp_path: Path, monkeypatch: p
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code)
+    if name in ENDS_AT_ITS_LIMIT:
+        assert any("time_limit=10" in cell.source for cell in code)
+        for cell in code:
+            cell.source = cell.source.replace("time_limit=10", "time_limit=2")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     work = tmp_path / "work"
     work.mkdir()

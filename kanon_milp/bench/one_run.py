@@ -45,6 +45,7 @@ def _warm_up() -> dict[str, Any]:
 
 def _measured(task: dict[str, Any], tell: Any) -> dict[str, Any]:
     """The columns that the run itself knows; of an error its kind and, where it is one of ours, what it says."""
+    import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
     from kanon_milp.bench.kinds import KINDS
     from kanon_milp.bench.plugins import load_plugin
     from kanon_milp.errors import KanonError

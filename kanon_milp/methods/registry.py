@@ -24,6 +24,7 @@ from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.extras import entry_points
 
 Argument = Literal["solver", "formulation", "node_limit", "iteration_limit", "dask"]
 ARGUMENTS: tuple[Argument, ...] = get_args(Argument)
@@ -180,7 +181,7 @@ def register_method(method: Method, *, replace: bool = False) -> None:
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
     """Entry points by name, but for names that are taken."""
-    found = importlib.metadata.entry_points(group=GROUP)
+    found = entry_points(GROUP)
     return {each.name: each for each in found if each.name != AUTO and each.name not in _METHODS}
 
 

@@ -17,6 +17,7 @@ from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
 from kanon_milp.solvers.scip import ScipAdapter
 from kanon_milp.solvers.suggestions import PULP, did_you_mean
+from kanon_milp.system.extras import entry_points
 
 GROUP = "kanon_milp.solvers"  # of entry points
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -105,7 +106,7 @@ def _checked(adapter: object, what: str) -> SolverAdapter:
 
 def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
     """Entry points by name; of a name that this package has itself, none."""
-    found = importlib.metadata.entry_points(group=GROUP)
+    found = entry_points(GROUP)
     return {each.name: each for each in found if each.name not in _ADAPTERS}
 
 

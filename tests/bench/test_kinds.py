@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from bench_here import runs_here
 
 from kanon_milp.bench.kinds import KINDS
 from kanon_milp.bench.running import run_study
@@ -36,7 +37,8 @@ def rows_of(tmp_path: Path, kind: str, problem: str, more: str = "") -> pl.DataF
     study = tmp_path / "kind.toml"
     head = f'kind = "{kind}"\nmethods = [{ways}]\ntime_limit = 2\ngrace = 60\n{more}'
     study.write_text(f'{head}\n[[instances]]\nname = "small"\n{problem}')
-    frame = run_study(read_study(study), tmp_path / "out")
+    with runs_here():
+        frame = run_study(read_study(study), tmp_path / "out")
     assert frame["ended"].to_list() == ["finished"] * frame.height, frame["message"].to_list()
     assert frame["defects"].list.len().to_list() == [0] * frame.height
     return frame

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bench_here import runs_here
 from places import LIBRARY
 
 from kanon_milp.bench.running import run_study
@@ -51,7 +52,8 @@ quasi_identifiers = ["zip1", "zip2", "zip3", "zip4", "zip5", "age1", "age2", "ed
 [instances.privacy]
 k = 3
 """
-    rows = rows_of(tmp_path, ["highs", *OWN, *BY_OTHERS], instance, limit=30)
+    with runs_here():
+        rows = rows_of(tmp_path, ["highs", *OWN, *BY_OTHERS], instance, limit=30)
     honest = rows.pop("highs")
     assert (honest["ended"], honest["proof"], honest["objective_exact"], honest["defects"]) == (
         "finished", "optimal", "54", [],
@@ -62,7 +64,8 @@ k = 3
 
 
 def test_lies_show_beside_a_planted_optimum(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, [*BY_OTHERS], 'generate = "edge_partition"\nsizes = [3]', limit=30)
+    with runs_here():
+        rows = rows_of(tmp_path, [*BY_OTHERS], 'generate = "edge_partition"\nsizes = [3]', limit=30)
     for solver, row in rows.items():
         assert any("known optimum" in defect for defect in row["defects"]), (solver, row["defects"])
 
@@ -92,7 +95,8 @@ def test_a_lie_shows_in_a_model_without_a_table(tmp_path: Path) -> None:
     problem = km.read_model(LIBRARY / "hospital.toml").problem
     km.export_model(problem, tmp_path / "hospital.mps.gz", reduced=True)
     instance = 'mps = "hospital.mps.gz"\nknown = { optimum = 54 }'
-    rows = rows_of(tmp_path, ["highs", "cbc", *OWN, *BY_OTHERS], instance, limit=30)
+    with runs_here():
+        rows = rows_of(tmp_path, ["highs", "cbc", *OWN, *BY_OTHERS], instance, limit=30)
     for solver in ("highs", "cbc"):
         row = rows.pop(solver)
         assert (row["proof"], row["objective_exact"], row["defects"], row["n"]) == ("optimal", "54", [], None)

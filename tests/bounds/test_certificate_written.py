@@ -34,7 +34,7 @@ relaxed = settings(
 
 
 @given(st.one_of(cases(max_rows=7), sensitive_cases(max_rows=7), subset_cases()), st.sampled_from(["milp", "search"]))
-@settings(relaxed, max_examples=examples(400, 20))
+@settings(relaxed, max_examples=examples(400, 10))
 def test_what_a_result_certifies_is_accepted_and_true(case: Case | SensitiveCase, method: str) -> None:
     problem = case.problem()
     result = km.solve(problem, method="milp" if groups_not_alone(problem) else method)

@@ -118,7 +118,7 @@ def greedy_or_model(instance: km.Instance) -> int:
 
 
 def test_rank_one_rows_prove_what_the_linear_relaxation_does_not() -> None:
-    problem = census_problem(120, 5)
+    problem = census_problem(70, 5)
     instance = reduced(problem)
     table = greedy(instance)
     dual = lagrangian(instance)
@@ -163,7 +163,7 @@ def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expec
 
 
 def test_the_volume_algorithm_closes_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = reduced(census_problem(400, 5))
+    instance = reduced(census_problem(200, 5))
     dual = lagrangian(instance)
     monkeypatch.setattr(volume, "DIVIDED", 0)
     seen: list[float | None] = []
@@ -310,7 +310,7 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
 
 
 def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = census_problem(100, 5)
+    problem = census_problem(80, 5)
     for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
         monkeypatch.setattr(hybrid, name, value)
     for step in ("begin", "solve"):

@@ -36,7 +36,7 @@ def check(case: Case, result: km.Result) -> None:
 
 
 @given(cases(max_rows=9))
-@settings(relaxed, max_examples=examples(200, 60))
+@settings(relaxed, max_examples=examples(200, 30))
 def test_strong_agrees_with_brute_force(case: Case) -> None:
     check(case, km.solve(case.problem()))
 

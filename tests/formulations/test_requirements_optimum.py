@@ -27,7 +27,7 @@ relaxed = settings(
 
 
 @given(sensitive_cases())
-@settings(relaxed, max_examples=examples(200, 30))
+@settings(relaxed, max_examples=examples(200, 15))
 def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
     check(judge(case), km.solve(case.problem()))
 

@@ -17,7 +17,8 @@ from kanon_milp.instances.schema import TABLES, meanings
 from kanon_milp.problem.exact import exact_number
 
 MODELS = sorted(LIBRARY.glob("*.toml"))
-SLOW = ("cmc_l_diversity", "cmc_t_closeness", "adult_l_diversity")  # others have these requirements, or these masks
+# others have these requirements, or such masks
+SLOW = ("adult_mask", "cmc_l_diversity", "cmc_t_closeness", "adult_l_diversity")
 CASES = [pytest.param(path, marks=[pytest.mark.slow] if path.stem in SLOW else [], id=path.stem) for path in MODELS]
 
 

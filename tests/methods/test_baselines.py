@@ -32,14 +32,14 @@ DIVIDING = (*CUTS, "full_domain", "greedy")
 @pytest.mark.parametrize("method", DIVIDING)
 def test_it_is_valid_and_never_better_than_the_optimum(method: str) -> None:
     @given(cases(max_rows=8, sides=False))
-    @settings(relaxed, max_examples=examples(100, 25))
+    @settings(relaxed, max_examples=examples(100, 10))
     def plain(case: Case) -> None:
         problem = case.problem()
         assume(not refused(problem))
         valid(km.solve(problem, method=method), optimum(case.rows, case.k, **case.judged()))
 
     @given(sensitive_cases(max_rows=7, sides=False))
-    @settings(relaxed, max_examples=examples(100, 25))
+    @settings(relaxed, max_examples=examples(100, 10))
     def sensitive(case: SensitiveCase) -> None:
         problem = case.problem()
         assume(not refused(problem))
@@ -66,7 +66,7 @@ def valid(result: km.Result, best: Fraction | None) -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 50))
+@settings(relaxed, max_examples=examples(300, 20))
 def test_m_approximation_is_valid_and_its_bound_below_the_optimum(case: Case) -> None:
     problem = case.problem()
     assume(not m_approximation.refuses(problem))
@@ -78,7 +78,7 @@ def test_m_approximation_is_valid_and_its_bound_below_the_optimum(case: Case) ->
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(300, 50))
+@settings(relaxed, max_examples=examples(300, 20))
 def test_m_approximation_keeps_its_factor(case: Case) -> None:
     problem = km.Problem(case.problem().table, km.KAnonymity(case.k))
     best = optimum(case.rows, case.k)
@@ -171,7 +171,7 @@ def ended(
 
 
 @given(cases(max_rows=8, sides=False), st.integers(2, 4))
-@settings(relaxed, max_examples=examples(300, 80))
+@settings(relaxed, max_examples=examples(300, 30))
 def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     assume(k <= len(case.rows))
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")

@@ -42,13 +42,13 @@ def agrees(case: Case | SensitiveCase) -> None:
 
 
 @given(cases(max_rows=8, sides=False))
-@settings(relaxed, max_examples=examples(200, 30))
+@settings(relaxed, max_examples=examples(200, 15))
 def test_it_agrees_with_brute_force(case: Case) -> None:
     agrees(case)
 
 
 @given(sensitive_cases(max_rows=7, sides=False))
-@settings(relaxed, max_examples=examples(200, 30))
+@settings(relaxed, max_examples=examples(200, 15))
 def test_it_agrees_with_brute_force_on_sensitive_attributes(case: SensitiveCase) -> None:
     agrees(case)
 

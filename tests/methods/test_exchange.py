@@ -7,9 +7,10 @@ import gzip
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import highspy
 import polars as pl
@@ -121,8 +122,16 @@ def scip_solutions(model: Path, folder: Path) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("make", [highs_solutions, cbc_solutions, scip_solutions], ids=["highs", "cbc", "scip"])
-@pytest.mark.parametrize("name", BROUGHT_BACK)
+def brought_back() -> Iterator[Any]:
+    """All models from HiGHS; what other solvers write is shown by a plain one and one in another unit."""
+    for name in BROUGHT_BACK:
+        for make in (highs_solutions, cbc_solutions, scip_solutions):
+            quick = make is highs_solutions or name in ("hospital", "hospital_hierarchies")
+            marks = [] if quick else [pytest.mark.slow]
+            yield pytest.param(name, make, marks=marks, id=f"{name}-{make.__name__.partition('_')[0]}")
+
+
+@pytest.mark.parametrize(("name", "make"), brought_back())
 def test_what_another_solver_finds_comes_back_as_the_optimal_table(
     name: str, make: Callable[[Path, Path], list[Path]], tmp_path: Path
 ) -> None:

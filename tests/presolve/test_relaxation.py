@@ -14,7 +14,7 @@ from kanon_milp.presolve.instance import prepare
 
 
 @given(sensitive_cases(max_rows=7))
-@settings(deadline=None, max_examples=examples(40, 13))
+@settings(deadline=None, max_examples=examples(40, 8))
 def test_the_relaxation_never_costs_more(case: SensitiveCase) -> None:
     problem = case.problem()
     with pytest.MonkeyPatch.context() as patch:

@@ -105,7 +105,10 @@ def test_labels_that_nobody_knows_and_rows_that_do_not_match_are_not_measured() 
 
 
 @pytest.mark.skipif(not os.environ.get("KANON_MILP_DATA"), reason="KANON_MILP_DATA is not set")
-@pytest.mark.parametrize(("k", "groups", "largest", "usefulness"), [(2, 14589, 16, 2.062), (10, 2559, 56, 3.106)])
+@pytest.mark.parametrize(
+    ("k", "groups", "largest", "usefulness"),
+    [(2, 14589, 16, 2.062), pytest.param(10, 2559, 56, 3.106, marks=pytest.mark.slow)],
+)
 def test_the_greedy_heuristic_has_the_published_measures(k: int, groups: int, largest: int, usefulness: float) -> None:
     """Bredereck et al. 2013, Table 1: Adult, 32,561 rows, all columns but fnlwgt.
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
 from kanon_milp.errors import InputError, counted, nearest, own_code, term, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
