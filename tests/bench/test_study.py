@@ -114,7 +114,14 @@ def test_a_run_is_known_by_what_it_is(tmp_path: Path) -> None:
     assert first != identities("d", model, limit=6)
 
 
-@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        # half a minute of generating its largest instances
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "ladders" else [])
+        for path in STUDIES
+    ],
+)
 def test_the_studies_of_the_repository_can_be_read(path: Path) -> None:
     """Each with a page on what it shows, that names the command."""
     study = read_study(path)
