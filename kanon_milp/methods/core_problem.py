@@ -82,7 +82,8 @@ class CoreProblem:
 
     def solve(self, *, raising: bool = True) -> StopReason | None:
         """Why the last model stopped; None where no solver has run, because the core problem is too large or the time
-        is over, where nothing better is left, and where a better table has ended it and no time is left for another.
+        is over, where nothing better is left, and where a better table or bound has ended it and no time is left for
+        another.
 
         raising: whether to raise the bound from below first, as long as the models for that are smaller.
         """
@@ -91,7 +92,8 @@ class CoreProblem:
 
     def _solve_all(self, raising: bool) -> StopReason | None:
         """Model after model, and why the last one stopped."""
-        reason, ahead = None, 0
+        reason: StopReason | None = None
+        ahead = 0
         while not self.limit.over:
             before, lower = self.tracker.best, None
             loss = None if before is None else before.cost
@@ -111,7 +113,7 @@ class CoreProblem:
                 return reason
             proven = loss is not None and self.tracker.bound > loss
             if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
-                raising, ahead = proven, 2 * ahead + 1
+                raising, ahead, reason = proven, 2 * ahead + 1, None  # what ends such a model does not end the run
             elif reason is not StopReason.INTERRUPTED or best is before:
                 return reason
         return reason

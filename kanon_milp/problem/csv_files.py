@@ -8,6 +8,7 @@ import gzip
 import io
 import itertools
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,9 @@ class NoTextError(ValueError):
     """Values of this kind have no text of their own; the message names the kind."""
 
 
+DAMAGED = EOFError, zlib.error, gzip.BadGzipFile  # what reading a damaged file compressed by gzip raises
+
+
 class _BareReturnError(Exception):
     """A carriage return that ends no line."""
 
@@ -72,9 +76,18 @@ def csv_text(frame: pl.DataFrame, delimiter: str) -> str:
     return pl.DataFrame(columns).write_csv(separator=delimiter)
 
 
+def unpacked(path: Path) -> bytes:
+    """The bytes of a file; of one whose name ends in .gz those that it packs. Raises InputError for a damaged one."""
+    raw = path.read_bytes()
+    try:
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except DAMAGED:
+        raise _damaged(path) from None
+
+
 def read_csv(path: Path, fmt: CsvFormat) -> pl.DataFrame:
     """Read an entire file, every cell as text; a cell is missing where it is empty and not quoted."""
-    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    raw = unpacked(path)
     try:
         if fmt.encoding.lower() in UTF8:
             raw.decode("utf-8")  # the CSV reader would pass some faults on
@@ -107,6 +120,8 @@ def scan_csv(path: Path, fmt: CsvFormat) -> pl.LazyFrame:
         raise _wrong_encoding(path, fmt) from None
     except _BareReturnError:
         return read_csv(path, fmt).lazy()
+    except DAMAGED:
+        raise _damaged(path) from None
     return pl.scan_csv(path, separator=fmt.delimiter, glob=False, **shape.options).head(shape.rows)
 
 
@@ -125,6 +140,10 @@ def _refuse_bare_returns(lines: Iterable[str]) -> Iterator[str]:
         if "\r" in line and "\r" in line.rstrip("\n").removesuffix("\r"):
             raise _BareReturnError
         yield line
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: cannot be unpacked by gzip: the file is damaged, ends too early, or is not packed")
 
 
 def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:

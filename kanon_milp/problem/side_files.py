@@ -4,7 +4,6 @@ such a file looks like."""
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.csv_files import CsvFormat, unpacked
 from kanon_milp.problem.table import file_kind, read_frame
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -118,9 +117,8 @@ def _divided(text: str, delimiter: str) -> Rows:
 def _text(path: Path, encoding: str) -> str:
     encoding = CsvFormat(encoding=encoding).encoding  # a name that Python knows
     try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode(encoding).removeprefix("\ufeff")
+        return unpacked(path).decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not {encoding}; name its encoding (encoding=..., --encoding)") from None
-    except (OSError, EOFError) as error:
+    except OSError as error:
         raise InputError(f"{path}: cannot be read as CSV ({type(error).__name__})") from None

@@ -3,7 +3,6 @@ frame."""
 
 from __future__ import annotations
 
-import gzip
 import re
 import time
 import warnings
@@ -275,7 +274,7 @@ def read_frame(path: Path | Database, fmt: CsvFormat | None = None, query: str |
             return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
     except pl.exceptions.PanicException:  # no Exception of Python's
         raise InputError(f"{path}: a column holds values of a kind that cannot be read, such as decimal256") from None
-    except (pl.exceptions.PolarsError, OSError, gzip.BadGzipFile, EOFError) as error:
+    except (pl.exceptions.PolarsError, OSError) as error:
         # the library's own message may quote cells, so only its kind is passed on
         raise InputError(f"{path}: cannot be read as {kind} ({type(error).__name__})") from None
 

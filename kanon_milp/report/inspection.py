@@ -22,7 +22,7 @@ from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
-from kanon_milp.problem.roles import Names, Roles
+from kanon_milp.problem.roles import Names, Roles, another_delimiter
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
 from kanon_milp.report.inspected_columns import Column, column_of, with_at_most
 from kanon_milp.report.proposal import proposed_options, unprotected
@@ -230,6 +230,9 @@ def inspect(
     frame, source = _opened(table, fmt, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
+    another = another_delimiter(frame.columns)
+    if delimiter is None and another:
+        raise InputError(f"{source}{another.replace(';', ':', 1)}")
     given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep)
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])

@@ -14,6 +14,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.side_files import read_hierarchy_rows
 from kanon_milp.problem.table import scan_frame
 from kanon_milp.report.output import as_polars
 
@@ -158,8 +159,15 @@ def test_files_that_are_not_there_or_not_tables_are_refused(tmp_path: Path) -> N
         km.read_table(write(tmp_path, "a\n1\n", "t.parquet"), "a")
     bad = tmp_path / "bad.csv.gz"
     bad.write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(km.InputError, match=r"cannot be read as CSV|is not utf-8"):
-        km.read_table(bad, "a")
+    packed = bytearray(gzip.compress(b"a,b\n" + "".join(f"{i},{i * i}\n" for i in range(500)).encode(), mtime=0))
+    for content in (b"a,b\n1,2\n", packed[:-20], packed[:20] + b"\xff\xff\xff\xff" + packed[24:]):
+        bad.write_bytes(content)
+        with pytest.raises(km.InputError, match=r"cannot be unpacked by gzip"):
+            km.read_table(bad, "a")
+        with pytest.raises(km.InputError, match=r"cannot be unpacked by gzip"):
+            scan_frame(bad).collect()
+        with pytest.raises(km.InputError, match=r"cannot be unpacked by gzip"):
+            read_hierarchy_rows(bad, "utf-8")
     with pytest.raises(km.InputError, match="not a data frame"):
         km.Table.from_frame({"a": [1]}, "a")
 

@@ -318,3 +318,10 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
         km.inspect(tmp_path / "no.csv")
     wide = pl.DataFrame({f"c{j}": [1, 1, 2] for j in range(24)})
     assert "24 quasi-identifiers are more than" in km.inspect(wide, wide.columns).notes[0]
+
+
+def test_a_file_with_another_delimiter_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("name;age\n" + "".join(f"n{i};{i}\n" for i in range(40)))
+    with pytest.raises(km.InputError, match=r"read as one column whose name holds \";\".*--delimiter"):
+        km.inspect(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -134,7 +135,7 @@ def _instance_problems(folder: Path, name: str, made: Metadata) -> Iterable[str]
 def _unpacked(path: Path) -> str:
     try:
         return gzip.decompress(_bytes(path)).decode("ascii")
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         raise InputError(f"{path.name}: is not packed by gzip, or no text") from None
 
 

@@ -95,7 +95,7 @@ def chosen(entries: Sequence[Entry], only: Sequence[str]) -> list[Entry]:
     for each in only:
         if not any(fnmatch(entry.name, each) for entry in entries):
             stems = list(dict.fromkeys(entry.name.partition("-")[0] for entry in entries))
-            meant = nearest(re.split("[*?-]", each)[0], stems)
+            meant = f' (did you mean "{each}-*"?)' if each in stems else nearest(re.split("[*?-]", each)[0], stems)
             raise InputError(f"no instance of the list is called {each}{meant}; names begin with {', '.join(stems)}")
     return [entry for entry in entries if not only or any(fnmatch(entry.name, each) for each in only)]
 
