@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -118,6 +119,26 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     result = km.solve(problem, method="search", time_limit=60)
     assert ended
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
+def test_what_ends_a_model_from_below_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no time is left for the next one, the run has not ended at a gap, and is not optimal."""
+    calls: list[int] = []
+    solve_one = CoreProblem._solve
+
+    def only_the_first(self: CoreProblem, *rest: Any) -> Any:
+        calls.append(1)
+        return solve_one(self, *rest) if len(calls) == 1 else None
+
+    monkeypatch.setattr(CoreProblem, "_solve", only_the_first)
+    monkeypatch.setattr(CoreProblem, "begin", lambda _: None)
+    monkeypatch.setattr(_Hybrid, "raises_first", False)
+    monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
+    result = km.solve(census_problem(80, 5), method="search", time_limit=60)
+    assert len(calls) > 1
+    assert not result.is_optimal
+    assert result.stop_reason not in ("gap_limit", "optimal")
 
 
 def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,11 +186,11 @@ def test_one_requirement_needs_no_list() -> None:
 def test_a_result_shows_itself_in_one_line_without_cells() -> None:
     result = km.solve(problem(recoding=km.Suppression({"zip": "1/3", "age": "1/2"})))
     text = repr(result)
-    assert text.startswith("<Result: optimal, verified, objective ")
+    assert text.startswith("<Result: optimal, verified, loss ")
     assert len(text.splitlines()) == 1
     assert len(text) < 120
     assert "102" not in text
-    assert repr(km.solve(problem(cost_bound=1))).startswith("<Result: infeasible, objective none, bound none, gap none")
+    assert repr(km.solve(problem(cost_bound=1))).startswith("<Result: infeasible, loss none, bound none, gap none")
 
 
 def test_numbers_for_people_are_exact() -> None:
