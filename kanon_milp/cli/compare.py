@@ -10,6 +10,7 @@ from typing import IO, Annotated
 import typer
 
 from kanon_milp.cli import options
+from kanon_milp.cli.exit_codes import NO_TABLE
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
@@ -59,6 +60,8 @@ def compare(
     """Run several methods on one table, side by side.
 
     Tables that other tools have released are measured beside them, and each is held against the best proven bound.
+
+    Exit codes: 0 every method has run; 2 bad usage or input; 5 interrupted.
     """
     for path in to or []:
         if path.suffix.lower() not in WRITTEN:
@@ -84,17 +87,24 @@ def compare(
         seed=seed,
         on_method=None if quiet or json else lambda name: display.say(f"running {name} ...", err=True),
     )
-    for path in to or []:
+    drawn = not found.interrupted or any(row.objective is not None for row in found.rows)
+    written = [path for path in to or [] if drawn or path.suffix.lower() != ".svg"]
+    for path in written:
         text = WRITTEN[path.suffix.lower()](found)
         write_file(path, partial(_fill, text))
     if json:
         display.print_json(found.as_dict())
     elif not quiet:
         display.show_comparison(found, asked.title)
-        if to:
-            display.say(f"written to {', '.join(map(str, to))}")
+        if written:
+            display.say(f"written to {', '.join(map(str, written))}")
     if not quiet:
         display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
+    if found.interrupted:
+        undrawn = [f"not written, as there is no table to draw: {path}" for path in to or [] if path not in written]
+        notes = [f"{row.name} ({row.note})" for row in found.rows if row.note]
+        display.say(f"interrupted: {'; '.join([', '.join(notes), *undrawn])}", err=True)
+        raise typer.Exit(NO_TABLE)
 
 
 def _fill(text: str, file: IO[bytes]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,6 +48,9 @@ NARROW = 7
 FOREIGN = (
     "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
 )
+CUT = "interrupted: the table is the best that it had so far"
+NOT_RUN = "not run"
+NOTHING = "interrupted before it had found a table"
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ class Compared:
     """One method, or one table of another tool.
 
     objective, bound: exact, in the problem's units; bound: what this method has proven. seconds: None for a table that
-    was given. message: why there is no table, or what the verifier says of a table that was given; "" otherwise.
+    was given. message: why there is no table, that somebody has ended the method, or what the verifier says of a table
+    that was given; "" otherwise. interrupted: somebody has ended it before its time, or before it began. One that had
+    found nothing then has no loss: the table with all rows alike, which is always at hand, is no answer of its own.
     """
 
     name: str
@@ -65,6 +70,13 @@ class Compared:
     seconds: float | None
     metrics: Metrics | None
     message: str = ""
+    interrupted: bool = False
+
+    @property
+    def note(self) -> str:
+        """What an interruption has made of it: "interrupted", "not run", or ""."""
+        begun = self.seconds is not None or self.metrics is not None
+        return "" if not self.interrupted else "interrupted" if begun else NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,11 @@ class Comparison(text_tables.Tabular):
         """The best proven lower bound."""
         return max((row.bound for row in self.rows if row.bound is not None), default=None)
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody has ended it: some method had less than its time, or was not run."""
+        return any(row.interrupted for row in self.rows)
+
     def gap(self, row: Compared) -> Fraction | None:
         """How far a loss is above the best bound, as a share of the loss: what could be saved at most."""
         if row.objective is None or self.bound is None:
@@ -88,10 +105,12 @@ class Comparison(text_tables.Tabular):
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data: what `kanon-milp compare --json` prints."""
-        return {"bound": None if self.bound is None else float(self.bound), "methods": self.frame().to_dicts()}
+        bound = None if self.bound is None else float(self.bound)
+        return {"bound": bound, "interrupted": self.interrupted, "methods": self.frame().to_dicts()}
 
     def frame(self) -> pl.DataFrame:
-        """A row a method: name, loss, bound, gap to the best bound as a share, proof, seconds, and all measures."""
+        """A row a method: name, loss, bound, gap to the best bound as a share, proof, seconds, all measures, whether
+        it was interrupted, and the message."""
         found: list[dict[str, object]] = []
         for row in self.rows:
             gap = self.gap(row)
@@ -105,7 +124,7 @@ class Comparison(text_tables.Tabular):
                 "seconds": row.seconds,
             }
             known |= {} if row.metrics is None else row.metrics.as_dict()
-            found.append({**known, "message": row.message})
+            found.append({**known, "interrupted": row.interrupted, "message": row.message})
         return pl.DataFrame(found, infer_schema_length=None)
 
     def plot(self) -> Any:
@@ -116,7 +135,8 @@ class Comparison(text_tables.Tabular):
         from kanon_milp.report.comparison_picture import chart
 
         losses = [None if row.objective is None else float(row.objective) for row in self.rows]
-        return chart([row.name for row in self.rows], losses, None if self.bound is None else float(self.bound))
+        names = [f"{row.name} ({row.note})" if row.note else row.name for row in self.rows]
+        return chart(names, losses, None if self.bound is None else float(self.bound))
 
     def to_svg(self) -> str:
         """The picture as SVG."""
@@ -131,7 +151,8 @@ class Comparison(text_tables.Tabular):
         return grid(f"Methods for {self.problem.name}", self.texts(), notes)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
-        """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`."""
+        """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`. A last column has notes
+        where somebody has ended the comparison."""
         shown = SHOWN[:columns]
         table = [["method", *(header for header, _, _ in shown)]]
         for row in self.frame().to_dicts():
@@ -139,6 +160,9 @@ class Comparison(text_tables.Tabular):
             table.append([str(row["method"]), *(text_tables.shown(row.get(name), digits) for _, name, digits in shown)])
         if self.bound is not None:
             table.append(["best bound", text_tables.shown(float(self.bound), 0), *[""] * (len(shown) - 1)])
+        if self.interrupted:
+            notes = ["note", *(row.note for row in self.rows), *[""] * (self.bound is not None)]
+            table = [[*cells, note] for cells, note in zip(table, notes, strict=True)]
         return table
 
 
@@ -158,10 +182,10 @@ def compare(
     methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
     frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit: seconds,
     of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs, and those
-    after it are not run. Tables of other tools may have cells such as `20-39` or `{a, b}` (as in `verify(...,
-    cells="intervals")`); their loss is that of the table in which each such cell is the least general label of the
-    problem's recoding that covers it, so that the bound holds for it. Raises InputError for another objective, and for
-    unknown methods.
+    after it are not run; their rows say so, and one that had found nothing has no loss. Tables of other tools may have
+    cells such as `20-39` or `{a, b}` (as in `verify(..., cells="intervals")`); their loss is that of the table in which
+    each such cell is the least general label of the problem's recoding that covers it, so that the bound holds for it.
+    Raises InputError for another objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
@@ -180,7 +204,7 @@ def compare(
     with ctrl_c_sets(interrupted):
         for name in methods:
             if interrupted.is_set():
-                rows.append(Compared(name, None, None, "none", None, None, "not run: interrupted"))
+                rows.append(Compared(name, None, None, "none", None, None, f"{NOT_RUN}: interrupted", interrupted=True))
                 continue
             if on_method is not None:
                 on_method(name)
@@ -205,12 +229,28 @@ def _solved(
     except KanonError as error:  # the problem is not for it, or too large
         return [Compared(name, None, None, "none", None, None, str(error))]
     seconds = result.seconds["total"] - result.seconds["read"]
-    metrics = None if result.table is None else measure(problem, result.table)
-    message = "" if result.table is not None else result.message or result.stop_reason
-    found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
-    if boxes and result.groups is not None:
-        found.append(_given(problem, f"{name} as boxes", boxes_of(result)))
+    if result.stop_reason == "interrupted":
+        found = [_ended(problem, name, result, seconds)]
+    else:
+        metrics = None if result.table is None else measure(problem, result.table)
+        message = "" if result.table is not None else result.message or result.stop_reason
+        found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
+    if boxes and result.groups is not None and found[0].metrics is not None:
+        beside, cut = _given(problem, f"{name} as boxes", boxes_of(result)), found[0].interrupted
+        message = "; ".join(each for each in (CUT if cut else "", beside.message) if each)
+        found.append(replace(beside, message=message, interrupted=cut))
     return found
+
+
+def _ended(problem: Problem, name: str, result: Result, seconds: float) -> Compared:
+    """A method that somebody has ended: with the table that it had, but for the one with all rows alike, and with the
+    bound that it had, but for 0: these two are there before any method begins."""
+    bound = result.exact_bound or None
+    proof = "none" if bound is None else result.proof
+    if result.table is None or result.groups is None or (result.groups == 1).all():
+        return Compared(name, None, bound, proof, seconds, None, NOTHING, interrupted=True)
+    metrics = measure(problem, result.table)
+    return Compared(name, result.exact_objective, bound, proof, seconds, metrics, CUT, interrupted=True)
 
 
 def _given(problem: Problem, name: str, frame: Any) -> Compared:

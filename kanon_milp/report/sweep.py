@@ -90,8 +90,9 @@ class Setting:
 class Run:
     """What one setting's own run has given. objective, bound: exact. groups: int64 (n,), of its verified table.
 
-    baselines: the loss of each method that was asked for beside, None where it has no table. interrupted: somebody has
-    ended it before its time, so that it has not given all that it could.
+    baselines: the loss of each method that was asked for beside, None where it has no table, and where somebody has
+    ended it. interrupted: somebody has ended the setting or a baseline before its time, so that not all is there that
+    could be.
     """
 
     setting: Setting
@@ -110,7 +111,7 @@ class SweepRow:
     """A setting with the best that is known of it: from its own run, or from those of other settings.
 
     table: the setting whose run gave the table; bounded_by: the one whose run proved the bound. seconds: of its own
-    run.
+    run. interrupted: somebody has ended that, or one of its baselines, which is missing then.
     """
 
     setting: Setting
@@ -121,6 +122,7 @@ class SweepRow:
     table: Setting | None
     bounded_by: Setting | None
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def gap(self) -> float | None:
@@ -140,6 +142,7 @@ class SweepRow:
             "seconds": round(self.seconds, 3),
             "table": None if self.table is None else self.table.name,
             "bounded_by": None if self.bounded_by is None else self.bounded_by.name,
+            "interrupted": self.interrupted,
             **{name: plain(value) for name, value in self.baselines.items()},
         }
 
@@ -163,7 +166,8 @@ class Sweep(text_tables.Tabular):
         return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
 
     def frame(self) -> pl.DataFrame:
-        """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, baselines."""
+        """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, whether its run
+        was interrupted, baselines."""
         return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
 
     def plot(self) -> Any:
@@ -177,7 +181,7 @@ class Sweep(text_tables.Tabular):
         return grid(f"Sweep of {self.problem.name}", self.texts())
 
     def texts(self) -> list[list[str]]:
-        """A header and a row a setting: cells as text."""
+        """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
         swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
         table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.beside]]
         for row in self.rows:
@@ -187,6 +191,9 @@ class Sweep(text_tables.Tabular):
             parameters = [str(row.setting.given[name]) for name in swept]
             known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
             table.append([*parameters, *known, *others])
+        if any(row.interrupted for row in self.rows):
+            notes = ["note", *("interrupted" if row.interrupted else "" for row in self.rows)]
+            table = [[*cells, note] for cells, note in zip(table, notes, strict=True)]
         return table
 
 
@@ -214,8 +221,8 @@ def sweep(
     names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
     address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated.
     progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
-    how many are done and of how many. Ctrl-C ends what runs, and the rest is left out.
-    Raises InputError for other objectives and for parameters that are none.
+    how many are done and of how many. Ctrl-C ends what runs, and the rest is left out, also the loss of a baseline that
+    was ended. Raises InputError for other objectives and for parameters that are none.
     """
     expect_problem(problem, "sweep")
     if problem.objective != "loss":
@@ -283,20 +290,23 @@ def solve_setting(
     baselines: Sequence[str],
     interrupt: threading.Event | None = None,
 ) -> Run:
-    """One setting's own run, and its baselines."""
+    """One setting's own run, and its baselines; None for those that somebody has ended, or that did not begin."""
     began, here = time.perf_counter(), setting.of(problem)
     result: Result = solve(here, **options, start=start, interrupt=interrupt)
     seconds = time.perf_counter() - began
     ended = result.stop_reason == "interrupted"
     beside: dict[str, Fraction | None] = {}
     for name in baselines:
+        if ended or (interrupt is not None and interrupt.is_set()):
+            beside[name], ended = None, True
+            continue
         try:
             other = solve(here, **{**options, "method": name}, interrupt=interrupt)
         except InputError:  # the problem is not for it, or too large
             beside[name] = None
             continue
-        beside[name] = other.exact_objective
-        ended = ended or other.stop_reason == "interrupted"
+        ended = other.stop_reason == "interrupted"
+        beside[name] = None if ended else other.exact_objective  # what it had by then is not what the method gives
     objective = result.exact_objective if result.verified else None
     known = (objective, result.exact_bound, result.proof, seconds, result.table, result.groups)
     return Run(setting, *known, beside, ended)
@@ -339,7 +349,7 @@ def _row(run: Run, objective: Fraction | None, table: Setting | None, proofs: Se
     else:
         proof = "none" if bound is None else "bound"
     source = None if bounded is None else bounded.setting
-    return SweepRow(run.setting, objective, bound, proof, run.seconds, table, source, run.baselines)
+    return SweepRow(run.setting, objective, bound, proof, run.seconds, table, source, run.baselines, run.interrupted)
 
 
 def _runs(

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -152,6 +156,74 @@ def test_ctrl_c_ends_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
         found = km.compare(problem(km.KAnonymity(3)), ("greedy", "milp", "mondrian"), on_method=on_method)
     assert seen == ["greedy"]
     assert [row.message for row in found.rows[1:]] == ["not run: interrupted"] * 2
+
+
+def cut_in(number: int) -> Any:
+    """In place of `solve`: somebody interrupts in the call of this number, from 1."""
+    begun: list[str] = []
+
+    def solve(problem: km.Problem, *, interrupt: threading.Event, **options: Any) -> km.Result:
+        begun.append(options["method"])
+        if len(begun) == number:
+            interrupt.set()
+        return km.solve(problem, interrupt=interrupt, **options)
+
+    return patch("kanon_milp.report.comparison.solve", solve)
+
+
+def test_an_interrupted_comparison_is_no_finished_one(tmp_path: Path) -> None:
+    """The table with all rows alike is not what the method gives that was ended before it had found one."""
+    data, out = tmp_path / "people.csv", [tmp_path / f"c{ending}" for ending in (".csv", ".tex", ".md")]
+    census(60).write_csv(data)
+    asked = ["compare", "--data", data, "--qi", ",".join(COLUMNS), "--k", "3", "--methods", "mondrian,greedy,milp"]
+    with cut_in(2):
+        ended = run(*asked, *(each for path in out for each in ("--to", path)), "-q")
+    assert ended.returncode == 5
+    assert "interrupted: greedy (interrupted), milp (not run)" in ended.stderr
+    mondrian, greedy, milp = pl.read_csv(out[0]).to_dicts()
+    assert mondrian["objective"] == km.solve(problem(km.KAnonymity(3)), method="mondrian").objective
+    assert (mondrian["interrupted"], mondrian["message"]) == (False, "")
+    for row, message in ((greedy, "interrupted before it had found a table"), (milp, "not run: interrupted")):
+        assert (row["objective"], row["bound"], row["suppressions"], row["proof"]) == (None, None, None, "none")
+        assert (row["interrupted"], row["message"]) == (True, message)
+    for path in out[1:]:
+        lines = [line.rstrip("|\\ \n").split()[-1] for line in path.read_text().splitlines() if "greedy" in line]
+        assert lines == ["interrupted"]
+        assert "best bound" not in path.read_text()
+        assert "not run" in path.read_text()
+    with cut_in(2):
+        said = run(*asked, "--json")
+    assert said.returncode == 5
+    assert json.loads(said.stdout)["interrupted"] is True
+    whole = run(*asked, "--json")
+    assert (whole.returncode, json.loads(whole.stdout)["interrupted"]) == (0, False)
+
+
+def test_a_method_that_was_ended_keeps_the_table_that_it_had() -> None:
+    asked = problem(km.KAnonymity(3))
+    whole = km.solve(asked, method="mondrian")
+    ended = replace(whole, stop_reason="interrupted", exact_bound=Fraction(0), proof="bound")
+    with patch("kanon_milp.report.comparison.solve", lambda *_, **__: ended):
+        found = km.compare(asked, ("mondrian",), boxes=True)
+    for row in found.rows:
+        assert row.objective == whole.exact_objective
+        assert row.note == "interrupted"
+        assert row.message.startswith("interrupted: the table is the best that it had so far")
+        assert row.bound is None
+    assert [line[-1] for line in found.texts()] == ["note", "interrupted", "interrupted"]
+
+
+def test_an_interruption_before_any_table_leaves_nothing_to_draw(tmp_path: Path) -> None:
+    data, picture, table = tmp_path / "people.csv", tmp_path / "c.svg", tmp_path / "c.csv"
+    asked = ("compare", "--data", data, "--qi", "age,race", "--k", "3")
+    census(60).write_csv(data)
+    with cut_in(1):
+        ended = run(*asked, "--methods", "greedy,milp", "--to", picture, "--to", table)
+    assert ended.returncode == 5
+    assert f"not written, as there is no table to draw: {picture}" in ended.stderr
+    assert f"written to {table}" in ended.stdout
+    assert table.exists()
+    assert not picture.exists()
 
 
 def test_the_picture_has_a_bar_for_each_table_and_the_bound() -> None:

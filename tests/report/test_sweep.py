@@ -31,7 +31,7 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.problem.privacy.l_diversity import Form
-from kanon_milp.report.sweep import Run, Setting, combined, strictest_first
+from kanon_milp.report.sweep import Run, Setting, combined, solve_setting, strictest_first
 from kanon_milp.report.sweep import settings as all_settings
 from kanon_milp.report.sweep_files import SweepFolder
 
@@ -315,6 +315,59 @@ def test_an_interrupted_setting_runs_again(tmp_path: Path) -> None:
     assert resumed.returncode == 0
     assert [row["proof"] for row in json.loads(resumed.stdout)] == ["optimal"] * 3
     assert not json.loads((out / "runs" / "k=3" / "run.json").read_text())["interrupted"]
+
+
+def test_an_interrupted_baseline_is_missing(tmp_path: Path) -> None:
+    """What a baseline had when it was ended is not its loss; its row says so, and --resume gives it its time."""
+    out, begun = tmp_path / "out", list[tuple[str, str]]()
+    asked = command(tmp_path, "--k", "2..4", "--baselines", "mondrian,greedy,full_domain", "--out", str(out))
+
+    def solve(problem: km.Problem, *, interrupt: threading.Event, **options: Any) -> km.Result:
+        begun.append((problem.name[-3:], options["method"]))
+        if begun[-1] == ("k=3", "greedy"):
+            interrupt.set()
+        return km.solve(problem, interrupt=interrupt, **options)
+
+    with patch("kanon_milp.report.sweep.solve", solve):
+        ended = run(*asked)
+    assert ended.returncode == 5
+    assert begun[-1] == ("k=3", "greedy")
+    cut, whole = json.loads((out / "sweep.json").read_text())["rows"]
+    assert (cut["k"], cut["interrupted"], cut["proof"], cut["greedy"], cut["full_domain"]) == (
+        3,
+        True,
+        "optimal",
+        None,
+        None,
+    )
+    assert (whole["k"], whole["interrupted"]) == (4, False)
+    assert None not in (cut["mondrian"], whole["mondrian"], whole["greedy"], whole["full_domain"])
+    claim = json.loads((out / "runs" / "k=3" / "run.json").read_text())
+    assert (claim["interrupted"], claim["baselines"]["greedy"], claim["baselines"]["full_domain"]) == (True, None, None)
+    assert "& - & - & interrupted" in (out / "sweep.tex").read_text()
+    assert [row["greedy"] for row in pl.read_csv(out / "sweep.csv").to_dicts()] == [None, whole["greedy"]]
+
+    assert run(*asked, "--resume").returncode == 0
+    problem = km.Problem(CENSUS, km.KAnonymity(3))
+    row = json.loads((out / "sweep.json").read_text())["rows"][1]
+    alone = {name: km.solve(problem, method=name).objective for name in ("mondrian", "greedy", "full_domain")}
+    assert {name: row[name] for name in alone} == alone
+    assert row["interrupted"] is False
+    assert "interrupted" not in (out / "sweep.tex").read_text()
+
+
+def test_no_baseline_begins_after_an_interruption() -> None:
+    """Not even where that came from elsewhere than the event, or after the setting's own run was complete."""
+    problem, event, setting = km.Problem(CENSUS, km.KAnonymity(2)), threading.Event(), Setting(3)
+
+    def solve(problem: km.Problem, **options: Any) -> km.Result:
+        result = km.solve(problem, method=options["method"])
+        event.set()
+        return result
+
+    with patch("kanon_milp.report.sweep.solve", solve):
+        late = solve_setting(problem, setting, None, {"method": "milp"}, ["greedy"], event)
+    assert (late.proof, late.interrupted, late.baselines) == ("optimal", True, {"greedy": None})
 
 
 def test_the_picture_has_a_series_for_each_line() -> None:
