@@ -9,6 +9,7 @@ ended in an error, a crash or for want of memory.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -141,7 +142,8 @@ def run_steps(frame: pl.DataFrame) -> list[tuple[Floats, Floats]]:
 
 def summary(frame: pl.DataFrame) -> pl.DataFrame:
     """A row a setting, best shifted geometric mean first: runs, solved, failed, red, mean, par10, integral; and how
-    many times the best setting's each of the last three is (solved: the share of the best's).
+    many times the best setting's each of the last three is (solved: the share of the best's), null where the settings
+    were not run on the same cases.
 
     frame: of `with_outcomes`. mean: shifted geometric mean of the seconds with the time limit where not solved. par10:
     mean of the seconds with ten times the limit where not solved. integral: mean primal-dual integral, seconds.
@@ -164,7 +166,16 @@ def summary(frame: pl.DataFrame) -> pl.DataFrame:
     )
     ratios = [_ratio(pl.col(name), pl.col(name).min()).alias(f"{name}_ratio") for name in ("mean", "par10", "integral")]
     share = _ratio(pl.col("solved"), pl.col("solved").max()).alias("solved_ratio")
-    return found.with_columns(share, *ratios).sort("mean", maintain_order=True)
+    found = found.with_columns(share, *ratios).sort("mean", maintain_order=True)
+    if same_cases(frame):
+        return found
+    return found.with_columns(pl.lit(None, pl.Float64).alias(name) for name in found.columns if name.endswith("_ratio"))
+
+
+def same_cases(frame: pl.DataFrame) -> bool:
+    """Whether all settings were run on the same cases. frame: of `with_outcomes`."""
+    cases = frame.select("setting", *CASE).unique()
+    return len(cases) == frame["setting"].n_unique() * len(cases.select(CASE).unique())
 
 
 def grouped_sizes(values: NDArray[Any], most: int) -> NDArray[Any]:
@@ -184,30 +195,32 @@ def _ratio(value: pl.Expr, best: pl.Expr) -> pl.Expr:
 
 
 def case_seconds(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row a case that some run is about, and a column a setting: seconds where it is solved, null where not.
+    """A row a case that some run is about, and a column a setting: seconds where it is solved, infinite where not, null
+    where the setting was not run on it.
 
     Of several runs of a setting on a case the last one counts. frame: of `with_outcomes`.
     """
     last = frame.unique([*CASE, "setting"], keep="last", maintain_order=True)
-    solved = last.with_columns(pl.when("solved").then("seconds").alias("seconds"))
+    solved = last.with_columns(pl.when("solved").then("seconds").otherwise(math.inf).alias("seconds"))
     return solved.pivot("setting", index=list(CASE), values="seconds", maintain_order=True)
 
 
 def performance_profile(times: Floats) -> list[tuple[Floats, Floats]]:
     """Dolan and Moré (2002): for each setting the ratios at which its share of cases rises, and the share from there.
 
-    times: float64 (cases, settings), seconds, infinite where not solved. The ratio of a case is the seconds of the
-    setting divided by those of the fastest on that case. Each profile begins at ratio 1.
+    times: float64 (cases, settings), seconds, infinite where not solved, NaN where not run: shares are those of the
+    cases that a setting was run on, and the fastest is the one of those that were. The ratio of a case is the seconds
+    of the setting divided by those of the fastest on that case. Each profile begins at ratio 1.
     """
-    floored = np.maximum(times, LEAST)
+    floored = np.maximum(np.where(np.isnan(times), np.inf, times), LEAST)
     best = floored.min(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         ratios = np.where(np.isfinite(floored), floored / best, np.inf)
     found = []
-    for column in ratios.T:
+    for column, run in zip(ratios.T, (~np.isnan(times)).sum(axis=0), strict=True):
         reached = np.sort(column[np.isfinite(column)])
         steps = np.unique(np.append(1.0, reached))
-        found.append((steps, np.searchsorted(reached, steps, side="right") / len(times)))
+        found.append((steps, np.searchsorted(reached, steps, side="right") / max(run, 1)))
     return found
 
 

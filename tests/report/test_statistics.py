@@ -142,6 +142,20 @@ def test_performance_profiles_by_hand() -> None:
     assert b[1].tolist() == [0.5, 0.75, 1]
 
 
+def test_shares_are_of_the_cases_that_a_setting_was_run_on() -> None:
+    a, b = statistics.performance_profile(np.array([[1.0, np.nan], [4.0, 2.0], [np.inf, np.nan]]))
+    assert (a[0].tolist(), a[1].tolist()) == ([1, 2], [1 / 3, 2 / 3])
+    assert (b[0].tolist(), b[1].tolist()) == ([1], [1])
+
+
+def test_settings_of_other_cases_are_not_compared() -> None:
+    runs = statistics.with_outcomes(frame({"seconds": 3.0}, {"seconds": 5.0, "seed": 1}, {"solver": "cbc"}))
+    found = statistics.summary(runs)
+    assert not statistics.same_cases(runs)
+    assert found["mean_ratio"].to_list() == [None, None]
+    assert statistics.summary(runs.filter(pl.col("seed") == 0))["mean_ratio"].null_count() == 0
+
+
 def test_a_case_that_nobody_solves_is_in_no_profile() -> None:
     ((ratios, shares),) = statistics.performance_profile(np.array([[np.inf], [np.inf]]))
     assert (ratios.tolist(), shares.tolist()) == ([1], [0])
@@ -165,7 +179,7 @@ def test_cases_have_the_seconds_of_solved_runs() -> None:
     )
     cases = statistics.case_seconds(runs)
     assert cases["highs"].to_list() == [4.0, 5.0]
-    assert cases["cbc"].to_list() == [None, None]
+    assert cases["cbc"].to_list() == [math.inf, None]  # not solved, and not run
 
 
 def test_mean_gaps_and_sizes_agree_with_numpy() -> None:

@@ -106,8 +106,8 @@ def _pictures(runs: pl.DataFrame, settings: Sequence[str]) -> dict[str, Picture]
         places, low, high = _places(runs, settings)
         chart = charts.scatter(places, settings[0], settings[1], low, high)
         caption = (
-            "Seconds of two settings, a point a case, not solved at the time limit; below the line the one up the "
-            "side is faster."
+            "Seconds of two settings, a point a case that both were run on, not solved at the time limit; below the "
+            "line the one up the side is faster."
         )
         found["scatter"] = (chart, caption, f"Seconds of {settings[0]} and {settings[1]} by case.")
     for by, what in SIZES.items():
@@ -118,11 +118,10 @@ def _pictures(runs: pl.DataFrame, settings: Sequence[str]) -> dict[str, Picture]
     return found
 
 
-def _places(runs: pl.DataFrame, settings: Sequence[str]) -> tuple[dict[str, list[float]], float, float]:
-    """Seconds by setting and case, the limit where not solved, and the ends of an axis for them."""
+def _places(runs: pl.DataFrame, settings: Sequence[str]) -> tuple[dict[str, list[float | None]], float, float]:
+    """Seconds by setting and case, the limit where not solved, None where not run, and the ends of an axis for them."""
     cases = statistics.case_seconds(runs)
-    limit = pl.col("time_limit")
-    columns = [pl.coalesce(pl.col(name), limit).clip(statistics.LEAST, limit).alias(name) for name in settings]
+    columns = [pl.col(name).clip(statistics.LEAST, pl.col("time_limit")) for name in settings]
     seconds = cases.select(columns).cast(pl.Float64)
     least = min(seconds[name].min() for name in settings)  # type: ignore[type-var]
     low, high = float(least), float(runs["time_limit"].max())  # type: ignore[arg-type]
@@ -201,10 +200,9 @@ def _summary(found: pl.DataFrame) -> Markup:
     header = [Head(head, "number" if at else "text", digits) for at, (head, _, digits) in enumerate(SUMMARY)]
     rows = found.select(name for _, name, _ in SUMMARY).rows()
     parts = [table("Settings, the best mean first", header, rows, sortable=True)]
-    if found["runs"].n_unique() > 1:
-        parts.append(
-            tag("p", "The settings were not run equally often; each mean is over a setting's own runs.", class_="warn")
-        )
+    if found["solved_ratio"].is_null().all():
+        said = "The settings were not run on the same cases; each mean is over a setting's own runs, none is compared."
+        parts.append(tag("p", said, class_="warn"))
     return join([*parts, facts(FORMULAS)])
 
 
@@ -217,7 +215,7 @@ def _scatter(runs: pl.DataFrame, settings: Sequence[str], picture: Markup) -> Ma
         )
         for row in statistics.case_seconds(runs).select(statistics.CASE[:-1]).iter_rows(named=True)
     ]
-    seconds = [[round(value, 4) for value in places[name]] for name in settings]
+    seconds = [[None if value is None else round(value, 4) for value in places[name]] for name in settings]
     data = {
         "settings": list(settings),
         "names": names,

@@ -102,7 +102,7 @@ def _logarithmic(channel: Any, low: float, high: float, title: str) -> Any:
 def profiles(frame: pl.DataFrame, settings: Sequence[str]) -> Any:
     """Performance profiles of Dolan and Moré."""
     alt = altair()
-    seconds = statistics.case_seconds(frame).select(settings).cast(pl.Float64).fill_null(np.inf).to_numpy()
+    seconds = statistics.case_seconds(frame).select(settings).cast(pl.Float64).fill_null(np.nan).to_numpy()
     found = statistics.performance_profile(seconds)
     largest = max(2.0, *(float(ratios[-1]) for ratios, _ in found))
     rows = [
@@ -139,14 +139,19 @@ def scaling(frame: pl.DataFrame, by: str, settings: Sequence[str], title: str) -
     return _lines(rows.to_dicts(), across, up, settings, False)
 
 
-def scatter(places: Mapping[str, Sequence[float]], first: str, second: str, low: float, high: float) -> Any:
-    """Seconds of two settings, a point a case. places: seconds of each setting by case, at most `high`."""
+def scatter(places: Mapping[str, Sequence[float | None]], first: str, second: str, low: float, high: float) -> Any:
+    """Seconds of two settings, a point a case, unseen where one of them was not run. places: seconds of each setting by
+    case, at most `high`, None where it was not run."""
     alt = altair()
     pairs = zip(places[first], places[second], strict=True)
-    rows = [{"first": across, "second": up} for across, up in pairs]
+    rows = [
+        {"first": across or low, "second": up or low, "seen": 0.0 if across is None or up is None else 0.8}
+        for across, up in pairs
+    ]
     across = _logarithmic(alt.X("first:Q"), low, high, first)
     up = _logarithmic(alt.Y("second:Q"), low, high, second)
-    points = alt.Chart(alt.Data(values=rows)).mark_circle(size=42, opacity=0.8, color=COLOURS[0]).encode(across, up)
+    seen = alt.Opacity("seen:Q").scale(None).legend(None)
+    points = alt.Chart(alt.Data(values=rows)).mark_circle(size=42, color=COLOURS[0]).encode(across, up, seen)
     ends = [{"first": low, "second": low}, {"first": high, "second": high}]
     same = alt.Chart(alt.Data(values=ends)).mark_line(color=QUIET, strokeDash=[4, 4], strokeWidth=1).encode(across, up)
     return alt.layer(same, points).properties(width=SIDE, height=SIDE)

@@ -89,6 +89,11 @@ function makeChoosable(scatter) {
     const chosen = selects.map((select) => Number(select.value));
     points.forEach((point, at) => {
       const [x, y] = chosen.map((setting) => seconds[setting][at]);
+      const seen = x !== null && y !== null; // both were run
+      point.setAttribute("opacity", seen ? 0.8 : 0);
+      point.style.pointerEvents = seen ? "" : "none";
+      labels[at].textContent = "";
+      if (!seen) return;
       point.setAttribute("transform", `translate(${place(x)},${side - place(y)})`);
       labels[at].textContent = `${names[at]}: ${x} s and ${y} s`;
     });

@@ -42,7 +42,7 @@ def test_failed_runs_are_told_with_their_message(tmp_path: Path) -> None:
     lost = {"ended": "error", "proof": "none", "message": "not for this problem"}
     html = write_bench_page(frame(lost, {**lost, "seed": 1}, {"solver": "cbc"}), tmp_path / "x.html")[0].read_text()
     assert html.count("not for this problem") == 1
-    assert "The settings were not run equally often" in html
+    assert "The settings were not run on the same cases" in html
 
 
 def test_pictures_are_there_as_svg_and_pdf(written: dict[str, Path]) -> None:
