@@ -32,7 +32,10 @@ EXAMPLES: dict[str, Sequence[str]] = {
         f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out",
         "solve hospital --show",
     ),
-    "verify": ("verify out/anonymized.csv --original people.csv --qi zip,age,sex --k 5",),
+    "verify": (
+        "verify out/anonymized.csv --original people.csv --qi zip,age,sex --k 5",
+        "verify out/anonymized.csv --model hospital --certificate bound.json",
+    ),
     "compare": (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",),
     "sweep": (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",),
     "export": ("export hospital --to hospital.mps.gz",),

@@ -11,22 +11,30 @@ import typer
 from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
-from kanon_milp.methods.verification import check_certificate_files, verify_files
+from kanon_milp.instances.model_files import ModelFile, read_model
+from kanon_milp.methods.verification import check_certificate_files, verify_files, verify_released
 from kanon_milp.problem.csv_files import csv_text
-from kanon_milp.problem.databases import Database
+from kanon_milp.problem.databases import Database, as_files
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
-from kanon_milp.verify import CertificateReport, Report
+from kanon_milp.verify import CertificateReport, Report, check_certificate
 from kanon_milp.verify.plain import Cells
+
+BESIDE_MODEL = ("anonymized", "model", "cells", "groups", "certificate", "json", "quiet")  # the rest, it says itself
 
 
 def verify(
+    context: typer.Context,
+    anonymized: Annotated[
+        Path | None, typer.Argument(metavar="[ANONYMIZED]", help="The released table; only a certificate goes without.")
+    ] = None,
     original: Annotated[
         Any,
         typer.Option("--original", metavar="FILE", click_type=options.TABLE_SOURCE, help="The table it was made from."),
-    ],
-    anonymized: Annotated[
-        Path | None, typer.Argument(metavar="[ANONYMIZED]", help="The released table; only a certificate goes without.")
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", metavar="MODEL.toml", help="In place of --original and all that states the problem."),
     ] = None,
     query: options.Query = None,
     qi: options.Qi = None,
@@ -76,7 +84,13 @@ def verify(
     """
     if anonymized is None and certificate is None:
         raise InputError("name the released table, or a certificate with --certificate")
-    both = anonymized is not None and certificate is not None
+    asked: ModelFile | None = None
+    if model is not None:
+        _refuse_beside_model(context)
+        asked = read_model(model)
+    elif original is None:
+        raise InputError("name the original table with --original, or the model file with --model")
+    both = anonymized is not None and certificate is not None and asked is None
     if certificate is not None and both and suppressed_rows is None and claimed_reading(certificate) == "exempt":
         raise InputError(
             f"{certificate}: the certificate is about tables whose fully suppressed rows need no partners, and the "
@@ -89,15 +103,16 @@ def verify(
             certificate,
             mask,
             *([] if hierarchies is None else hierarchies.glob("*.csv")),
+            *([] if asked is None else [asked.path, *as_files(asked.problem.sources)]),
         ]
         read.append(Path(distance.partition(":")[2]))
         refuse_overwriting([("--groups", groups)], [path for path in read if path is not None])
         check_target(groups)
-    privacy = options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False)
+    quasi = options.names(qi, "--qi", required=asked is None and anonymized is not None)
     others = options.names(sensitive, "--sensitive", required=False)
     common: dict[str, Any] = {
         "query": query,
-        "privacy": privacy,
+        "privacy": options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False),
         "mask": mask,
         "hierarchies": hierarchies,
         "makers": hierarchy_options.makers(numeric, quantiles, dates, prefix),
@@ -109,28 +124,32 @@ def verify(
     }
     found: dict[str, Report | CertificateReport] = {}
     if anonymized is not None:
-        report = verify_files(
-            original,
-            anonymized,
-            options.names(qi, "--qi"),
-            others,
-            identifying=options.names(identifying, "--identifying", required=False),
-            keep=options.names(keep, "--keep", required=False),
-            suppressed_rows=suppressed_rows or "strict",
-            cells=cells,
-            **common,
-        )
+        if asked is not None:
+            report = verify_released(asked.problem, anonymized, cells=cells)
+        else:
+            report = verify_files(
+                original,
+                anonymized,
+                quasi,
+                others,
+                identifying=options.names(identifying, "--identifying", required=False),
+                keep=options.names(keep, "--keep", required=False),
+                suppressed_rows=suppressed_rows or "strict",
+                cells=cells,
+                **common,
+            )
         if groups is not None:
             write_file(groups, lambda file: file.write(csv_text(report.group_frame(), ",").encode()))
         found["table"] = report
         if output.is_stale(anonymized) and not quiet:
             display.say(f"note: the {output.CLAIM} beside {anonymized} is not about this content of the file", err=True)
-    if certificate is not None:
-        quasi = options.names(qi, "--qi", required=False) or None
+    if certificate is not None and asked is not None:
+        found["certificate"] = check_certificate(asked.problem, certificate)
+    elif certificate is not None:
         found["certificate"] = check_certificate_files(
             original,
             certificate,
-            quasi_identifiers=quasi,
+            quasi_identifiers=quasi or None,
             sensitive=others or None,
             suppressed_rows=suppressed_rows,
             **common,
@@ -143,6 +162,17 @@ def verify(
             typer.echo(each.summary())
     held = all(each.ok if isinstance(each, Report) else each.valid for each in found.values())
     raise typer.Exit(OPTIMAL if held else UNVERIFIED)
+
+
+def _refuse_beside_model(context: typer.Context) -> None:
+    """Raise InputError for options that say what the model file says."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name not in BESIDE_MODEL and source is not None and source.name == "COMMANDLINE":
+            raise InputError(
+                f"--model holds the original table and the problem, so {each.opts[0]} cannot be named beside it; leave "
+                "out one of the two"
+            )
 
 
 def claimed_reading(certificate: Path) -> str | None:

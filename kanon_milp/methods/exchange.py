@@ -144,8 +144,8 @@ def import_solution(
     linear = stated.arrays.linear
     if "model_sha256" in about and about["model_sha256"] != fingerprint(linear):
         raise InputError(
-            f"{named}: the map is of another model of this table: other requirements or options, or another version of "
-            f"{_WRITTEN_BY}; export again"
+            f"{named}: the map is of another model of this table: an extended one (which model= takes here as in the "
+            f"export), other requirements or options, or another version of {_WRITTEN_BY}; else export again"
         )
     with clock.step("handover"):
         variables, constraints = names_in_file(linear)

@@ -164,6 +164,10 @@ class Outcome:
         """The same, ended by something that must not happen; nothing is proven."""
         return replace(self, stop_reason="error", proof="none", bound=UNKNOWN, registered=UNKNOWN, message=message)
 
+    def noted(self, note: str) -> Outcome:
+        """The same with a note, once."""
+        return self if note in self.message else replace(self, message=_joined(self.message, note))
+
     def with_table(self, found: Found, scale: Scale) -> Outcome:
         """The same with a table; "optimal" only where incumbent and bound meet and the verifier agrees."""
         known = replace(self, found=found)

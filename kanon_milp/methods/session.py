@@ -24,7 +24,7 @@ from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
 from kanon_milp.presolve.start import assignment_of_groups, partition_of_groups
 from kanon_milp.problem.arguments import instance_of, text, wrong
-from kanon_milp.problem.exact import exact_parameter
+from kanon_milp.problem.exact import exact_parameter, in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
@@ -215,26 +215,40 @@ class Session:
         return 1 if alone or not self.solver_used else self.options.threads
 
     def _no_worse_than_start(self, outcome: Outcome) -> Outcome:
-        """The outcome with the table that was given to start with, where that is better.
+        """The outcome with the table that was given to start with, where that is better; a note says so, and says where
+        it is no table of this problem.
 
         Methods may not know it: they start with nothing, or it has groups that no candidate covers.
         """
         refused = outcome.found is not None and not outcome.found.report.ok
-        if self.start is None or outcome.proof == "optimal" or refused:
+        if self.start is None or refused:
             return outcome
-        partition = partition_of_groups(self.prepared.before, self.start)
-        made = released_partition(self.prepared.before, partition)
+        made = released_partition(self.prepared.before, partition_of_groups(self.prepared.before, self.start))
         if made is None:
-            return outcome
+            return self._without_start(outcome, "no pattern makes the rows of some group alike")
         instance, assignment = made
         prepared = replace(self.prepared, before=instance, instance=instance, steps=[])
+        session = replace(self, prepared=prepared)
         reached = None if outcome.found is None else outcome.found.objective
-        given = replace(self, prepared=prepared)._verified(assignment, reached)
+        given = None if outcome.proof == "optimal" else session._verified(assignment, reached)
         if given is None:
-            return outcome
+            report = session._released(assignment).report
+            return outcome if report.ok else self._without_start(outcome, report.violations[0])
         if outcome.proof == "infeasible":
             return replace(outcome.failed("infeasible is said, which the table to start with refutes"), found=given)
-        return outcome.with_table(given, Scale.of_problem(self.instance))
+        goal = "loss" if self.problem.objective == "loss" else "number of groups"
+        alone = "none" if reached is None else f"one with {goal} {in_words(reached)}"
+        return outcome.with_table(given, Scale.of_problem(self.instance)).noted(
+            f"the table is the one that was given to start with; {self.method} itself found {alone}"
+        )
+
+    def _without_start(self, outcome: Outcome, why: str) -> Outcome:
+        """The outcome with a note that the groups to start with were of no use; infeasible problems have no such."""
+        return (
+            outcome
+            if outcome.proof == "infeasible"
+            else outcome.noted(f"start was dropped: its groups give no table of this problem ({why})")
+        )
 
     def end(self, outcome: Outcome) -> Result:
         """The result of an outcome. A table that the verifier refuses is not shown, its report is."""

@@ -84,7 +84,8 @@ def solve(
     solver_options: go to the solver as they are. dask: address of a Dask scheduler whose workers search.
     start: int (n,), group of each row in a table to start with, such as `groups` of another result: each of them is
     released as cheaply as the recoding allows, or suppressed under the exempt reading if it has fewer than k rows.
-    Where this satisfies the problem, the result is no worse, and methods that improve tables improve it.
+    Where this satisfies the problem, the result is no worse, and methods that improve tables improve it; the result's
+    message says where it does not, and where the table is that of start itself.
     progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
     on_progress, on_stage: called with the solver's progress and with the name of each step.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.

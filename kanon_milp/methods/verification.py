@@ -88,6 +88,19 @@ def verify_files(
     return verify(asked, frame, distances=known, cells=cells)
 
 
+def verify_released(problem: Problem, anonymized: str | Path, *, cells: Cells = "labels") -> Report:
+    """Check an anonymized file, by whatever tool it was made, against a problem: its table, requirements, recoding and
+    side constraints.
+
+    A CSV file is read in the format of the problem's table (its delimiter as in `read_released`). cells: as in
+    `verify`. Raises InputError for a file that cannot be read or does not belong to the table.
+    """
+    path, table = Path(anonymized), problem.table
+    frame = read_released(path, table.csv, table.quasi_identifiers)
+    Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
+    return verify(problem, frame, cells=cells)
+
+
 def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) -> pl.DataFrame:
     """Read an anonymized file, by whatever tool it was made.
 

@@ -113,3 +113,37 @@ def test_a_stricter_table_is_a_start() -> None:
 def test_what_is_no_partition_is_refused(start: list[object]) -> None:
     with pytest.raises(km.InputError, match="start: 200 integers are expected"):
         km.solve(km.Problem(CENSUS, km.KAnonymity(2)), start=start)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", ["milp", "search", "mondrian", "subset_dp"])
+def test_a_start_that_is_no_table_of_the_problem_is_told(method: str) -> None:
+    frame = census(20)
+    problem = km.Problem(km.Table.from_frame(frame, ["age", "race"], "disease"), km.KAnonymity(4))
+    alone = km.solve(problem, method=method, time_limit=20)
+    result = km.solve(problem, method=method, start=list(range(20)), time_limit=20)
+    assert "start was dropped: its groups give no table of this problem (" in result.message
+    assert result.message.count("start was dropped") == 1
+    assert result.exact_objective == alone.exact_objective
+    assert "start" not in alone.message
+    valid = km.solve(problem, method=method, start=[0] * 20, time_limit=20)
+    assert "start" not in valid.message
+
+
+@pytest.mark.parametrize("method", ["greedy", "mondrian"])
+def test_a_method_that_takes_no_start_does_not_pass_its_loss_off_as_its_own(method: str) -> None:
+    problem, best = at_its_best(km.KAnonymity(4), weighted=True)
+    alone = km.solve(problem, method=method)
+    given = km.solve(problem, method=method, start=best.groups)
+    assert present(best.objective) < present(alone.objective)
+    assert given.exact_objective == best.exact_objective
+    own = f"one with loss {present(alone.objective):g}"
+    assert f"the table is the one that was given to start with; {method} itself found {own}" in given.message
+    assert given.message.count("itself found") == 1
+
+
+def test_groups_that_no_pattern_makes_alike_are_told() -> None:
+    table = km.Table.from_frame(census(20), ["age", "race"], "disease")
+    problem = km.Problem(table, km.KAnonymity(1), km.PatternMask([["keep", "keep"]]))
+    result = km.solve(problem, start=[0] * 20)
+    assert result.is_optimal
+    assert "(no pattern makes the rows of some group alike)" in result.message

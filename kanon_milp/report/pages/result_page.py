@@ -212,15 +212,13 @@ def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequenc
                 parts.append(tag("p", "anonymized.csv stands for the released table.", class_="note"))
             parts += [tag("p", word, class_="note")] * bool(word)
         else:
-            model = described["input"].get("model")
-            stated = "problem" if model is None else f"km.read_model({model['file']!r}).problem"
             said = f"The command line cannot state this problem ({word}). In Python, on the released data frame:"
             parts += [
                 tag("p", said),
                 command(
                     "import kanon_milp as km",
-                    f"print(km.verify({stated}, released).summary())",
-                    *([] if file is None else [f"print(km.check_certificate({stated}, {file!r}).summary())"]),
+                    "print(km.verify(problem, released).summary())",
+                    *([] if file is None else [f"print(km.check_certificate(problem, {file!r}).summary())"]),
                 ),
             ]
     if own := described["judged_by_their_own_code"]:

@@ -27,11 +27,20 @@ def verify_command(
 ) -> tuple[str | None, str]:
     """The command and a word to add; where the command line cannot state the problem, None and why.
 
+    A problem of a model file is stated by that file, any other one by options.
+
     described: the object of `result.json`. anonymized: the file of the released table, None to check none.
     certificate: that of a certificate to check, too.
     """
     given, problem = described["input"], described["problem"]
+    released = [] if anonymized is None else [anonymized]
+    proof = [] if certificate is None else ["--certificate", certificate]
+    model = given.get("model")
+    if model is not None:
+        return shlex.join(["kanon-milp", "verify", *released, "--model", model["file"], *proof]), ""
     try:
+        if given["level_costs"] and certificate is not None:
+            raise _NoCommandError("the costs of levels have no option, and the certificate is about a loss in them")
         table = given["table"]
         query = table.get("query")
         if table["file"] is None and query is None:
@@ -55,8 +64,6 @@ def verify_command(
     ):
         options += [] if value == usual else [option, value]
     original = [table["file"]] if query is None else [table["source"], "--query", query]
-    released = [] if anonymized is None else [anonymized]
-    proof = [] if certificate is None else ["--certificate", certificate]
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
     costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
     return shlex.join(words), costs if given["level_costs"] else ""

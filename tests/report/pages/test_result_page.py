@@ -214,14 +214,22 @@ def test_the_command_that_verifies_does(model: str, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out" / "result.json").read_text())
     released = tmp_path / "out" / "anonymized.csv"
     line, _ = verify_command(found, str(released))
+    found["input"]["model"] = None  # what options say without the model file
+    stated, _ = verify_command(found, str(released))
     assert line is not None
-    program, *words = shlex.split(line)
-    assert program == "kanon-milp"
-    done = run(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["privacy"]) == len(found["problem"]["requirements"])
-    released.write_text(released.read_text().replace("*", "x", 1))
-    assert run(*words, "--quiet").returncode == 6
+    assert stated is not None
+    assert "--model" in line
+    assert "--original" in stated
+    before = released.read_text()
+    for command in (line, stated):
+        program, *words = shlex.split(command)
+        assert program == "kanon-milp"
+        released.write_text(before)
+        done = run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        assert len(json.loads(done.stdout)["privacy"]) == len(found["problem"]["requirements"])
+        released.write_text(before.replace("*", "x", 1))
+        assert run(*words, "--quiet").returncode == 6
 
 
 def test_names_with_commas_and_quotes_are_typed_so_that_they_are_read(tmp_path: Path) -> None:
@@ -276,7 +284,7 @@ def test_solve_writes_the_page_with_hashes(tmp_path: Path) -> None:
     html, found = target.read_text(), json.loads((tmp_path / "out" / "result.json").read_text())
     for digest in (*found["sha256"].values(), found["input"]["table"]["sha256"], found["input"]["model"]["sha256"]):
         assert digest in html
-    assert f"kanon-milp verify {tmp_path / 'out' / 'anonymized.csv'} --original" in html
+    assert f"kanon-milp verify {tmp_path / 'out' / 'anonymized.csv'} --model {LIBRARY / 'hospital.toml'}" in html
     assert "Viral Infection" not in html
 
 

@@ -1,0 +1,87 @@
+"""The command that checks a result again, where a model file states the problem."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+import kanon_milp as km
+from kanon_milp.report.output import described
+from kanon_milp.report.pages.verify_command import verify_command
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("hospital_hierarchies", "hospital_mask", "hospital_t_matrix", "hospital_t_hierarchical", "hospital_groups"),
+        *("hospital_doctors", "hospital_qi_sets_mask", "hospital_delta_base2", "tight_example", "full_product"),
+    ],
+)
+def test_the_command_on_the_page_checks_table_and_certificate(model: str, tmp_path: Path) -> None:
+    """Level costs, several requirements of one kind, and tables that are made, which no option states."""
+    out, proof, target = tmp_path / "out", tmp_path / "proof.json", tmp_path / "report.html"
+    done = run("solve", model, "--certificate", proof, "--out", out, "--report", target, "-q")
+    assert done.returncode == 0, done.stderr
+    (command,) = re.findall("kanon-milp verify [^<]*", unescape(target.read_text()))
+    checked = run(*shlex.split(command)[1:], "--json")
+    assert checked.returncode == 0, checked.stderr
+    said, told = json.loads(checked.stdout), json.loads((out / "result.json").read_text())
+    assert said["certificate"]["valid"] is True
+    assert len(said["privacy"]) == len(told["problem"]["requirements"])
+    if told["problem"]["objective"] == "loss":
+        assert said["cost"] == told["objective"]
+
+
+def test_a_model_file_with_weights_states_the_problem(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;b;s\n" + "".join(f"{i % 4};{i % 3};{i % 2}\n" for i in range(12)))
+    model, out, proof = tmp_path / "m.toml", tmp_path / "out", tmp_path / "proof.json"
+    model.write_text(
+        '[data]\nfile = "t.csv"\nquasi_identifiers = ["a", "b"]\nsensitive = "s"\nsymbol = "?"\ndelimiter = ";"\n'
+        '[privacy]\nk = 2\n[recoding]\nweights = { a = "1/3", b = 2 }\n[problem]\nsuppressed_rows = "exempt"\n'
+    )
+    assert run("solve", model, "--out", out, "--certificate", proof, "-q").returncode == 0
+    line, word = verify_command(json.loads((out / "result.json").read_text()), str(out / "anonymized.csv"), str(proof))
+    assert line == f"kanon-milp verify {out / 'anonymized.csv'} --model {model} --certificate {proof}"
+    assert word == ""
+    assert run(*shlex.split(line)[1:]).returncode == 0
+    groups = tmp_path / "groups.csv"
+    assert run(*shlex.split(line)[1:], "--groups", groups).returncode == 0
+    assert groups.is_file()
+    assert run(*shlex.split(line)[1:], "--groups", model).returncode == 2
+    assert run("verify", "--model", model, "--certificate", proof).returncode == 0
+    model.write_text(model.read_text().replace("b = 2", "b = 3"))
+    other = run(*shlex.split(line)[1:])
+    assert other.returncode == 6
+    assert "certificate: NOT VALID" in other.stdout
+
+
+@pytest.mark.parametrize(
+    "more", [["--original", "t.csv"], ["--k", "3"], ["--symbol", "*"], ["--suppressed-rows", "strict"], ["--qi", "a"]]
+)
+def test_nothing_states_the_problem_beside_its_model_file(more: list[str], tmp_path: Path) -> None:
+    done = run("verify", tmp_path / "released.csv", "--model", "hospital", *more)
+    assert done.returncode == 2
+    assert f"so {more[0]} cannot be named beside it" in done.stderr
+
+
+def test_verify_needs_an_original_or_a_model_file(tmp_path: Path) -> None:
+    done = run("verify", tmp_path / "released.csv", "--qi", "a")
+    assert done.returncode == 2
+    assert "--original, or the model file with --model" in done.stderr
+
+
+def test_costs_of_levels_without_a_model_file_have_no_command_for_the_certificate() -> None:
+    told = described(km.solve(km.read_model("hospital_hierarchies").problem))
+    assert told["input"]["model"] is None
+    line, word = verify_command(told, "a.csv")
+    assert line is not None
+    assert "The costs of levels cannot be named" in word
+    line, word = verify_command(told, "a.csv", "proof.json")
+    assert line is None
+    assert "costs of levels have no option" in word
