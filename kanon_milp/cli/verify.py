@@ -143,6 +143,8 @@ def verify(
         found["table"] = report
         if output.is_stale(anonymized) and not quiet:
             display.say(f"note: the {output.CLAIM} beside {anonymized} is not about this content of the file", err=True)
+        if cells == "labels" and not quiet and any("not the original value" in each for each in report.violations):
+            display.say("note: intervals, sets and prefixes of another tool are read with --cells intervals", err=True)
     if certificate is not None and asked is not None:
         found["certificate"] = check_certificate(asked.problem, certificate)
     elif certificate is not None:

@@ -271,7 +271,9 @@ def test_the_command_line_and_compare(tmp_path: Path) -> None:
     boxes.write_csv(tmp_path / "boxes.csv")
     asked = ["--qi", "age,zip", "--k", "2"]
     original = ["--original", tmp_path / "people.csv", *asked]
-    assert run("verify", tmp_path / "boxes.csv", *original).returncode == 6
+    done = run("verify", tmp_path / "boxes.csv", *original)
+    assert done.returncode == 6
+    assert "--cells intervals" in done.stderr
     done = run("verify", tmp_path / "boxes.csv", *original, "--cells", "intervals", "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
