@@ -81,6 +81,22 @@ def read_problem(
         making = (numeric, quantiles, dates, prefix)
         if any(value is not None for value in (*own, *making)):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
+        stated = {
+            "--l-form": l_form != "frequency",
+            "--distance": distance != "equal",
+            "--suppressed-rows": suppressed_rows != "strict",
+            "--cost-bound": cost_bound is not None,
+            "--min-groups": min_groups is not None,
+            "--max-groups": max_groups is not None,
+            "--objective": objective != "loss",
+            "--symbol": symbol != "*",
+            "--delimiter": delimiter is not None,
+            "--encoding": encoding != "utf-8",
+            "--missing": missing != "value",
+        }
+        for option, named in stated.items():
+            if named:
+                raise InputError(f"a model file holds table and problem; write into it what {option} says")
         read = read_model(model)
         return Asked(read.problem, read.title or read.problem.name, read)
     if data is None:

@@ -365,3 +365,13 @@ def test_columns_may_be_called_anything(tmp_path: Path) -> None:
 
 def test_version() -> None:
     assert km.__version__ in run("--version").stdout
+
+
+@pytest.mark.parametrize(
+    "named", ["--max-groups=2", "--suppressed-rows=exempt", "--objective=min_groups", "--symbol=?", "--data=x.csv"]
+)
+def test_a_model_file_says_all_that_is_asked(named: str) -> None:
+    done = run("solve", "hospital", named)
+    assert done.returncode == 2
+    assert "a model file holds table and problem" in done.stderr
+    assert named.partition("=")[0] in done.stderr
