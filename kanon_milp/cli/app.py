@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import click
 import typer
 
 from kanon_milp import __version__
 from kanon_milp.cli.bench import bench
+from kanon_milp.cli.click import NAMES_THE_NEAREST, UsageError
 from kanon_milp.cli.compare import compare
 from kanon_milp.cli.exchange import export, import_solution
 from kanon_milp.cli.generate import generate
@@ -35,10 +35,10 @@ class _Commands(typer.core.TyperGroup):
         signals.answer = "raise"
         try:
             return super().invoke(ctx)
-        except click.UsageError as error:
+        except UsageError as error:
             if not PASSWORD.search(error.message):
                 raise
-            raise click.UsageError(PASSWORD.sub(r"\1@", error.message), error.ctx) from None
+            raise UsageError(PASSWORD.sub(r"\1@", error.message), error.ctx) from None
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from None
         finally:
@@ -51,7 +51,7 @@ app = typer.Typer(
     help="Provably optimal anonymization of tables.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # click itself names the nearest one then
+    suggest_commands=not NAMES_THE_NEAREST,
     rich_markup_mode=None,  # a usage error is one line, not a box
     context_settings={"help_option_names": ["-h", "--help"]},
 )

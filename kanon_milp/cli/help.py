@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer.core
-
-if TYPE_CHECKING:
-    import click
 
 FEW = 10  # options that need no sections
 OTHERS = "Options"
@@ -56,7 +53,7 @@ EXAMPLES: dict[str, Sequence[str]] = {
 class _Exemplary:
     """Examples at the end."""
 
-    def format_epilog(self, ctx: Any, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples, one a line however long."""
         examples = EXAMPLES.get(ctx.info_name or "", ())
         if examples:
@@ -72,7 +69,7 @@ class Group(_Exemplary, typer.core.TyperGroup):
 class Command(_Exemplary, typer.core.TyperCommand):
     """A command of this program."""
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, then options by section."""
         arguments: list[tuple[str, str]] = []
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in (*SECTIONS, OTHERS)}

@@ -6,7 +6,6 @@ import csv
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from kanon_milp.errors import InputError
@@ -20,27 +19,15 @@ from kanon_milp.problem.table import Missing, Table
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 
 ModelPath = Annotated[
-    Path | None, typer.Argument(metavar="[MODEL.toml]", help="Model file; or name a table with --data.")
+    Path | None, typer.Argument(metavar="MODEL.toml", help="Model file; or name a table with --data.")
 ]
 
-
-class TableSource(click.Path):
-    """A file, which shells complete, or the address of a database."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path of a file, or a database."""
-        return location(value)
-
-
-TABLE_SOURCE = TableSource()
 Data = Annotated[
     Any,  # a path or a database, which typer would not take as a union
     typer.Option(
         "--data",
         metavar="FILE",
-        click_type=TABLE_SOURCE,
+        parser=location,
         help="Table: CSV (also .gz), Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
     ),
 ]
@@ -48,7 +35,7 @@ TableFile = Annotated[
     Any,
     typer.Argument(
         metavar="FILE",
-        click_type=TABLE_SOURCE,
+        parser=location,
         help="Table: CSV (also .gz), Parquet, Arrow; a database with --query.",
     ),
 ]

@@ -19,7 +19,7 @@ from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
-from kanon_milp.problem.databases import Database
+from kanon_milp.problem.databases import Database, location
 from kanon_milp.report import display, output
 from kanon_milp.report.pages.reports import write_page
 from kanon_milp.system.clock import COMPILE
@@ -46,7 +46,7 @@ def solve(
         typer.Option(
             "--to-database",
             metavar="FILE",
-            click_type=options.TABLE_SOURCE,
+            parser=location,
             help="The database for --to-table; default: the one that was read.",
         ),
     ] = None,

@@ -14,7 +14,7 @@ from kanon_milp.errors import InputError
 from kanon_milp.instances.model_files import ModelFile, read_model
 from kanon_milp.methods.verification import check_certificate_files, verify_files, verify_released
 from kanon_milp.problem.csv_files import csv_text
-from kanon_milp.problem.databases import Database, as_files
+from kanon_milp.problem.databases import Database, as_files, location
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report, check_certificate
@@ -30,7 +30,7 @@ def verify(
     ] = None,
     original: Annotated[
         Any,
-        typer.Option("--original", metavar="FILE", click_type=options.TABLE_SOURCE, help="The table it was made from."),
+        typer.Option("--original", metavar="FILE", parser=location, help="The table it was made from."),
     ] = None,
     model: Annotated[
         Path | None,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-import click
-
+from kanon_milp.cli.click import option_of_the_command
 from kanon_milp.errors import KanonWarning
 from kanon_milp.report.display import say
 
@@ -30,10 +29,9 @@ def warnings_as_lines() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        context = click.get_current_context(silent=True)
         if not issubclass(category, KanonWarning):
             usual(message, category, filename, lineno, file, line)
-        elif not (context is not None and context.params.get("quiet")):
+        elif not option_of_the_command("quiet"):
             lines.append(f"warning: {message}")
 
     with warnings.catch_warnings():

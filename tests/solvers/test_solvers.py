@@ -316,7 +316,7 @@ def test_neither_model_nor_options_nor_start_are_changed(adapter: Any) -> None:
     extra: dict[str, object] = {}
     options = SolverOptions(time_limit=0.2, extra=extra)
     result = adapter.solve(model, options, start=start)
-    after = (*arrays, model.A.data, model.A.indices, model.A.indptr)
+    after: list[Any] = [*arrays, model.A.data, model.A.indices, model.A.indptr]
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     assert (start, extra) == ({0: 1.0, 1: 0.0}, {})
     assert result.options is options
