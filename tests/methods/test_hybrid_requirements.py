@@ -199,6 +199,7 @@ def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.Mon
     monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
     monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
     monkeypatch.setattr(required_guide, "SHORTEST", 0.2)
+    monkeypatch.setattr(required_guide, "DECLARED_SHARE", 0.0)  # nor is the search given up for it
     result = km.solve(problem, method="search", time_limit=60)
     assert sum(proven) > 0
     assert result.backed_by == ("own bound",)

@@ -154,12 +154,14 @@ def test_progress_comes_regularly_and_its_errors_are_raised(adapter: Any) -> Non
 @each_adapter
 def test_event_stops_the_solver_and_keeps_the_incumbent(adapter: Any) -> None:
     needs(adapter, Capability.INTERRUPT)
-    event = threading.Event()
-    timer = threading.Timer(1, event.set)
-    timer.start()
-    result = adapter.solve(market_split(), SolverOptions(time_limit=30), interrupt=event)
-    assert result.stop_reason is StopReason.INTERRUPTED
-    assert result.seconds < 4
+    for seconds in (1, 4, 10):  # on a busy machine the first incumbent may take longer
+        event = threading.Event()
+        threading.Timer(seconds, event.set).start()
+        result = adapter.solve(market_split(), SolverOptions(time_limit=30), interrupt=event)
+        assert result.stop_reason is StopReason.INTERRUPTED
+        assert result.seconds < seconds + 3
+        if result.x is not None:
+            break
     assert market_split().violation(result.x) < 1e-4
     assert result.bound == pytest.approx(1000, abs=1e-2)
 
