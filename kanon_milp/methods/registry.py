@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
-from kanon_milp.methods.direct import solve_milp
 from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.greedy import solve_greedy
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
@@ -19,6 +18,7 @@ from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
+from kanon_milp.methods.several_sets import solve_from_good_table
 from kanon_milp.methods.subset_dp import solve_subset_dp
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.problem.arguments import instance_of, text, wrong
@@ -85,7 +85,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "milp",
             "direct MILP, one model for the solver",
-            solve_milp,
+            solve_from_good_table,
             takes=frozenset({"solver", "formulation", "node_limit"}),
         ),
         Method(

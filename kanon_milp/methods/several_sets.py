@@ -1,0 +1,199 @@
+"""A good first table where several sets of quasi-identifiers are k-anonymous, each by its own columns.
+
+Such classes add up groups, so that no group can be judged alone, as the hybrid method does. A table that is k-anonymous
+in all columns together is so in each set of them, and is soon found. Then neighbourhoods of it are searched by the
+complete model with most pairs left out: row types near each other take any candidates that release the same as now in
+the columns that are held, and all others stay as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.methods.direct import assignment_of, integral_assignment, settled, solve_milp, start_of
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.infeasibility import side_constraints
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.presolve.reductions.base import Dropped, separable_by_group, supports
+from kanon_milp.presolve.resources import PAIR_SECONDS
+from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.privacy.cells import projections
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.solvers.second_look import precision_size, solve_checked
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Limit, Over
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+FEWEST_PAIRS = 2_000  # smaller models are soon solved
+JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
+JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
+SHARE, SECONDS = 0.4, 60.0  # of the time left, for neighbourhoods; seconds where there is no time limit
+NEAR_PAIRS = 1_000  # that the first neighbourhoods free
+WIDER, NARROWER = 1.5, 0.6  # times as many in the next one, after a model that was solved, and one that was not
+TURN_SECONDS = 5.0  # for one of them, at most; none is widened after half of that, nor where work is counted
+PATIENCE = 4  # rounds of them that find nothing
+COUNTED = 12  # rounds, where work is counted instead of time
+
+
+def solve_from_good_table(session: Session) -> Result:
+    """Direct MILP, from a good table where several sets of quasi-identifiers have their own k."""
+    problem, table = session.problem, None
+    large = session.instance.candidates.pairs >= FEWEST_PAIRS
+    if large and not separable_by_group(problem) and problem.objective == "loss" and not side_constraints(problem):
+        with session.clock.step("search"):
+            table = _good_table(session)
+    return solve_milp(session if table is None else replace(session, known=table))
+
+
+def _good_table(session: Session) -> Assignment | None:
+    """The best table found, which is valid; None where none is."""
+    tables = [each for each in (_of_all_columns(session), session.first) if each is not None]
+    valid = [each for each in tables if session.release(each).report.ok]
+    if not valid:
+        return None
+    table = min(valid, key=lambda each: each.cost)
+    limit = session.limit
+    if session.options.node_limit is None:
+        fits = session.instance.candidates.pairs * PAIR_SECONDS <= limit.left
+        seconds = SECONDS if limit.seconds is None else limit.left * (SHARE if fits else 1.0)
+        limit = limit.part(seconds)
+    return _improved(session, table, limit)
+
+
+def _of_all_columns(session: Session) -> Assignment | None:
+    """A table that is k-anonymous in all columns together, by the hybrid method."""
+    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
+
+    options, clock = session.options, Clock()
+    counted = options.node_limit is not None
+    left = session.limit.left
+    seconds = None if counted else min(JOINT_SHARE * left, JOINT_SECONDS)
+    options = replace(options, time_limit=seconds, node_limit=None, gap=0.0, log_file=None)
+    prepared = presolve(stricter(session.problem), clock, merge=True, limit=limit_of(clock, options, session.interrupt))
+    joint = Session(
+        prepared,
+        session.formulation,
+        session.adapter,
+        options,
+        clock,
+        "search",
+        session.interrupt,
+        JOINT_ROUNDS if counted else None,
+    )
+    result = settled(joint) or solve_hybrid(joint)
+    if result.groups is None:
+        return None
+    return assignment_of_groups(session.prepared, result.groups)
+
+
+def stricter(problem: Problem) -> Problem:
+    """The same with the largest of these k for all columns together: each table of it is one of the problem."""
+    least = max(each.k for each in problem.requirements if isinstance(each, KAnonymity))
+    others = [each for each in problem.requirements if not isinstance(each, KAnonymity)]
+    return replace(problem, privacy=[KAnonymity(least), *others], name=f"{problem.name}, all columns together")
+
+
+def _improved(session: Session, table: Assignment, limit: Limit) -> Assignment:
+    """The best table after neighbourhoods of it, until none of several finds anything, or the limit."""
+    best, fruitless, rounds = table, 0, 0
+    random = np.random.default_rng(session.options.seed)
+    counted = session.options.node_limit is not None
+    kinds = list(_held(session.problem))
+    sizes = [float(NEAR_PAIRS)] * len(kinds)
+    while fruitless < PATIENCE and not (counted and rounds >= COUNTED):
+        before, rounds = best.cost, rounds + 1
+        for kind, held in enumerate(kinds):
+            if limit.over:
+                return best
+            pairs = neighbourhood(session.instance, best, held, int(sizes[kind]), random)
+            began = time.perf_counter()
+            found, solved = _rebuilt(session, best, pairs, limit)
+            if not solved:
+                sizes[kind] *= NARROWER
+            elif not counted and time.perf_counter() - began < TURN_SECONDS / 2:
+                sizes[kind] *= WIDER
+            if found is not None and found.cost < best.cost and session.release(found).report.ok:
+                best = found
+        fruitless = 0 if best.cost < before else fruitless + 1
+    return best
+
+
+def _held(problem: Problem) -> Iterator[Sequence[str]]:
+    """The columns that are held in the neighbourhoods of a round: those beside each set, then none."""
+    names = problem.table.quasi_identifiers
+    for each in problem.requirements:
+        if isinstance(each, KAnonymity) and each.quasi_identifiers is not None:
+            yield [name for name in names if name not in each.quasi_identifiers]
+    yield []
+
+
+def neighbourhood(
+    instance: Instance, table: Assignment, held: Sequence[str], most_pairs: int, random: np.random.Generator
+) -> Bools:
+    """Pairs of a neighbourhood, bool (pairs,): those of the table, and about some row type drawn at random as many row
+    types as `most_pairs` allows, with all candidates that release the same as the table does in these columns.
+    """
+    types, candidates, count = instance.types, instance.candidates, instance.candidates.count
+    of_pair, members = candidates.candidate_of_pair().astype(np.int64), candidates.members.astype(np.int64)
+    projection = projections(instance, held)[0] if held else np.zeros(count, dtype=np.int64)
+    most = int(projection.max(initial=0)) + 1
+    now = np.unique(table.row_type * most + projection[table.candidate])
+    free = np.isin(members * most + projection[of_pair], now)
+    centre = types.codes[random.integers(types.count)]
+    distance = (types.codes != centre).sum(axis=1) + random.random(types.count)
+    order = np.argsort(distance)
+    pairs = np.cumsum(np.bincount(members[free], minlength=types.count)[order])
+    near = np.zeros(types.count, dtype=bool)
+    near[order[: max(int(np.searchsorted(pairs, most_pairs, side="right")), 1)]] = True
+    used = np.isin(members * count + of_pair, table.row_type * count + table.candidate)
+    found: Bools = (free & near[members]) | used
+    return found
+
+
+def _rebuilt(session: Session, table: Assignment, pairs: Bools, limit: Limit) -> tuple[Assignment | None, bool]:
+    """The best table of these pairs that the solver finds, None if it finds none; and whether none is better."""
+    step = _only(session.instance, pairs)
+    rest = step.instance
+    limit = limit if session.options.node_limit is not None else limit.part(TURN_SECONDS)
+    try:
+        model = limit.call(session.formulation.build, rest)
+        compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
+    except Over:
+        return None, False
+    tuned = session.formulation.tune(rest).get(session.adapter.name, {})
+    extra = {**tuned, **session.options.extra}
+    options = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, log_file=None, extra=extra)
+    here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
+    grid = Grid(size=precision_size(session.adapter, compiled.linear))
+    start = start_of(rest, model, compiled, here)
+    answer = solve_checked(session.adapter, compiled.linear, options, grid, start=start, interrupt=session.interrupt)
+    solved = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
+    if answer.x is None:
+        return None, solved
+    return step.invert(assignment_of(rest, model, compiled, answer.x, own=True)), solved
+
+
+def _only(instance: Instance, pairs: Bools) -> Dropped:
+    """The instance with only these pairs, bool (pairs,); its row types keep the values that classes are read off."""
+    candidates = instance.candidates
+    members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
+    support = supports(instance.types.counts, of_pair, members, candidates.count)
+    indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
+    fewer = replace(candidates, support=support, indptr=indptr, members=members)
+    keep = support > 0
+    return Dropped("neighbourhood", instance, replace(instance, candidates=fewer).subset(keep), np.flatnonzero(keep))

@@ -1,0 +1,103 @@
+"""Several sets of quasi-identifiers, each k-anonymous: the table to start with is valid and good; nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import judges
+import numpy as np
+import polars as pl
+import pytest
+from case_judge import check
+from census import Q8, census
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from sensitive_cases import SensitiveCase, subset_cases
+
+import kanon_milp as km
+from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.methods import several_sets
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
+
+SETS = (Q8[:4], Q8[3:6])
+
+
+def problem(rows: int, k: int = 5) -> km.Problem:
+    columns = Q8[:6]
+    table = km.Table.from_frame(census(rows).select(columns), columns)
+    return km.Problem(table, [km.KAnonymity(k, quasi_identifiers=each) for each in SETS])
+
+
+@given(subset_cases())
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
+def test_with_that_start_it_agrees_with_trying_every_table(case: SensitiveCase) -> None:
+    assert case.subset is not None
+    judged, (columns, number), holds = case.case.judged(), case.subset, case.requirement
+    exempt = judged.pop("suppressed_rows") == "exempt"
+
+    def valid(released: Sequence[tuple[str | None, ...]]) -> bool:
+        return (
+            judges.k_anonymous_in(released, columns, number, exempt)
+            and judges.k_anonymous_in(released, range(len(released[0])), case.k, exempt)
+            and all(holds(group) for group in judges.groups_of(released).values())
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(several_sets, "FEWEST_PAIRS", 0)
+        result = km.solve(case.problem(), node_limit=10_000)
+    check(judges.best_table(case.case.rows, valid, **judged), result)
+
+
+def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = problem(40, 3)
+    known: list[int] = []
+
+    def spied(session: Any, **_rest: Any) -> Any:
+        known.append(session.known.cost)
+        return session.finish(session.known)
+
+    monkeypatch.setattr(several_sets, "solve_milp", spied)
+    monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
+    monkeypatch.setattr(several_sets, "COUNTED", 5)
+    result = km.solve(stated, node_limit=1_000)
+    assert isinstance(result.table, pl.DataFrame)
+    for each in SETS:
+        assert min(Counter(result.table.select(each).iter_rows()).values()) >= 3
+    together = km.solve(several_sets.stricter(stated), method="search", iteration_limit=several_sets.JOINT_ROUNDS)
+    assert together.objective is not None
+    assert result.objective is not None
+    assert result.objective < together.objective
+    again = km.solve(stated, node_limit=1_000)
+    assert again.objective == result.objective
+    assert known == [result.exact_objective] * 2
+
+
+def test_a_limit_is_kept() -> None:
+    result = km.solve(problem(400), time_limit=4)
+    assert result.verified
+    assert result.seconds["total"] < 4 + 5.2
+
+
+def test_pairs_of_a_neighbourhood() -> None:
+    """Those of the table; others only about few row types, and only where what is held is released as it was."""
+    instance = presolve(problem(150), Clock()).instance
+    table = suppress_all(instance)
+    assert table is not None
+    random = np.random.default_rng(3)
+    candidates = instance.candidates
+    of_pair = candidates.candidate_of_pair()
+    held = [name for name in Q8[:6] if name not in SETS[0]]
+    for names in (held, []):
+        pairs = several_sets.neighbourhood(instance, table, names, 60, random)
+        own = {(i, g) for i, g in zip(table.row_type.tolist(), table.candidate.tolist(), strict=True)}
+        chosen = set(zip(candidates.members[pairs].tolist(), of_pair[pairs].tolist(), strict=True))
+        assert own < chosen
+        assert len(chosen - own) <= 60
+        labels = candidates.labels(instance.types, instance.levels, np.arange(candidates.count))
+        at = [instance.types.names.index(name) for name in names]
+        current = dict(own)
+        for i, g in chosen - own:
+            assert [labels[j][g] for j in at] == [labels[j][current[i]] for j in at]
