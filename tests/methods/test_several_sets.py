@@ -61,7 +61,8 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(several_sets, "solve_milp", spied)
     monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
-    monkeypatch.setattr(several_sets, "COUNTED", 5)
+    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 300)
+    monkeypatch.setattr(several_sets, "COUNTED", 3)
     result = km.solve(stated, node_limit=1_000)
     assert isinstance(result.table, pl.DataFrame)
     for each in SETS:
