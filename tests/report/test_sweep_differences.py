@@ -75,8 +75,8 @@ def test_recodings_that_differ(tmp_path: Path) -> None:
     assert told(tmp_path, first, along([4], "--numeric a (widths 4)")) == (
         "the hierarchy of a --numeric a (widths 2) then, --numeric a (widths 4) now"
     )
-    masked = [asked(path, recoding=km.PatternMask([["*", "*"], *more])) for more in ([], [["keep", "*"]])]
-    assert told(tmp_path, *masked) == "--mask has other patterns"
+    few, more = (asked(path, recoding=km.PatternMask(each)) for each in ([["*", "*"]], [["*", "*"], ["keep", "*"]]))
+    assert told(tmp_path, few, more) == "--mask has other patterns"
 
 
 def test_cells_are_not_shown(tmp_path: Path) -> None:
@@ -84,9 +84,12 @@ def test_cells_are_not_shown(tmp_path: Path) -> None:
     before = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET]))
     after = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET, "flu"]))
     assert told(tmp_path, before, after) == "alpha k anonymity, values 1 then, 2 now"
-    one = asked(path)
+    run = Run(Setting(k=2), None, Fraction(0), "bound", 0.1)
+    SweepFolder(tmp_path / "out", asked(path), ["k"], OPTIONS).write_run(run)
     written(tmp_path, [*ROWS[:3], ("2", "9", SECRET)])
-    assert told(tmp_path, one, asked(path)) == "the content of --data is another"
+    with pytest.raises(km.InputError, match=r"sweep \(the content of --data is another\); choose") as caught:
+        SweepFolder(tmp_path / "out", asked(path), ["k"], OPTIONS).known(resume=True)
+    assert SECRET not in str(caught.value)
 
 
 def test_many_differences_are_counted_and_damaged_ones_do_no_harm() -> None:
@@ -94,5 +97,12 @@ def test_many_differences_are_counted_and_damaged_ones_do_no_harm() -> None:
     said = differences({}, {"input": {"table": table}})
     assert said.count("; ") == 5
     assert said.endswith("; and 1 more")
-    for damaged in (None, [], {"input": 3}, {"problem": {"requirements": [1, {"k": 2}]}}, {"input": {"weights": []}}):
+    cases: list[Any] = [
+        None,
+        [],
+        {"input": 3},
+        {"problem": {"requirements": [1, {"k": 2}]}},
+        {"input": {"weights": []}},
+    ]
+    for damaged in cases:
         assert isinstance(differences(damaged, {"options": {"seed": 3}}), str)
