@@ -131,7 +131,7 @@ def brought_back() -> Iterator[Any]:
             yield pytest.param(name, make, marks=marks, id=f"{name}-{make.__name__.partition('_')[0]}")
 
 
-@pytest.mark.parametrize(("name", "make"), brought_back())
+@pytest.mark.parametrize(("name", "make"), [*brought_back()])
 def test_what_another_solver_finds_comes_back_as_the_optimal_table(
     name: str, make: Callable[[Path, Path], list[Path]], tmp_path: Path
 ) -> None:
