@@ -28,6 +28,12 @@ def run(*arguments: object) -> CompletedProcess[str]:
     return CompletedProcess([str(each) for each in arguments], code, out.getvalue(), err.getvalue())
 
 
+def run_in(folder: Path, *arguments: object) -> CompletedProcess[str]:
+    """The same in a directory."""
+    with contextlib.chdir(folder):
+        return run(*arguments)
+
+
 def run_process(*arguments: object, **environment: str) -> CompletedProcess[str]:
     """The command line in a process of its own: also what libraries print, and what is written at exit."""
     command = [sys.executable, "-m", "kanon_milp", *map(str, arguments)]

@@ -12,7 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, SolverError
+from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.direct import assignment_of, integer_assignment
 from kanon_milp.methods.result import Proof, Result, SolverRun
@@ -42,7 +42,7 @@ _SUFFIXES = (".mps.gz", ".mps", ".lp.gz", ".lp")
 _WRITTEN_BY = "kanon_milp"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stated:
     """A problem's model as it is exported.
 
@@ -55,6 +55,13 @@ class Stated:
     formulation: str
     reduced: bool
     own: bool = True
+
+    def __repr__(self) -> str:
+        """One line: whose model it is, and its size."""
+        linear = self.arrays.linear
+        which = f"{'reduced ' * self.reduced}{self.formulation} model{', extended,' * (not self.own)}"
+        size = f"{counted(linear.variables, 'variable')}, {counted(linear.constraints, 'constraint')}"
+        return printable(f'<Stated: {which} of "{self.prepared.problem.name}", {size}, objective {self.goal}>')
 
     @property
     def unit(self) -> Fraction:

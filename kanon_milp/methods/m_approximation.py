@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kanon_milp.methods.session import Session
 
 Ints = NDArray[np.int64]
+CUT_SHORT = "the limit was reached before classes of equal rows were found: all rows are one group"
 
 
 def refuses(problem: Problem) -> str:
@@ -36,14 +37,21 @@ def solve_m_approximation(session: Session) -> Result:
 
     In any table so many rows lose at least the least that a row can lose, and here none loses more than a fully
     suppressed one: so the bound, and the factor, which is m where each suppressed cell costs the same. Under a mask
-    without the pattern that keeps everything no row stays as it is.
+    without the pattern that keeps everything no row stays as it is. At the limit all rows are one group, and nothing
+    is proven.
     """
-    before = session.prepared.before
+    before, limit = session.prepared.before, session.limit
+    of_all = np.arange(before.types.count)
+    everything = Partition(np.zeros_like(of_all), of_all, before.types.counts)
+    if limit.over:
+        return session.finish_partition(everything, message=CUT_SHORT)
     types, levels = before.types, recode(session.problem, before.types)
     k = max(least_rows(requirement, before.table_group) for requirement in session.problem.requirements)
     alike = mixed_key(list(types.codes.T.astype(np.int64)), [len(d) for d in types.domains[: len(types.names)]])
     _, of_type = np.unique(alike, return_inverse=True)
     size = np.bincount(of_type, weights=types.counts).astype(np.int64)
+    if limit.over:  # what follows is quick
+        return session.finish_partition(everything, message=CUT_SHORT)
     kept = (levels.vectors == 0).all(axis=1).any()
     order = np.argsort(size, kind="stable")
     small = int((size < k).sum()) if kept else len(size)

@@ -212,6 +212,11 @@ class Result:
         now; a column in which nothing is generalized keeps its type."""
         return () if self.table is None else self.problem.table.text_columns(self.table)
 
+    @property
+    def suppressed_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers of which `table` keeps nothing: they are suppressed in every row."""
+        return () if self.table is None else self.problem.table.suppressed_columns(self.table)
+
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
         return printable(self._summary())

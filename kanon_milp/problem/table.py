@@ -208,6 +208,15 @@ class Table:
         was = {name: kind for name, kind in self.frame.schema.items() if name in self.quasi_identifiers}
         return tuple(name for name, kind in was.items() if kind not in texts and after.schema[name] == nw.String)
 
+    def suppressed_columns(self, released: Any) -> tuple[str, ...]:
+        """The quasi-identifiers that are the suppression symbol in every row of a released table."""
+        after, _ = open_frame(released, "released table")
+        texts = (nw.String, nw.Categorical, nw.Enum)
+        named = (name for name in self.quasi_identifiers if after.schema[name] in texts)
+        return tuple(
+            name for name in named if (after[name].cast(nw.String) == self.symbol).fill_null(value=False).all()
+        )
+
     def _refuse_symbol(self) -> None:
         if not is_text(self.symbol):
             raise InputError(f"{self.source}: the suppression symbol is not UTF-8 text; choose another symbol")

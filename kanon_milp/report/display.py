@@ -20,6 +20,7 @@ from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.comparison import NARROW, Comparison
 from kanon_milp.report.output import PAGE, as_polars, json_text
+from kanon_milp.report.suppressed import suppressed_everywhere
 from kanon_milp.solvers.canaries import Diagnosis
 from kanon_milp.system.compilations import compiled_note
 
@@ -107,6 +108,8 @@ def show_result(
             "suppressed",
             f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)",
         )
+        if lost := suppressed_everywhere(result):
+            grid.add_row("lost", plain(lost))
         grid.add_row(
             "groups",
             f"{report.groups:,}, mean {float(report.mean_group):.2f} rows, smallest {report.smallest_group}, "

@@ -10,7 +10,15 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.problem.roles import Roles
-from kanon_milp.report.role_guess import FEW, Role, guess, how_well_known, is_code
+from kanon_milp.report.role_guess import (
+    FEW,
+    Role,
+    guess,
+    how_sensitive,
+    how_well_known,
+    is_code,
+    may_be_classes,
+)
 from kanon_milp.report.value_kinds import Kind, code_width, kind_of_values
 
 
@@ -19,8 +27,8 @@ class Column:
     """One column. kind: of its values, as far as they are not missing. distinct: different values, missing ones aside.
     missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
     proposed (`proposed`), "none" where that is for you to say, "drop" where too many columns are left for a first
-    attempt. span: largest minus least value of a column of numbers. most: rows with the value that most have, of
-    `rows`. code: how many digits each value has, where it is a code such as a zip code.
+    attempt. span: largest minus least value of a column of numbers, or of dates in years. most: rows with the value
+    that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code.
     """
 
     name: str
@@ -78,6 +86,49 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
         if role == "quasi-identifier" and given.quasi_identifiers:
             role = "none"
     return Column(name, kind, distinct, values.null_count(), unique, role, proposed, span, most, values.len(), code)
+
+
+def sensitive_candidates(columns: Sequence[Column]) -> list[str]:
+    """Columns without a named role that may be sensitive, by their name or by what they hold: a few classes, nothing
+    that others are known to know."""
+    return [
+        each.name
+        for each in columns
+        if each.proposed
+        and each.role in ("sensitive", "quasi-identifier", "drop", "none")
+        and (how_sensitive(each.name) or may_be_classes(each.name, each.kind, each.rows - each.missing, each.distinct))
+    ]
+
+
+def with_sensitive(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns, with at most one that is sensitive by a guess, unless some are named so or called so.
+
+    Those that others may know as well (religion) compete with the last column, where tables have what they are about,
+    if that has a few values. One of which no value has more than half of the rows, so that it can be protected, comes
+    first, then one by its name.
+    """
+    if any(each.role == "sensitive" and (not each.proposed or how_sensitive(each.name) == 2) for each in columns):
+        return tuple(columns)
+    candidates = [each for each in columns if each.role == "sensitive"]
+    if columns[-1].role == "quasi-identifier" and columns[-1].name in sensitive_candidates(columns):
+        candidates.append(columns[-1])
+    chosen = min(candidates, key=lambda each: (2 * each.most > each.rows, each.role != "sensitive"), default=None)
+    named = any(each.role == "quasi-identifier" and not each.proposed for each in columns)
+    other: Role = "none" if named else "quasi-identifier"
+    return tuple(
+        replace(each, role="sensitive" if each is chosen else other) if each in candidates else each for each in columns
+    )
+
+
+def sensitive_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that are sensitive by a guess: how it came about, and which others may be."""
+    guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
+    if not guessed:
+        return []
+    how = "by its name alone" if all(map(how_sensitive, guessed)) else "by a guess: the last column, and few values"
+    others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
+    named = f" ({', '.join(others)}?)" if others else ""
+    return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}"]
 
 
 def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -24,7 +24,7 @@ from kanon_milp.problem.databases import Database, asked_query, location, shown_
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.roles import Names, Roles, another_delimiter
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
-from kanon_milp.report.inspected_columns import Column, column_of, with_at_most
+from kanon_milp.report.inspected_columns import Column, column_of, sensitive_notes, with_at_most, with_sensitive
 from kanon_milp.report.proposal import proposed_options, unprotected
 from kanon_milp.system.markup import card, grid
 
@@ -119,9 +119,7 @@ class Inspection:
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
                 "stay as they are (--keep)"
             )
-        if guessed := [each.name for each in self.columns if each.role == "sensitive" and each.proposed]:
-            found.append(f"{', '.join(guessed)}: sensitive by its name alone; say so with --sensitive, or name another")
-        return (*found, *unprotected(self.columns))
+        return (*found, *sensitive_notes(self.columns), *unprotected(self.columns))
 
     @property
     def command(self) -> str:
@@ -214,7 +212,8 @@ def inspect(
     table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
     read there. Columns whose role is not named get a proposed one: identifying, where nearly every row has a value of
     its own that is text or an integer, or the column is called as names and numbers of persons are; keep, where all
-    rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none; else
+    rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none, or, where nothing
+    is called so, the last column if it has a few values and no name of what others know (see `notes`); else
     quasi-identifier, if you have named none, of at most eight columns (the others are dropped). Which columns are
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
@@ -238,7 +237,8 @@ def inspect(
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source)
     texts = as_text(frame, frame.columns, source)
-    columns = with_at_most(MOST_PROPOSED, [column_of(texts[name].alias(""), name, given) for name in texts.columns])
+    known = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
+    columns = with_at_most(MOST_PROPOSED, with_sensitive(known))
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")

@@ -22,6 +22,7 @@ from kanon_milp.problem.csv_files import csv_text, without_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.report.measures import describe_release
+from kanon_milp.report.paths import RAN_IN, ran_in
 from kanon_milp.system.files import Fill, check_folder, write_together
 
 Groups = NDArray[np.int64]
@@ -78,7 +79,7 @@ def write_result(result: Result, folder: Path, about: dict[str, Any] | None = No
     about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file beside
     it.
     """
-    written: dict[str, Any] = {**(described(result) if about is None else about), "sha256": {}}
+    written: dict[str, Any] = {**(described(result) if about is None else about), RAN_IN: ran_in(folder), "sha256": {}}
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
     for name, fill in table_files(result.problem, result.table, result.groups):
         files[name] = _with_hash(name, fill, written["sha256"])

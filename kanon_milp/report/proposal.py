@@ -20,6 +20,8 @@ ROLES = {
 SECONDS = 60  # of a first attempt
 DIVERSITY = 2  # that is asked for where there is a sensitive column
 FOLDER = "released"
+OF_SPAN = Fraction(3, 5)  # of the largest minus the least value: the widest level at most
+DECADE, YEARS_OF_DECADE = "decade", 10
 MANY = 8  # distinct values from which a hierarchy is proposed for numbers
 
 
@@ -65,8 +67,8 @@ def proposed_options(
         found += ["--l", str(DIVERSITY)]
     vectors, most = 2 ** len(quasi), min(MOST_VECTORS, MOST_PAIRS // max(classes, 1))
     for each in sorted(quasi, key=lambda each: -each.distinct):
-        option, levels = _levels(each)
-        for values in filter(None, (levels, levels[len(levels) // 2 :][:1])):
+        option, ways = _levels(each)
+        for values in ways:
             more = vectors * (len(values) + 2) // 2
             if more <= most:
                 found += [option, f"{each.name}={','.join(values)}"]
@@ -92,22 +94,39 @@ def unprotected(columns: Sequence[Known]) -> list[str]:
     return [f"{', '.join(uneven)}: more than half of the rows have one value, so {none}"]
 
 
-def _levels(column: Known) -> tuple[str, list[str]]:
-    """Option, and the levels between the values and suppression; none where cells are better kept or suppressed."""
-    if column.kind == "date":
-        return "--dates", ["month", "quarter", "year"]
-    if column.kind == "timestamp":
-        return "--dates", ["day", "month", "quarter", "year"]
+def coarse_levels(column: Known) -> str:
+    """An option that gives a column its coarsest levels that are proposed; empty where there is none."""
+    option, ways = _levels(column)
+    if not ways:
+        return ""
+    last = ways[0][-1]
+    return f"{option} {column.name}={'year,decade' if last == DECADE else last}"
+
+
+def _levels(column: Known) -> tuple[str, list[list[str]]]:
+    """Option, and the levels between the values and suppression, all of them first, then fewer; none where cells are
+    better kept or suppressed."""
+    if column.kind in ("date", "timestamp"):
+        levels = ["day"] * (column.kind == "timestamp") + ["month", "quarter", "year"]
+        if (
+            column.span is not None and column.span * OF_SPAN >= YEARS_OF_DECADE
+        ):  # years alone would leave few rows each
+            return "--dates", [[*levels, DECADE], ["year", DECADE], [DECADE]]
+        return "--dates", _all_or_one(levels)
     if column.code is not None and column.distinct >= MANY:
-        return "--prefix", [str(column.code - 1), str(column.code // 2)]
+        return "--prefix", _all_or_one([str(column.code - 1), str(column.code // 2)])
     if column.kind in ("integer", "decimal") and column.distinct >= MANY and column.span:
-        return "--numeric", [*map(written, _widths(column.span, integral=column.kind == "integer"))]
+        return "--numeric", _all_or_one([*map(written, _widths(column.span, integral=column.kind == "integer"))])
     return "", []
 
 
+def _all_or_one(levels: list[str]) -> list[list[str]]:
+    return [levels, levels[len(levels) // 2 :][:1]]
+
+
 def _widths(span: Fraction, *, integral: bool) -> list[Fraction]:
-    """Three round widths that nest, the widest at most 3/5 of the span."""
-    most = span * Fraction(3, 5)
+    """Three round widths that nest, the widest at most `OF_SPAN`."""
+    most = span * OF_SPAN
     unit = Fraction(1)
     while unit * 200 <= most:
         unit *= 10

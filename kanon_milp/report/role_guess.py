@@ -11,6 +11,8 @@ from kanon_milp.report.value_kinds import Kind
 Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "drop", "none"]
 
 FEW = 2  # distinct values that a column needs to tell rows apart
+MOST_CLASSES = 20  # distinct values of a column that says to which of some classes each row belongs
+PER_CLASS = 5  # rows of one of these, on average, at least
 PER_PERSON = 10  # rows of one value of a number that persons have, on average, at most
 
 _PARTS = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])")
@@ -28,8 +30,9 @@ _OF_PERSONS = _set("name first last full given family middle maiden patient pers
 _NUMBER = _set("id uid uuid guid pid mrn identifier patientid personid userid customerid")
 _SENSITIVE = _set(
     "disease diagnosis diagnose diagnoses icd illness sick sickness condition disorder symptom symptoms treatment "
-    "therapy medication hiv cancer income salary wage wages earnings gehalt einkommen krankheit religion party"
+    "therapy medication hiv cancer income salary wage wages earnings gehalt einkommen krankheit"
 )
+_PERHAPS_SENSITIVE = _set("religion party")  # which neighbours may know as well
 _CODE = _set("zip zipcode postal postcode postalcode plz postleitzahl cep")
 _KNOWN_BEST = _CODE | _set(
     "age alter sex gender geschlecht birth birthday birthdate dob born race ethnic ethnicity nationality nation "
@@ -51,17 +54,29 @@ def guess(name: str, kind: Kind, present: int, distinct: int, unique: int) -> Ro
         if words & _NUMBER and distinct * PER_PERSON >= present:
             return "identifying"
     nearly_unique = distinct > FEW and unique >= NEARLY_UNIQUE * present
-    if words & _SENSITIVE and distinct >= FEW and not nearly_unique:
+    if words & (_SENSITIVE | _PERHAPS_SENSITIVE) and distinct >= FEW and not nearly_unique:
         return "sensitive"
     if nearly_unique and kind in ("text", "integer") and not words & _KNOWN:
         return "identifying"
     return "quasi-identifier"
 
 
+def how_sensitive(name: str) -> int:
+    """2 for a column that is called as what few know of a person, 1: as what neighbours may know as well, else 0."""
+    words = _words(name)
+    return 2 if words & _SENSITIVE else 1 if words & _PERHAPS_SENSITIVE else 0
+
+
 def how_well_known(name: str) -> int:
     """2 for a column that is called as what neighbours or registers know of people, 1: what they may know, else 0."""
     words = _words(name)
     return bool(words & _KNOWN) + bool(words & _KNOWN_BEST)
+
+
+def may_be_classes(name: str, kind: Kind, present: int, distinct: int) -> bool:
+    """Whether a column may say to which of a few classes each row belongs, and is not called as what others know."""
+    classes = FEW <= distinct <= MOST_CLASSES and PER_CLASS * distinct <= present
+    return classes and kind in ("text", "integer", "true/false") and not how_well_known(name)
 
 
 def is_code(name: str, width: int | None, *, zeros: bool) -> bool:

@@ -20,6 +20,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
 from kanon_milp.report.output import COLUMNAR, FILES, json_text, table_files
 from kanon_milp.report.sweep import KINDS, Run, Setting, Sweep
+from kanon_milp.report.sweep_differences import differences
 from kanon_milp.system.files import Fill, check_folder, write_together
 from kanon_milp.verify import verify
 
@@ -121,9 +122,8 @@ class SweepFolder:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise InputError(f"{folder / CLAIM}: is no run of a sweep; remove the folder {folder}") from None
         if about != self._about:
-            raise InputError(
-                f"{folder}: is a run of another sweep (other data, requirements or options); choose another folder"
-            )
+            how = differences(about, self._about) or "other data, requirements or options"
+            raise InputError(f"{folder}: is a run of another sweep ({how}); choose another folder")
         if folder.name != folder_name(setting) or _contradictory(objective, bound, proof):
             raise InputError(f"{folder / CLAIM}: contradicts itself, or its folder's name; remove the folder {folder}")
         if objective is None:

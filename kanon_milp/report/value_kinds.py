@@ -29,7 +29,7 @@ def code_width(distinct: pl.Series) -> tuple[int | None, bool]:
 
 
 def kind_of_values(distinct: pl.Series) -> tuple[Kind, Fraction | None]:
-    """The kind of most of the distinct values, and of numbers the largest minus the least."""
+    """The kind of most of the distinct values, and the largest minus the least: of numbers, and of dates in years."""
     values = distinct.to_list()
     if not values:
         return "none", None
@@ -41,6 +41,8 @@ def kind_of_values(distinct: pl.Series) -> tuple[Kind, Fraction | None]:
     if len(numbers) >= MOSTLY * len(values):
         integral = all(each.denominator == 1 for each in numbers)
         return "integer" if integral else "decimal", max(numbers) - min(numbers)
-    if sum(iso_date(value) is not None for value in values) >= MOSTLY * len(values):
-        return "timestamp" if any("T" in value or " " in value.strip() for value in values) else "date", None
+    years = [at.year for value in values if (at := iso_date(value)) is not None]
+    if len(years) >= MOSTLY * len(values):
+        timed = any("T" in value or " " in value.strip() for value in values)
+        return "timestamp" if timed else "date", Fraction(max(years) - min(years))
     return "text", None

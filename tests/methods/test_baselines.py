@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,6 +22,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.methods import full_domain, m_approximation
 from kanon_milp.methods.refusals import groups_not_merging
+from kanon_milp.problem.keys import mixed_key
 
 relaxed = settings(
     deadline=None,
@@ -177,3 +180,24 @@ def test_greedy_is_algorithm_1(case: Case, k: int) -> None:
     result = km.solve(km.Problem(case.problem().table, km.KAnonymity(k)), method="greedy")
     assert result.verified
     assert result.objective in as_printed(case.rows, k)
+
+
+@pytest.mark.parametrize("at", ["before", "on the way"])
+def test_m_approximation_ends_when_it_is_asked_to(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all rows as one group, and without looking for classes of equal rows, or going on from them."""
+    stop = threading.Event()
+    frame = pl.DataFrame({"a": ["1", "1", "2", "2", "3"], "b": ["1", "1", "2", "2", "3"]})
+    asked = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2))
+    assert km.solve(asked, method="m_approximation", interrupt=stop).stop_reason == "finished"
+
+    def ask(*given: Any) -> Any:
+        assert at == "on the way", "it was asked before"
+        stop.set()
+        return mixed_key(*given)
+
+    if at == "before":
+        stop.set()
+    monkeypatch.setattr(m_approximation, "mixed_key", ask)
+    result = km.solve(asked, method="m_approximation", interrupt=stop)
+    assert (result.stop_reason, result.proof, result.objective, result.verified) == ("interrupted", "none", 10, True)
+    assert "all rows are one group" in result.message

@@ -131,7 +131,7 @@ def brought_back() -> Iterator[Any]:
             yield pytest.param(name, make, marks=marks, id=f"{name}-{make.__name__.partition('_')[0]}")
 
 
-@pytest.mark.parametrize(("name", "make"), brought_back())
+@pytest.mark.parametrize(("name", "make"), [*brought_back()])
 def test_what_another_solver_finds_comes_back_as_the_optimal_table(
     name: str, make: Callable[[Path, Path], list[Path]], tmp_path: Path
 ) -> None:
@@ -469,3 +469,16 @@ def test_nothing_is_overwritten_by_import(hospital: Exported, tmp_path: Path) ->
     assert done.returncode == 2
     assert "is read" in done.stderr
     assert solution.read_text() == gurobi(hospital[1], 54)
+
+
+def test_an_export_shows_as_one_line(tmp_path: Path) -> None:
+    problem = km.read_model("hospital").problem
+    assert repr(km.export_model(problem, tmp_path / "m.lp")) == (
+        '<Stated: strong model of "hospital", 138 variables, 148 constraints, objective loss>'
+    )
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open.values()) <= 3)
+    reduced = repr(km.export_model(problem, tmp_path / "m.lp", reduced=True))
+    assert reduced.startswith('<Stated: reduced strong model of "hospital", ')
+    extended = repr(km.export_model(problem, tmp_path / "m.lp", model=model))
+    assert extended.startswith('<Stated: strong model, extended, of "hospital", 138 variables, 149 constraints')

@@ -57,7 +57,10 @@ def loaded(path: Path, name: str) -> ModuleType:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files that are open cannot be changed")
-def test_compiled_code_that_cannot_be_read_any_more_is_compiled_again(tmp_path: Path) -> None:
+def test_compiled_code_that_cannot_be_read_any_more_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")  # beside the source, whatever NUMBA_CACHE_DIR says
     source = "from kanon_milp.system.jit import compiled\n\n@compiled\ndef twice(x):\n    return 2 * x\n"
     (tmp_path / "doubling.py").write_text(source)
     assert loaded(tmp_path / "doubling.py", "doubling").twice(3) == 6

@@ -178,7 +178,7 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
         "--k": ["5"],
         "--l": ["2"],
         "--prefix": ["plz=4,2"],
-        "--dates": ["birth_date=month,quarter,year", "admitted=day,month,quarter,year"],
+        "--dates": ["birth_date=month,quarter,year,decade", "admitted=day,month,quarter,year"],
         "--numeric": ["weight=10,20,40"],
         "--time-limit": ["60"],
         "--out": ["released"],
@@ -264,11 +264,67 @@ def test_a_large_table_of_many_columns_gets_fewer_levels() -> None:
     born = [f"19{draw.randint(20, 99)}-01-{draw.randint(10, 28)}" for _ in range(20_000)]
     frame = pl.DataFrame({"born": born, **cells})
     few = options_of(km.inspect(frame.head(500), frame.columns).command)
-    assert few["--dates"] == ["born=month,quarter,year"]
-    assert few["--numeric"] == ["c0=2,4", "c1=2,4", "c2=2,4", "c3=4"]
+    assert few["--dates"] == ["born=month,quarter,year,decade"]
+    assert few["--numeric"] == ["c0=2,4", "c1=2,4", "c2=2,4"]
     many = options_of(km.inspect(frame, frame.columns).command)
-    assert many["--dates"] == ["born=quarter"]
+    assert many["--dates"] == ["born=decade"]
     assert "--numeric" not in many
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "levels"),
+    [
+        ("1922-05-01", "2010-01-31", "month,quarter,year,decade"),
+        ("1990-01-01", "2007-12-31", "month,quarter,year,decade"),
+        ("1990-01-01", "2006-12-31", "month,quarter,year"),
+        ("2024-01-01T08:00", "2024-09-30T22:00", "day,month,quarter,year"),
+        ("1950-01-01T08:00", "2024-09-30T22:00", "day,month,quarter,year,decade"),
+    ],
+)
+def test_dates_over_decades_get_decades(first: str, last: str, levels: str) -> None:
+    frame = pl.DataFrame({"born": [first, last] * 10, "sex": ["f", "m", "m", "f"] * 5})
+    assert options_of(km.inspect(frame).command)["--dates"] == [f"born={levels}"]
+
+
+def test_a_birth_date_over_decades_is_not_lost_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a hospital has it; years alone would leave fewer rows each than a group needs."""
+    monkeypatch.chdir(tmp_path)
+    export(200).select("birth_date", "sex").write_csv("born.csv")
+    asked = ["solve", "--data", "born.csv", "--qi", "birth_date,sex", "--k", "5"]
+    lost = run(*asked, "--dates", "birth_date=month,quarter")
+    assert "birth_date: * in every row; --dates birth_date=year,decade, fewer quasi-ident" in " ".join(
+        lost.stdout.split()
+    )
+    kept = run(*asked, "--dates", "birth_date=month,quarter,year,decade")
+    assert "in every row" not in kept.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "chosen", "others"),
+    [
+        # the contraceptive method choice data: religion is what neighbours know, and nearly all have the same
+        ({"wife_religion": "1111111110", "standard": "1234123412", "method": "1123123123"}, "method", True),
+        ({"religion": "1122331122", "living": "1231231231", "age": "1231231231"}, "religion", True),  # age is known
+        ({"religion": "1122331122", "smokes": "1122112211"}, "religion", True),  # the name decides
+        ({"sex": "1122112211", "smokes": "1122112211"}, "smokes", False),
+        ({"diagnosis": "1111111112", "method": "1123123123"}, "diagnosis", False),  # few know that of a person
+        ({"sex": "1122112211", "age": "1231231231"}, None, False),
+    ],
+)
+def test_what_is_sensitive_is_guessed_and_said(columns: dict[str, str], chosen: str | None, others: bool) -> None:
+    frame = pl.DataFrame({name: list(values * 6) for name, values in columns.items()})
+    found = km.inspect(frame)
+    assert [each.name for each in found.columns if each.role == "sensitive"] == ([] if chosen is None else [chosen])
+    said = [note for note in found.notes if "say so with --sensitive" in note]
+    assert len(said) == (chosen is not None)
+    assert all(note.startswith(f"{chosen}: sensitive by ") and note.endswith("?)") == others for note in said)
+
+
+def test_of_columns_that_were_named_none_is_guessed() -> None:
+    frame = pl.DataFrame({name: list("112233" * 10) for name in ("sex", "living", "method")})
+    assert [each.role for each in km.inspect(frame, "sex").columns] == ["quasi-identifier", "none", "none"]
+    roles = [each.role for each in km.inspect(frame, sensitive="living").columns]
+    assert roles == ["quasi-identifier", "sensitive", "quasi-identifier"]
 
 
 def test_the_proposed_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

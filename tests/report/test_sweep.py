@@ -250,7 +250,7 @@ def test_the_folder_and_how_it_goes_on(tmp_path: Path) -> None:
 
     other = run(*command(tmp_path, "--k", "2", "--out", str(out), "--resume", "--seed", "7"))
     assert other.returncode == 2
-    assert "another sweep" in other.stderr
+    assert "another sweep (--seed 0 then, 7 now); choose another folder" in " ".join(other.stderr.split())
 
     released = out / "runs" / "k=3" / "anonymized.csv"
     released.write_text(released.read_text().replace("*", "x"))

@@ -15,6 +15,7 @@ from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.table import read_frame
 from kanon_milp.report.output import CLAIM, FILES, PAGE, as_polars, described
 from kanon_milp.report.pages.result_page import FileState, result_page
+from kanon_milp.report.paths import base_of, from_folder, seen_from
 from kanon_milp.system.files import check_target, write_file
 
 RELEASED = [name for name in FILES if name.startswith("anonymized.")]
@@ -42,8 +43,14 @@ def write_page(
     """The same, of a result whose object of `result.json` is at hand. folder: where it was written with the released
     table, None if it was not."""
     released = None if result.table is None or not sample else as_polars(result.table).head(sample)
-    files, anonymized = _files(found, folder, look=False), _released_file(found, folder)
-    html = result_page(found, title=title, anonymized=anonymized, files=files, sample=released)
+    html = result_page(
+        found if folder is None else seen_from(found, folder),
+        title=title,
+        anonymized=_released_file(found, folder),
+        files=_files(found, folder, look=False),
+        sample=released,
+        folder=None if folder is None else folder.resolve().name,
+    )
     write_file(target, lambda file: file.write(html.encode()))
 
 
@@ -61,9 +68,16 @@ def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0)
         shown = None
         if anonymized is not None and sample:
             table = found["input"]["table"]
-            shown = read_frame(Path(anonymized), CsvFormat(table["delimiter"], table["encoding"])).head(sample)
+            shown = read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
         title = f"Anonymization of {found['problem']['name']}"
-        html = result_page(found, title=title, anonymized=anonymized, files=files, sample=shown)
+        html = result_page(
+            seen_from(found, folder),
+            title=title,
+            anonymized=anonymized,
+            files=files,
+            sample=shown,
+            folder=folder.resolve().name,
+        )
     except FileNotFoundError:
         raise InputError(f"{claim}: there is no such file; name a folder that solve --out has written") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -77,12 +91,13 @@ def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0)
 
 
 def _released_file(found: Mapping[str, Any], folder: Path | None) -> str | None:
+    """The name of the released table in the folder, where it was written."""
     written = [name for name in RELEASED if name in found.get("sha256", {})]
-    return str(folder / written[0]) if written and folder is not None else None
+    return written[0] if written and folder is not None else None
 
 
 def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list[FileState]:
-    """The files that a session has read and written. look: what is there now, too."""
+    """The files that a session has read and written, as they are seen from the folder. look: what is there now, too."""
     given = found["input"]
     read = [
         ("model file", given.get("model")),
@@ -93,9 +108,14 @@ def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list
     ]
     read.append(("certificate", found.get("certificate")))
     files = [(what, each["file"], each["sha256"]) for what, each in read if each is not None and each["file"]]
-    if folder is not None:
-        files += [(name, str(folder / name), digest) for name, digest in found.get("sha256", {}).items()]
-    return [FileState(what, path, digest, _state(Path(path), digest) if look else "") for what, path, digest in files]
+    if folder is None:
+        return [FileState(what, path, digest) for what, path, digest in files]
+    base = base_of(found, folder)
+    files = [(what, from_folder(path, base, folder), digest) for what, path, digest in files]
+    files += [(name, name, digest) for name, digest in found.get("sha256", {}).items()]
+    return [
+        FileState(what, path, digest, _state(folder / path, digest) if look else "") for what, path, digest in files
+    ]
 
 
 def _state(path: Path, digest: str | None) -> str:

@@ -17,7 +17,7 @@ from kanon_milp.report.pages import pictures
 from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure, number, share, table
 from kanon_milp.report.pages.measures_part import columns_part, groups_part, risk_part
 from kanon_milp.report.pages.skeleton import Section, page
-from kanon_milp.report.pages.verify_command import verify_command
+from kanon_milp.report.pages.verify_command import in_library, verify_command
 from kanon_milp.report.pages.wording import OBJECTIVES, RECODINGS, amount, marks, proof_sentence, requirement_sentence
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.markup import Markup, join, tag
@@ -40,11 +40,13 @@ def result_page(
     anonymized: str | None,
     files: Sequence[FileState],
     sample: pl.DataFrame | None = None,
+    folder: str | None = None,
 ) -> str:
     """The page of a result.
 
     described: the object of `result.json`. anonymized: the file of the released table, None where none was written.
-    sample: rows of the released table to show as they are.
+    sample: rows of the released table to show as they are. folder: what the folder of the result is called, from which
+    all paths are seen; None where there is none, and they are as they were given.
     """
     measures = described.get("measures")
     lead = join(
@@ -66,7 +68,7 @@ def result_page(
     if sample is not None:
         sections.append(Section("Sample of the released table", _sample(sample)))
     sections += [
-        Section("How to verify", _verify(described, anonymized, files)),
+        Section("How to verify", _verify(described, anonymized, files, folder)),
         Section("How it was made", _made(described)),
     ]
     return page(title, lead, sections)
@@ -187,7 +189,9 @@ def _sample(sample: pl.DataFrame) -> Markup:
     return table(f"The first {counted(sample.height, 'row')} as released", header, rows)
 
 
-def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequence[FileState]) -> Markup:
+def _verify(
+    described: Mapping[str, Any], anonymized: str | None, files: Sequence[FileState], folder: str | None
+) -> Markup:
     parts: list[Markup] = []
     proof = described.get("certificate")
     file = None if proof is None else proof["file"]
@@ -202,12 +206,13 @@ def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequenc
         if described["verified"] is not True:
             line, word = verify_command(described, None, file)
             parts.append(command(line) if line is not None else tag("p", f"No command states this problem: {word}."))
+            parts += [_where(described, files, folder)] * (line is not None)
     if described["verified"] is True:
         line, word = verify_command(described, anonymized or "anonymized.csv", file)
         if line is not None:
             both = "" if file is None else ", and the certificate"
             said = f"This checks the released table again, exactly and without a solver, against the original{both}:"
-            parts += [tag("p", said), command(line)]
+            parts += [tag("p", said), command(line), _where(described, files, folder)]
             if anonymized is None:
                 parts.append(tag("p", "anonymized.csv stands for the released table.", class_="note"))
             parts += [tag("p", word, class_="note")] * bool(word)
@@ -230,6 +235,22 @@ def _verify(described: Mapping[str, Any], anonymized: str | None, files: Sequenc
     if rows:
         parts.append(table("Files that were read and written, with the hash of their content", header, rows))
     return join(parts)
+
+
+def _where(described: Mapping[str, Any], files: Sequence[FileState], folder: str | None) -> Markup:
+    """From where the command works, and what somebody needs who got the folder of the result alone."""
+    if folder is None:
+        said = "Paths are as they were given: run it in the directory in which the problem was solved."
+        return tag("p", said, class_="note")
+    inside = {"certificate", *described.get("sha256", {})}
+    given = [each.path for each in files if each.what not in inside and not in_library(each.path)]
+    said = f"Run it in the folder of this result, {folder}, where result.json is: paths are seen from there."
+    if given:
+        said += (
+            f" What was read is not part of it: {', '.join(given)}. Who got the folder alone needs that from the owner "
+            "of the data, and names its place instead; the SHA-256 below says whether it is the same."
+        )
+    return tag("p", said, class_="note")
 
 
 def _made(described: Mapping[str, Any]) -> Markup:

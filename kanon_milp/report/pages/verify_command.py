@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kanon_milp.errors import InputError
+from kanon_milp.instances import model_library
 from kanon_milp.problem.table import SYMBOL, default_delimiter
 
 PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
@@ -37,7 +39,8 @@ def verify_command(
     proof = [] if certificate is None else ["--certificate", certificate]
     model = given.get("model")
     if model is not None:
-        return shlex.join(["kanon-milp", "verify", *released, "--model", model["file"], *proof]), ""
+        named = Path(model["file"]).stem if in_library(model["file"]) else model["file"]  # as it is on every machine
+        return shlex.join(["kanon-milp", "verify", *released, "--model", named, *proof]), ""
     try:
         if given["level_costs"] and certificate is not None:
             raise _NoCommandError("the costs of levels have no option, and the certificate is about a loss in them")
@@ -67,6 +70,14 @@ def verify_command(
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
     costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
     return shlex.join(words), costs if given["level_costs"] else ""
+
+
+def in_library(path: str) -> bool:
+    """Whether a file is one of the model library, which everybody has who has the package."""
+    try:
+        return Path(path).is_absolute() and model_library.folder() in Path(path).parents
+    except InputError:
+        return False
 
 
 def _names(option: str, names: Sequence[str]) -> list[str]:
