@@ -20,6 +20,7 @@ from kanon_milp.bench.machine import machine
 from kanon_milp.bench.measured import ANSWER, DONE, POINT, READY
 from kanon_milp.bench.one_run import WARM_UP
 from kanon_milp.bench.resident import session_bytes
+from kanon_milp.errors import InputError
 
 START_SECONDS = 600.0  # to read the input, before the clock of the run starts
 CHECK_SECONDS = 900.0  # to check the answer, after it has ended
@@ -185,6 +186,12 @@ def _watched(task: Mapping[str, Any], token: str, watch: _Watch) -> tuple[str, s
     if code < 0:
         return "crashed", f"ended by {signal.Signals(-code).name}", code, seconds
     return "crashed", f"ended with exit code {code} and no answer", code, seconds
+
+
+def check_system() -> None:
+    """Raise InputError where runs cannot be watched from outside: on Windows, and by Python before 3.13 on macOS."""
+    if not hasattr(os, "waitid"):
+        raise InputError("studies run on Linux, and on macOS with Python 3.13 or later; `kanon-milp solve` runs here")
 
 
 def _start(task: Mapping[str, Any], token: str, pipe: int) -> subprocess.Popen[bytes]:

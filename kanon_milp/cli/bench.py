@@ -68,6 +68,7 @@ def run(
     from kanon_milp.bench.results import default_folder
     from kanon_milp.bench.running import run_one, run_study
     from kanon_milp.bench.study import read_study
+    from kanon_milp.bench.supervisor import check_system
 
     found = read_study(study)
     if listed:
@@ -75,6 +76,7 @@ def run(
             words = (each.run, each.instance, each.solver, each.method, each.formulation)
             display.say("  ".join(word for word in words if word))
         return
+    check_system()
     if only is not None:
         row = run_one(found, only)
         display.print_json(row)

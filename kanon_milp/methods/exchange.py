@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -10,16 +9,15 @@ from typing import Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.direct import assignment_of, integer_assignment
+from kanon_milp.methods.exchange_labels import labels_of
 from kanon_milp.methods.result import Proof, Result, SolverRun
 from kanon_milp.methods.solve import check_model
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
-from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import file_path, instance_of, real_number
@@ -364,7 +362,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
         )
     names = [[name.partition("[")[0] for name in every] for every in (linear.variable_names, linear.constraint_names)]
     docs = [[_doc(stated.model, name) for name in every] for every in names]
-    for components, labels in zip((stated.model.assign, stated.model.open), _labels(stated), strict=True):
+    for components, labels in zip((stated.model.assign, stated.model.open), labels_of(stated.prepared), strict=True):
         for column, label in zip(stated.arrays.columns_of(list(components.values())).tolist(), labels, strict=True):
             if column >= 0:
                 docs[0][column] = label
@@ -374,33 +372,3 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
 def _doc(model: pyo.ConcreteModel, name: str) -> str:
     """The doc string of a component, empty where there is none."""
     return str(getattr(model.find_component(name), "doc", None) or "")
-
-
-def _labels(stated: Stated) -> tuple[list[str], list[str]]:
-    """Labels of `assign` and of `open`: numbers of table rows and levels, no cells."""
-    prepared, instance = stated.prepared, stated.prepared.instance
-    candidates, levels, counts = instance.candidates, instance.levels, instance.types.counts.tolist()
-    rows = [f"{count} rows" if count > 1 else "1 row" for count in counts]
-    if instance.types is prepared.before.types:  # else row types have been merged
-        first = _first_rows(instance)
-        rows = [f"{text} like row {row + 1} of the table" for text, row in zip(rows, first.tolist(), strict=True)]
-    heights = [column.height for column in levels.columns]
-    vectors = [_vector(instance.types.names, vector, heights) for vector in levels.vectors.tolist()]
-    of_candidate = [vectors[v] for v in candidates.vector.tolist()]
-    pairs = zip(candidates.members.tolist(), candidates.candidate_of_pair().tolist(), strict=True)
-    assign = [f"{rows[i]}, released with {of_candidate[g]}" for i, g in pairs]
-    costs = [in_words(cost * levels.unit) for cost in candidates.cost.tolist()]
-    made = zip(of_candidate, candidates.representative.tolist(), costs, strict=True)
-    return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
-
-
-def _first_rows(instance: Instance) -> NDArray[np.int64]:
-    """The first row of the table of each row type."""
-    _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
-    return first.astype(np.int64)
-
-
-def _vector(names: Sequence[str], levels: Sequence[int], heights: Sequence[int]) -> str:
-    """A level vector as in a mask file: keep, * or a level."""
-    cells = zip(names, levels, heights, strict=True)
-    return " ".join(f"{name}={'keep' if not level else '*' if level == top else level}" for name, level, top in cells)

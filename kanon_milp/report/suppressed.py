@@ -25,10 +25,8 @@ def suppressed_everywhere(result: Result) -> str:
         ways.append("other patterns")
     else:
         options = [option for name in names if (option := _option(result, name))]
-        ways += options[:MOST_OPTIONS] or ["coarser levels (--hierarchies)"]
-    *first, last = [*ways, "fewer quasi-identifiers", "weaker requirements"]
-    said = f"{', '.join(first)} or {last} may keep more"
-    return f"{', '.join(names)}: {result.problem.table.symbol} in every row; {said}"
+        ways += options[:MOST_OPTIONS] or ["--hierarchies"]
+    return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
 
 
 def _option(result: Result, name: str) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class SweepFolder:
         kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
         left_out = {"t_in", "t_in_star", *KINDS}
         described = {name: value for name, value in described.items() if name not in left_out}
+        named = _hash_of_values(problem)
+        inputs = inputs if named is None else {**inputs, "values": named}
         about = {"swept": sorted(swept), "input": inputs, "problem": {**described, "requirements": kept}}
         self._about = json.loads(json_text({**about, "options": dict(options)}))
 
@@ -160,6 +163,12 @@ def _text(value: Fraction | None) -> str | None:
 
 def _exact(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
+
+
+def _hash_of_values(problem: Problem) -> str | None:
+    """SHA-256 of the sensitive values that requirements name, which are cells; None where they name none."""
+    named = [getattr(each, "values", None) for each in problem.requirements]
+    return sha256(repr(named).encode()).hexdigest() if any(each is not None for each in named) else None
 
 
 def _filler(text: str) -> Fill:

@@ -20,6 +20,8 @@ from polars.testing import assert_frame_equal
 
 from kanon_milp.bench.results import ROWS, RUNS, TIMES, read_folder
 
+pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no studies on this system")
+
 NAMES = ("kmbench1", "kmbench2")
 STUDY = f"""
 time_limit = 20

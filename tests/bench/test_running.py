@@ -24,6 +24,8 @@ from kanon_milp.bench.results import ROWS, RUNS, SCHEMA, TIMES, read_folder
 from kanon_milp.bench.running import run_one
 from kanon_milp.bench.study import read_study
 
+pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no studies on this system")
+
 SMOKE = ROOT / "benchmarks" / "studies" / "smoke.toml"
 LIARS = Path(__file__).parent / "liars.py"
 FOUR = f"""

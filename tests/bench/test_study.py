@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,11 @@ def test_the_studies_of_the_repository_can_be_read(path: Path) -> None:
     page = path.with_suffix(".md").read_text()
     assert page.startswith("# ")
     assert f"kanon-milp bench benchmarks/studies/{path.name}" in page
+
+
+def test_a_system_without_means_to_watch_runs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delattr(os, "waitid")
+    outcome = run("bench", str(ROOT / "benchmarks" / "studies" / "smoke.toml"), "--out", str(tmp_path / "out"))
+    assert outcome.returncode == 2
+    assert "Linux" in outcome.stderr
+    assert not (tmp_path / "out").exists()

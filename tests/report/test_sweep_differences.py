@@ -83,13 +83,22 @@ def test_cells_are_not_shown(tmp_path: Path) -> None:
     path = written(tmp_path, ROWS)
     before = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET]))
     after = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET, "flu"]))
-    assert told(tmp_path, before, after) == "alpha k anonymity, values 1 then, 2 now"
+    assert (
+        told(tmp_path, before, after)
+        == "alpha k anonymity, values 1 then, 2 now; a requirement is about other sensitive values"
+    )
     run = Run(Setting(k=2), None, Fraction(0), "bound", 0.1)
     SweepFolder(tmp_path / "out", asked(path), ["k"], OPTIONS).write_run(run)
     written(tmp_path, [*ROWS[:3], ("2", "9", SECRET)])
     with pytest.raises(km.InputError, match=r"sweep \(the content of --data is another\); choose") as caught:
         SweepFolder(tmp_path / "out", asked(path), ["k"], OPTIONS).known(resume=True)
     assert SECRET not in str(caught.value)
+
+
+def test_other_values_of_alpha_are_another_sweep(tmp_path: Path) -> None:
+    path = written(tmp_path, ROWS)
+    one, other = (asked(path, km.AlphaKAnonymity("2/3", 2, values=[value])) for value in (SECRET, "flu"))
+    assert told(tmp_path, one, other) == "a requirement is about other sensitive values"
 
 
 def test_many_differences_are_counted_and_damaged_ones_do_no_harm() -> None:
