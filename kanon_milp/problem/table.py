@@ -212,10 +212,10 @@ class Table:
         """The quasi-identifiers that are the suppression symbol in every row of a released table."""
         after, _ = open_frame(released, "released table")
         texts = (nw.String, nw.Categorical, nw.Enum)
-        named = (name for name in self.quasi_identifiers if after.schema[name] in texts)
-        return tuple(
-            name for name in named if (after[name].cast(nw.String) == self.symbol).fill_null(value=False).all()
-        )
+        named = {name: after[name] for name in self.quasi_identifiers if after.schema[name] in texts}
+        # polars reads some names as patterns
+        suppressed = {name: cells.alias("").cast(nw.String) == self.symbol for name, cells in named.items()}
+        return tuple(name for name, each in suppressed.items() if each.fill_null(value=False).all())
 
     def _refuse_symbol(self) -> None:
         if not is_text(self.symbol):
