@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -101,13 +101,13 @@ class ValuedCover(NamedTuple, Generic[Scalar]):
     begins: Ints
 
 
-@compiled
+@compiled_part
 def rounded(slope: Scalar, grain: Scalar, tick: Scalar) -> Scalar:
     """A slope times the grain as a slope, in integers rounded down."""
     return slope if grain == 1 else slope // (grain * tick) * tick
 
 
-@compiled
+@compiled_part
 def _limit(
     room: Workspace[Scalar],
     begin: int,
@@ -141,7 +141,7 @@ def _limit(
     return True, begin, at, fixed, chosen, value
 
 
-@compiled
+@compiled_part
 def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int) -> int:
     """Merge the list second..last into the one begin..end before it; returns its new end."""
     into, a, b = 0, begin, second
@@ -163,7 +163,7 @@ def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int
     return begin + into
 
 
-@compiled
+@compiled_part
 def _charge(
     room: Workspace[Scalar],
     begin: int,
@@ -205,7 +205,7 @@ def _charge(
     return begin + into, value
 
 
-@compiled
+@compiled_part
 def _finish(
     room: Workspace[Scalar],
     begin: int,
@@ -252,7 +252,7 @@ def _finish(
     return bool(abs(need) <= tree.tolerance and others >= 0), value, chosen
 
 
-@compiled
+@compiled_part
 def compose(
     size: int,
     integral: bool,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
 from kanon_milp.bounds.star import cheapest_of_size
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -56,7 +56,7 @@ class CheapestGroups(NamedTuple, Generic[Scalar]):
     groups: Ints
 
 
-@compiled
+@compiled_part
 def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Scalar]:
     """One of them."""
     begin, end = candidates.cell_indptr[g], candidates.cell_indptr[g + 1]
@@ -67,7 +67,7 @@ def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Sc
     )  # fmt: skip
 
 
-@compiled
+@compiled_part
 def lowest_size(
     least: int,
     most: int,
@@ -102,7 +102,7 @@ def lowest_size(
         step *= 2
 
 
-@compiled
+@compiled_part
 def _lowest_plain(
     candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], presence: int, seen: NDArray[np.bool_]
 ) -> int:
@@ -118,7 +118,7 @@ def _lowest_plain(
     return min(max(candidate.least, below + max(presence - different, 0)), candidate.support)
 
 
-@compiled
+@compiled_part
 def _walk(
     middle: int,
     bound: Scalar,
@@ -153,7 +153,7 @@ def _walk(
         known[side], over[side] = False, not least <= sides[side] <= most
 
 
-@compiled
+@compiled_part
 def cheapest_of_candidate(
     near: int,
     tries: int,
@@ -189,7 +189,7 @@ def cheapest_of_candidate(
     return max(rounded(bound, tree.grain, tree.tick), below), lowest, size
 
 
-@compiled
+@compiled_part
 def cheapest_negative(
     near: int,
     tries: int,

@@ -23,7 +23,7 @@ from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in,
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled, compiled_in_place
+from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
@@ -197,7 +197,7 @@ def _place_groups(
         _keep(begin, end, rest)
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _integral(
     begin: int, end: int, least: int, w: float, multipliers: Floats, rest: Rest, rules: Rules
 ) -> tuple[float, bool]:
@@ -271,7 +271,7 @@ def _integral(
     return value, violation == 0 and size > 0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _next(u: int, rest: Rest) -> int:
     """Where the cheapest row of value u is that the group could have in addition; -1 if there is none."""
     if u < 0:
@@ -283,7 +283,7 @@ def _next(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _last(u: int, rest: Rest) -> int:
     """Where the row of value u is that the group could most easily do without; -1 if it has none."""
     if u < 0:
@@ -294,7 +294,7 @@ def _last(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _keep(begin: int, end: int, rest: Rest) -> None:
     """Note the rows of the group that is made, and forget it."""
     for at in range(begin, end):
