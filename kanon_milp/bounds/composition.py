@@ -157,9 +157,9 @@ def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int
         room.other_keys[into], room.other_amounts[into] = room.keys[at], room.amounts[at]
         room.other_items[into] = room.items[at]
         into += 1
-    room.keys[begin : begin + into] = room.other_keys[:into]
-    room.amounts[begin : begin + into] = room.other_amounts[:into]
-    room.items[begin : begin + into] = room.other_items[:into]
+    for at in range(into):
+        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
+        room.items[begin + at] = room.other_items[at]
     return begin + into
 
 
@@ -199,9 +199,9 @@ def _charge(
             into += 1
             position += piece
             left -= piece
-    room.keys[begin : begin + into] = room.other_keys[:into]
-    room.amounts[begin : begin + into] = room.other_amounts[:into]
-    room.items[begin : begin + into] = room.other_items[:into]
+    for at in range(into):
+        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
+        room.items[begin + at] = room.other_items[at]
     return begin + into, value
 
 
@@ -221,7 +221,8 @@ def _finish(
     value = need * 0
     others = need
     if presence > 1:
-        room.seen[:] = False
+        for v in range(len(room.seen)):
+            room.seen[v] = False
         different = 0
         for at in range(chosen):
             if not room.seen[value_of[room.chosen[at]]]:

@@ -235,7 +235,8 @@ def _ascend(
 ) -> tuple[np.float64, np.float64]:
     """Marginal costs at every node of the group that is in the room, from the leaves to the root: those at the root."""
     room, levels = memory.room, memory.levels
-    levels.shift[:] = 0.0
+    for v in range(len(levels.shift)):
+        levels.shift[v] = 0.0
     for at in range(chosen):
         levels.shift[rows.value[room.chosen[at]]] += room.chosen_amounts[at]
     top, cell = 0, 0

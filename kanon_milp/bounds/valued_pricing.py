@@ -118,7 +118,8 @@ def _prepare(size: int, lined: Lined[Scalar], never: Scalar) -> None:
     """bests[v, s]: the least that s rows of value v and those after it cost in a group of this size."""
     begins, prefix, bests, limits = lined.begins, lined.prefix, lined.bests, lined.limits
     width = len(limits)
-    bests[width, : size + 1] = never
+    for s in range(size + 1):
+        bests[width, s] = never
     bests[width, 0] = 0
     for v in range(width - 1, -1, -1):
         first = begins[v] + v
@@ -165,7 +166,8 @@ def _grow(size: int, cuts: PricedCuts[Scalar], below: Scalar, nodes: int, lined:
                 continue
             if value < best:
                 best = value
-                best_group[:size] = chosen[:size]
+                for d in range(size):
+                    best_group[d] = chosen[d]
             deeper = False
         if depth == 0:
             break
