@@ -8,7 +8,8 @@ from kernels import runnable
 
 from kanon_milp.system import arrays
 
-doubled, doubled_rows, stable_order = map(runnable, (arrays.doubled, arrays.doubled_rows, arrays.stable_order))
+doubled, doubled_rows = runnable(arrays.doubled), runnable(arrays.doubled_rows)
+stable_order = runnable(arrays.stable_order)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 1000])
