@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -68,7 +68,7 @@ class Heap(NamedTuple, Generic[Scalar]):
     items: Ints
 
 
-@compiled
+@compiled_part
 def add_cheapest(
     members: Codes, begin: int, end: int, w: Scalar, need: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[int, Scalar, Scalar]:

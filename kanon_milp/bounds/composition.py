@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -101,13 +101,13 @@ class ValuedCover(NamedTuple, Generic[Scalar]):
     begins: Ints
 
 
-@compiled
+@compiled_part
 def rounded(slope: Scalar, grain: Scalar, tick: Scalar) -> Scalar:
     """A slope times the grain as a slope, in integers rounded down."""
     return slope if grain == 1 else slope // (grain * tick) * tick
 
 
-@compiled
+@compiled_part
 def _limit(
     room: Workspace[Scalar],
     begin: int,
@@ -141,7 +141,7 @@ def _limit(
     return True, begin, at, fixed, chosen, value
 
 
-@compiled
+@compiled_part
 def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int) -> int:
     """Merge the list second..last into the one begin..end before it; returns its new end."""
     into, a, b = 0, begin, second
@@ -157,13 +157,13 @@ def _merge(room: Workspace[Scalar], begin: int, end: int, second: int, last: int
         room.other_keys[into], room.other_amounts[into] = room.keys[at], room.amounts[at]
         room.other_items[into] = room.items[at]
         into += 1
-    room.keys[begin : begin + into] = room.other_keys[:into]
-    room.amounts[begin : begin + into] = room.other_amounts[:into]
-    room.items[begin : begin + into] = room.other_items[:into]
+    for at in range(into):
+        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
+        room.items[begin + at] = room.other_items[at]
     return begin + into
 
 
-@compiled
+@compiled_part
 def _charge(
     room: Workspace[Scalar],
     begin: int,
@@ -199,13 +199,13 @@ def _charge(
             into += 1
             position += piece
             left -= piece
-    room.keys[begin : begin + into] = room.other_keys[:into]
-    room.amounts[begin : begin + into] = room.other_amounts[:into]
-    room.items[begin : begin + into] = room.other_items[:into]
+    for at in range(into):
+        room.keys[begin + at], room.amounts[begin + at] = room.other_keys[at], room.other_amounts[at]
+        room.items[begin + at] = room.other_items[at]
     return begin + into, value
 
 
-@compiled
+@compiled_part
 def _finish(
     room: Workspace[Scalar],
     begin: int,
@@ -221,7 +221,8 @@ def _finish(
     value = need * 0
     others = need
     if presence > 1:
-        room.seen[:] = False
+        for v in range(len(room.seen)):
+            room.seen[v] = False
         different = 0
         for at in range(chosen):
             if not room.seen[value_of[room.chosen[at]]]:
@@ -252,7 +253,7 @@ def _finish(
     return bool(abs(need) <= tree.tolerance and others >= 0), value, chosen
 
 
-@compiled
+@compiled_part
 def compose(
     size: int,
     integral: bool,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.closed_form import Heap, PricedCandidates, PricedRows, add_cheapest
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.system.arrays import doubled, stable_order
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -56,7 +56,7 @@ def unsorted_rows(counts: NDArray[Scalar], multipliers: NDArray[Scalar]) -> Pric
     return PricedRows(counts, multipliers, multipliers, multipliers.dtype.type(FAR))
 
 
-@compiled
+@compiled_part
 def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar:
     """Add one row of type i to the sums of its rank-1 cuts; what that costs."""
     more = zero
@@ -70,14 +70,14 @@ def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar
     return more
 
 
-@compiled
+@compiled_part
 def give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
     """Take one row of type i out of the sums of its rank-1 cuts."""
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
         filled[cuts.cut_of[e]] -= cuts.weight_of[e]
 
 
-@compiled
+@compiled_part
 def _grow(
     scratch: Scratch[Scalar],
     count: int,
@@ -138,7 +138,7 @@ def _grow(
     return best, found, nodes
 
 
-@compiled
+@compiled_part
 def _line_up(
     cover: Codes,
     w: Scalar,
@@ -180,7 +180,7 @@ def _line_up(
     return end
 
 
-@compiled
+@compiled_part
 def _make_scratch(
     candidates: PricedCandidates[Scalar], chosen: Ints, rows: PricedRows[Scalar], cuts: int
 ) -> tuple[Scratch[Scalar], Heap[Scalar]]:
@@ -201,7 +201,7 @@ def _make_scratch(
     return scratch, Heap(np.empty(heap, kind), np.empty(heap, np.int64))
 
 
-@compiled
+@compiled_part
 def closed_form(
     cover: Codes, w: Scalar, least: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[Scalar, Scalar, bool]:

@@ -15,12 +15,14 @@ from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, ex
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+SOME = 1_000_000  # pairs that are looked at in one go
 SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides
 NODES = 20_000  # of the search for a group with a row; beyond it the pair stays
 STEPS = 400_000_000  # of all these searches, some seconds; pairs that come later are decided without one
@@ -87,11 +89,20 @@ class ReducedCosts(Reduction[Dropped]):
         candidates = opened <= room
         if dual.rank_one_cuts.count:
             return self._with_rank_one(instance, found, room)
-        of_pair = instance.candidates.candidate_of_pair()
-        reduced = instance.candidates.cost[of_pair] * dual.denominator - dual.multipliers[instance.candidates.members]
-        more = np.maximum(reduced - found.marginal[of_pair], 0)
         # compared without a sum, which could leave the range
-        pairs = candidates[of_pair] & (more <= room - np.where(candidates, opened, 0)[of_pair])
+        left = room - np.where(candidates, opened, 0)
+        multipliers, indptr = dual.multipliers[: instance.types.count], instance.candidates.indptr
+        costs, members = instance.candidates.cost * dual.denominator, instance.candidates.members
+        pairs = np.zeros(len(members), np.bool_)
+        # some at a time: as arrays of their own, the numbers of all pairs take gigabytes on large tables
+        looked = np.flatnonzero(candidates)
+        for some in split_evenly(looked, np.diff(indptr)[looked], SOME):
+            lengths = np.diff(indptr)[some]
+            here = np.repeat(indptr[some] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+            more = (
+                np.repeat(costs[some], lengths) - multipliers[members[here]] - np.repeat(found.marginal[some], lengths)
+            )
+            pairs[here] = np.maximum(more, 0) <= np.repeat(left[some], lengths)
         return candidates, pairs
 
     def _with_rank_one(self, instance: Instance, found: Subproblems, room: int) -> tuple[Flags, Flags]:

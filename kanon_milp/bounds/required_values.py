@@ -13,7 +13,7 @@ from kanon_milp.bounds.composition import TreeArrays, ValuedRows, make_workspace
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
-from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, average_groups, take_groups
+from kanon_milp.bounds.sizes import CheapestGroups, Taken, ValuedCandidates, take_groups
 from kanon_milp.bounds.volume import Evaluation, Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
@@ -25,6 +25,7 @@ Codes = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+NOTHING = np.zeros(0)
 TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
@@ -184,9 +185,10 @@ class RequiredEvaluator(Evaluator):
         self._which[begin:end] = which
         for v, relaxed in enumerate(self.relaxed):
             rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), which == v
+            taken = Taken(self._taken[number], excesses[v], self.instance.candidates.members, NOTHING)
             take_groups(
                 self.some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
-                relaxed.groups[begin:end], self._taken[number], excesses[v],
+                relaxed.groups[begin:end], taken,
             )  # fmt: skip
         return most
 
@@ -201,10 +203,8 @@ class RequiredEvaluator(Evaluator):
         for v, relaxed in enumerate(self.relaxed):
             some = self.some(v, 0, candidates.count, self.thetas(self._last, v))
             rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
-            average_groups(
-                some, rows, relaxed.tree, relaxed.rooms[0][1], self._which == v, relaxed.groups, candidates.members,
-                self._rows,
-            )  # fmt: skip
+            taken = Taken(NOTHING, NOTHING, candidates.members, self._rows)
+            take_groups(some, rows, relaxed.tree, relaxed.rooms[0][1], self._which == v, relaxed.groups, taken)
 
     @property
     def rows(self) -> Floats:

@@ -28,7 +28,7 @@ from kanon_milp.bounds.sizes import (
 )
 from kanon_milp.bounds.star import cheapest_of_size
 from kanon_milp.system.arrays import stable_order
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -86,7 +86,7 @@ def no_prices(candidates: int, nodes: int) -> Prices:
     return Prices(of_limits, of_shares)
 
 
-@compiled
+@compiled_part
 def _shifts(
     theta: np.float64,
     limits: NDArray[np.float32],
@@ -152,7 +152,7 @@ def screen(
         left[g] = not value >= 0
 
 
-@compiled
+@compiled_part
 def _sort(members: NDArray[np.int32], multipliers: Floats, begin: int, end: int) -> None:
     """Sort members[begin:end] by falling multiplier; they are nearly so."""
     moves = MOVES * (end - begin)
@@ -173,7 +173,7 @@ def _sort(members: NDArray[np.int32], multipliers: Floats, begin: int, end: int)
             return
 
 
-@compiled
+@compiled_part
 def _interval(
     size: int,
     theta: np.float64,
@@ -194,7 +194,7 @@ def _interval(
     return low + (q if apart > NEAR else -q), high + (-q if apart < -NEAR else q)
 
 
-@compiled
+@compiled_part
 def _descend(
     marginal: np.float64,
     size: int,
@@ -224,7 +224,7 @@ def _descend(
             room.above[top], room.children[top] = inside, tree.children[v]
 
 
-@compiled
+@compiled_part
 def _ascend(
     chosen: int,
     size: int,
@@ -235,7 +235,8 @@ def _ascend(
 ) -> tuple[np.float64, np.float64]:
     """Marginal costs at every node of the group that is in the room, from the leaves to the root: those at the root."""
     room, levels = memory.room, memory.levels
-    levels.shift[:] = 0.0
+    for v in range(len(levels.shift)):
+        levels.shift[v] = 0.0
     for at in range(chosen):
         levels.shift[rows.value[room.chosen[at]]] += room.chosen_amounts[at]
     top, cell = 0, 0
@@ -263,7 +264,7 @@ def _ascend(
     return levels.low[len(tree.own) - 1], levels.high[len(tree.own) - 1]
 
 
-@compiled
+@compiled_part
 def _remember(
     size: int,
     g: int,

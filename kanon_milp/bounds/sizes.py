@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
 from kanon_milp.bounds.star import cheapest_of_size
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -56,7 +56,7 @@ class CheapestGroups(NamedTuple, Generic[Scalar]):
     groups: Ints
 
 
-@compiled
+@compiled_part
 def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Scalar]:
     """One of them."""
     begin, end = candidates.cell_indptr[g], candidates.cell_indptr[g + 1]
@@ -67,7 +67,7 @@ def candidate_of(candidates: ValuedCandidates[Scalar], g: int) -> ValuedCover[Sc
     )  # fmt: skip
 
 
-@compiled
+@compiled_part
 def lowest_size(
     least: int,
     most: int,
@@ -79,7 +79,8 @@ def lowest_size(
 ) -> tuple[bool, int, Scalar]:
     """The smallest size from which on h falls no more, by bisection that begins around `near`: (possible, size, h)."""
     # the last values found, by parity of the size: two neighbours are compared at a time
-    sizes, possible, values = np.full(2, -1, np.int64), np.zeros(2, np.bool_), np.zeros(2, rows.counts.dtype)
+    sizes, possible, values = np.empty(2, np.int64), np.empty(2, np.bool_), np.empty(2, rows.counts.dtype)
+    sizes[0] = sizes[1] = -1
     low, high, at, step = least, most, near, 1
     while True:
         last = low == high
@@ -102,12 +103,13 @@ def lowest_size(
         step *= 2
 
 
-@compiled
+@compiled_part
 def _lowest_plain(
     candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], presence: int, seen: NDArray[np.bool_]
 ) -> int:
     """The same where there are no limits and charges: all negative rows, one more for each value that is missing."""
-    seen[:] = False
+    for v in range(len(seen)):
+        seen[v] = False
     below, different = 0, 0
     for i in candidate.members:
         if candidate.w - rows.multipliers[i] < 0:
@@ -118,7 +120,7 @@ def _lowest_plain(
     return min(max(candidate.least, below + max(presence - different, 0)), candidate.support)
 
 
-@compiled
+@compiled_part
 def _walk(
     middle: int,
     bound: Scalar,
@@ -131,12 +133,14 @@ def _walk(
     """The least H, tried from the lowest point of h to both sides: (possible, size, H or a bound below it)."""
     least, most = candidate.least, candidate.support
     found, best, best_size, tried = False, bound, middle, 0
-    sides, bounds = np.array([middle - 1, middle]), np.array([bound, bound])
-    known, over = np.array([False, True]), np.array([middle == least, False])
+    sides, bounds = np.empty(2, np.int64), np.empty(2, rows.counts.dtype)
+    known, over = np.empty(2, np.bool_), np.empty(2, np.bool_)
+    sides[0], sides[1], bounds[0], bounds[1] = middle - 1, middle, bound, bound
+    known[0], known[1], over[0], over[1] = False, True, middle == least, False
     while True:
         for side in range(2):
             over[side] = over[side] or (known[side] and found and bounds[side] >= best)
-        if over.all():
+        if over[0] and over[1]:
             return found, best_size, best
         side = 1 if over[0] or (not over[1] and known[0] and bounds[1] <= bounds[0]) else 0
         size, integral = sides[side], known[side]
@@ -153,7 +157,7 @@ def _walk(
         known[side], over[side] = False, not least <= sides[side] <= most
 
 
-@compiled
+@compiled_part
 def cheapest_of_candidate(
     near: int,
     tries: int,
@@ -189,7 +193,7 @@ def cheapest_of_candidate(
     return max(rounded(bound, tree.grain, tree.tick), below), lowest, size
 
 
-@compiled
+@compiled_part
 def cheapest_negative(
     near: int,
     tries: int,
@@ -276,6 +280,65 @@ def cheapest_by_size(
             )
 
 
+class Taken(NamedTuple):
+    """Where the rows of groups are added to; arrays that are not asked for are empty.
+
+    rows: (t,), of each row type. excess: (G,), Σ_v weight_v·|X_v - share_v·S| - t·S of a group, the derivative of φ_g
+    in θ; 0 where it is not wanted. members: the covers, ascending; average: (pairs + 1,), rows of each pair times the
+    last entry.
+    """
+
+    rows: NDArray[np.float64]
+    excess: NDArray[np.float64]
+    members: Codes
+    average: NDArray[np.float64]
+
+
+@compiled_part
+def choose_rows(
+    size: int,
+    candidate: ValuedCover[np.float64],
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
+) -> int:
+    """How many entries of `room.chosen` are the cheapest group of a size; with fractions of rows where there is none of
+    integer numbers."""
+    chosen = 0
+    for fractions in range(2):
+        possible, _, chosen = cheapest_of_size(size, not fractions, candidate, rows, tree, room)
+        if possible:
+            break
+    return chosen
+
+
+@compiled_part
+def _excess(
+    size: int,
+    chosen: int,
+    rows: ValuedRows[np.float64],
+    tree: TreeArrays[np.float64],
+    room: Workspace[np.float64],
+    held: NDArray[np.float64],
+    below: NDArray[np.float64],
+) -> float:
+    """Σ_v weight_v·|X_v - share_v·S| - t·S of the group that is in the room. held, below: (nodes + 1,), for sums."""
+    for v in range(len(held)):
+        held[v] = 0.0
+    for at in range(chosen):
+        held[rows.value[room.chosen[at]]] += room.chosen_amounts[at]
+    top, far = 0, -tree.closeness * size
+    for v in range(len(tree.own)):
+        inside = held[tree.own[v]] if tree.own[v] >= 0 else 0.0
+        for _ in range(tree.children[v]):
+            top -= 1
+            inside += below[top]
+        far += tree.weight[v] * abs(inside - tree.share[v] * size)
+        below[top] = inside
+        top += 1
+    return far
+
+
 @compiled
 def take_groups(
     candidates: ValuedCandidates[np.float64],
@@ -284,72 +347,33 @@ def take_groups(
     room: Workspace[np.float64],
     wanted: NDArray[np.bool_],
     sizes: Ints,
-    taken: NDArray[np.float64],
-    excess: NDArray[np.float64],
+    taken: Taken,
 ) -> None:
-    """Add the rows of the wanted candidates' groups to `taken` (t,), and say how far each is from what θ asks for.
-
-    sizes (G,): of the groups. excess (G,): Σ_v weight_v·|X_v - share_v·S| - t·S of a group, the derivative of φ_g in θ;
-    0 where it is not wanted.
-    """
-    nodes = len(tree.own)
-    held, below = np.zeros(nodes + 1), np.zeros(nodes + 1)
-    charged = tree.weight.max() > 0
+    """Add the rows of the wanted candidates' groups to what `taken` asks for. sizes (G,): of the groups."""
+    held, below = np.empty(len(tree.own) + 1), np.empty(len(tree.own) + 1)
+    charged = False
+    for v in range(len(tree.weight)):
+        charged = charged or tree.weight[v] > 0
+    asked = len(taken.excess) > 0
     for g in range(len(candidates.cost)):
-        excess[g] = 0.0
+        if asked:
+            taken.excess[g] = 0.0
         if not wanted[g]:
             continue
-        candidate, chosen = candidate_of(candidates, g), 0
-        for fractions in range(2):  # with fractions of rows where no size that was tried has integer numbers of them
-            possible, _, chosen = cheapest_of_size(sizes[g], not fractions, candidate, rows, tree, room)
-            if possible:
-                break
-        held[:] = 0.0
-        for at in range(chosen):
-            i, amount = room.chosen[at], room.chosen_amounts[at]
-            taken[i] += amount
-            held[rows.value[i]] += amount
-        if not charged:
+        chosen = choose_rows(sizes[g], candidate_of(candidates, g), rows, tree, room)
+        if len(taken.rows) > 0:
+            for at in range(chosen):
+                taken.rows[room.chosen[at]] += room.chosen_amounts[at]
+        if asked and charged:
+            taken.excess[g] = _excess(sizes[g], chosen, rows, tree, room, held, below)
+        if len(taken.average) == 0:
             continue
-        top, far = 0, -tree.closeness * sizes[g]
-        for v in range(nodes):
-            inside = held[tree.own[v]] if tree.own[v] >= 0 else 0.0
-            for _ in range(tree.children[v]):
-                top -= 1
-                inside += below[top]
-            far += tree.weight[v] * abs(inside - tree.share[v] * sizes[g])
-            below[top] = inside
-            top += 1
-        excess[g] = far
-
-
-@compiled
-def average_groups(
-    candidates: ValuedCandidates[np.float64],
-    rows: ValuedRows[np.float64],
-    tree: TreeArrays[np.float64],
-    room: Workspace[np.float64],
-    wanted: NDArray[np.bool_],
-    sizes: Ints,
-    members: Codes,
-    average: NDArray[np.float64],
-) -> None:
-    """Add the rows of the wanted candidates' groups, as in `take_groups`, times average[-1] to the first entries of
-    `average`, one for each pair. members: the covers, ascending."""
-    for g in range(len(candidates.cost)):
-        if not wanted[g]:
-            continue
-        candidate, chosen = candidate_of(candidates, g), 0
-        for fractions in range(2):
-            possible, _, chosen = cheapest_of_size(sizes[g], not fractions, candidate, rows, tree, room)
-            if possible:
-                break
         for at in range(chosen):
             low, high = candidates.indptr[g], candidates.indptr[g + 1]
             while low < high:
                 middle = (low + high) // 2
-                if members[middle] < room.chosen[at]:
+                if taken.members[middle] < room.chosen[at]:
                     low = middle + 1
                 else:
                     high = middle
-            average[low] += average[-1] * room.chosen_amounts[at]
+            taken.average[low] += taken.average[-1] * room.chosen_amounts[at]

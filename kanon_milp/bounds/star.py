@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, compose, rounded
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled_part
 
 Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
-@compiled
+@compiled_part
 def integral_limits(low: Ints, size: int) -> tuple[int, int]:
     """Limits of shares, two numerators and denominators, as integer numbers of `size` rows."""
     fewest = 0 if low[0] == 0 else -((-low[0] * size) // low[1])
     return fewest, size if low[2] == low[3] else (low[2] * size) // low[3]
 
 
-@compiled
+@compiled_part
 def _sink(heap: Ints, keys: NDArray[Scalar], at: int, length: int) -> None:
     """Move a cell of a heap down to where it belongs."""
     moved = heap[at]
@@ -47,7 +47,7 @@ def _sink(heap: Ints, keys: NDArray[Scalar], at: int, length: int) -> None:
     heap[at] = moved
 
 
-@compiled
+@compiled_part
 def _segment(
     held: Scalar, c: Scalar, q: Scalar, integral: bool, grain: Scalar, tick: Scalar, tolerance: Scalar
 ) -> tuple[Scalar, Scalar]:
@@ -64,7 +64,7 @@ def _segment(
     return q, q * 0
 
 
-@compiled
+@compiled_part
 def compose_star(
     size: int,
     integral: bool,
@@ -179,7 +179,7 @@ def compose_star(
     return bool(abs(need) <= tolerance and (others >= 0 or not apart)), value, chosen
 
 
-@compiled
+@compiled_part
 def cheapest_of_size(
     size: int,
     integral: bool,

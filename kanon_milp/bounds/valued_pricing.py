@@ -27,7 +27,7 @@ from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, lowest_size
 from kanon_milp.bounds.star import cheapest_of_size, integral_limits
 from kanon_milp.system.arrays import doubled, stable_order
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
@@ -63,7 +63,7 @@ class Answers(NamedTuple, Generic[Scalar]):
     complete: NDArray[np.bool_]
 
 
-@compiled
+@compiled_part
 def _line_up(candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], cuts: int) -> Lined[Scalar]:
     """The rows of a candidate. cuts: number of rank-1 cuts."""
     cover, begins = candidate.members, candidate.begins
@@ -96,7 +96,7 @@ def _line_up(candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], cuts: int
     )  # fmt: skip
 
 
-@compiled
+@compiled_part
 def _limit(size: int, values: Ints, tree: TreeArrays[Scalar], lined: Lined[Scalar]) -> bool:
     """The least and the most rows of each value in a group of so many; False where there is none."""
     cell = 0
@@ -113,12 +113,13 @@ def _limit(size: int, values: Ints, tree: TreeArrays[Scalar], lined: Lined[Scala
     return True
 
 
-@compiled
+@compiled_part
 def _prepare(size: int, lined: Lined[Scalar], never: Scalar) -> None:
     """bests[v, s]: the least that s rows of value v and those after it cost in a group of this size."""
     begins, prefix, bests, limits = lined.begins, lined.prefix, lined.bests, lined.limits
     width = len(limits)
-    bests[width, : size + 1] = never
+    for s in range(size + 1):
+        bests[width, s] = never
     bests[width, 0] = 0
     for v in range(width - 1, -1, -1):
         first = begins[v] + v
@@ -130,7 +131,7 @@ def _prepare(size: int, lined: Lined[Scalar], never: Scalar) -> None:
             bests[v, s] = least
 
 
-@compiled
+@compiled_part
 def _grow(size: int, cuts: PricedCuts[Scalar], below: Scalar, nodes: int, lined: Lined[Scalar]) -> tuple[Scalar, int]:
     """Search the groups with the numbers of rows in `lined` for one below `below`; (the least or `below`, nodes left).
 
@@ -165,7 +166,8 @@ def _grow(size: int, cuts: PricedCuts[Scalar], below: Scalar, nodes: int, lined:
                 continue
             if value < best:
                 best = value
-                best_group[:size] = chosen[:size]
+                for d in range(size):
+                    best_group[d] = chosen[d]
             deeper = False
         if depth == 0:
             break
@@ -184,7 +186,7 @@ def _grow(size: int, cuts: PricedCuts[Scalar], below: Scalar, nodes: int, lined:
     return best, nodes
 
 
-@compiled
+@compiled_part
 def _search_size(
     size: int, presence: int, cuts: PricedCuts[Scalar], below: Scalar, nodes: int, lined: Lined[Scalar]
 ) -> tuple[Scalar, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_milp.heuristics.state import FAILED, State, best_option, close, draw, place, undo
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 _SCANNED = 400  # rows of a large cover that one move looks at
 _CLOSED = 4  # groups that one move closes at most
@@ -20,7 +20,7 @@ def commit(s: State) -> None:
     s.logged[0] = 0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def pull(s: State, g: int, limit: float) -> int:
     """Open g, or let it grow: it takes the rows that gain by it from groups that can spare them, and while it is too
     small, all of a group that cannot, whose other rows go where they are cheapest, or the rows that lose least."""
@@ -64,7 +64,7 @@ def pull(s: State, g: int, limit: float) -> int:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _blocked(s: State, g: int, begin: int, covered: int, offset: int, scanned: int) -> int:
     """A random group that cannot spare the row that g could have of it; -1 if there is none."""
     found, h = 0, -1
@@ -78,7 +78,7 @@ def _blocked(s: State, g: int, begin: int, covered: int, offset: int, scanned: i
     return h
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int) -> int:
     """Give g the rows that lose least, from groups that can spare them, until it is large enough."""
     delta = 0
@@ -100,7 +100,7 @@ def _fill(s: State, g: int, begin: int, covered: int, offset: int, scanned: int)
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def mend(s: State, g: int) -> int:
     """Give a group that is too small the rows that lose least, or close it; returns the change."""
     covered = s.covers.indptr[g + 1] - s.covers.indptr[g]
@@ -111,7 +111,7 @@ def mend(s: State, g: int) -> int:
     return FAILED if change >= FAILED else delta + change
 
 
-@compiled_in_place
+@compiled_part_in_place
 def shift(s: State, r: int) -> int:
     """Move one row to a random open group; if its own is too small then, that one takes the row that loses least."""
     i, h = s.type_of[r], s.group[r]
@@ -168,7 +168,7 @@ def complete(s: State) -> int:
     return int(s.size[-1])
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _open_for(s: State, r: int) -> bool:
     """Open the candidate of row r that changes the loss least, with rows of other groups."""
     i = s.type_of[r]

@@ -14,7 +14,7 @@ from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
@@ -198,7 +198,7 @@ def _group(
     return _gather(active, group, size, begin, members, groups, need[0])
 
 
-@compiled
+@compiled_part
 def _gather(
     active: Ints, group: Ints, size: Ints, begin: Ints, members: Ints, groups: int, least: int
 ) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from kanon_milp.heuristics.grouping import assignment_of, pairs_at
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -189,7 +189,7 @@ def relink(s: State) -> None:
     s.logged[0] = 0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _enter(s: State, r: int, g: int) -> None:
     s.group[r] = g
     s.before[r] = -1
@@ -200,7 +200,7 @@ def _enter(s: State, r: int, g: int) -> None:
     s.size[g] += 1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _leave(s: State, r: int) -> None:
     g = s.group[r]
     if s.before[r] >= 0:
@@ -212,7 +212,7 @@ def _leave(s: State, r: int) -> None:
     s.size[g] -= 1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def place(s: State, r: int, g: int) -> int:
     """Move row r to candidate g; returns the change of the loss."""
     h = s.group[r]
@@ -243,7 +243,7 @@ def total(s: State) -> int:
     return loss
 
 
-@compiled_in_place
+@compiled_part_in_place
 def draw(s: State) -> int:
     """The next 62 random bits (xorshift64*, Vigna 2016)."""
     x = s.random[0]
@@ -254,13 +254,13 @@ def draw(s: State) -> int:
     return int((x * np.uint64(2685821657736338717)) >> np.uint64(2))
 
 
-@compiled_in_place
+@compiled_part_in_place
 def uniform(s: State) -> float:
     """A random number in (0, 1]."""
     return (draw(s) + 1.0) / 4611686018427387904.0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def best_option(s: State, r: int, closing: int, opening: int) -> int:
     """The cheapest open candidate of row r, with `opening` taken for open and `closing` for closed; -1 if none."""
     i = s.type_of[r]
@@ -271,7 +271,7 @@ def best_option(s: State, r: int, closing: int, opening: int) -> int:
     return -1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def close(s: State, h: int, opening: int, limit: float) -> int:
     """Move all rows of h to their cheapest other candidates; FAILED if a row has none or the loss grows by more than
     the limit."""

@@ -25,6 +25,7 @@ from kanon_milp.system.limit import Limit, Over
 
 # of the time left, and at most, for a model of the tables that cost no more than the bound
 PRESUMED_SHARE, PRESUMED_SECONDS = 0.3, 60.0
+FIXING_SECONDS = 1e-7  # a pair, for fixing and what is left by it
 WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
 
 
@@ -64,6 +65,8 @@ class CoreProblem:
         optimum; else the bound rises by a unit, and the table that it has found is a good one, of what costs least by
         the multipliers.
         """
+        if not self._in_time:
+            return None
         if not self._promising:
             presumed = self.tracker.bound
             step = self._presuming(presumed)
@@ -71,6 +74,12 @@ class CoreProblem:
             if step is not None and self.guide.promising(step.instance.candidates.pairs, share):
                 self._solve(step.instance, step, presumed, share)
         return self.solve(raising=False) if self._promising else None
+
+    @property
+    def _in_time(self) -> bool:
+        """Whether there is time to see what is left."""
+        seconds = FIXING_SECONDS * self.session.instance.candidates.pairs
+        return not self.limit.over and self.limit.left >= seconds
 
     @property
     def _promising(self) -> bool:
@@ -94,7 +103,7 @@ class CoreProblem:
         """Model after model, and why the last one stopped."""
         reason: StopReason | None = None
         ahead = 0
-        while not self.limit.over:
+        while self._in_time:
             before, lower = self.tracker.best, None
             loss = None if before is None else before.cost
             step = None if before is None else self.guide.fixing(before.cost + 1).apply(self.session.instance)

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+DIGIT = 16  # bits of a number that are sorted at a time
 Number = TypeVar("Number", bound=np.integer[Any])
 
 
@@ -17,6 +18,25 @@ def indptr_of(lengths: NDArray[np.integer[Any]]) -> Ints:
     """Where lists of these lengths begin when they stand one after the other, and where the last one ends."""
     found: Ints = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return found
+
+
+def stable_order(values: NDArray[np.integer[Any]], numbers: int) -> Ints:
+    """np.argsort(values, kind="stable") for values from 0 to below `numbers`, in a third of the time: numpy sorts
+    numbers of 16 bits without comparing them."""
+    low = np.argsort(values.astype(np.uint16), kind="stable")
+    if numbers <= 1 << DIGIT or not len(values):
+        return low
+    if numbers > 1 << 2 * DIGIT:
+        return np.argsort(values, kind="stable")
+    high = (values >> DIGIT).astype(np.uint16)[low]
+    found: Ints = low[np.argsort(high, kind="stable")]
+    return found
+
+
+def split_evenly(lists: Ints, lengths: Ints, most: int) -> list[Ints]:
+    """Lists of these lengths in parts of about `most` values, in their order."""
+    begins = np.flatnonzero(np.diff(np.cumsum(lengths) // most)) + 1
+    return np.split(lists, begins) if len(lists) else []
 
 
 class Ragged(NamedTuple, Generic[Number]):
@@ -70,6 +90,6 @@ class Ragged(NamedTuple, Generic[Number]):
 
     def transposed(self, numbers: int) -> tuple[Ragged[np.int64], Ints]:
         """Per number below `numbers` the lists that hold it, ascending, and the place of each in `values`."""
-        places = np.argsort(self.values, kind="stable")
+        places = stable_order(self.values, numbers)
         held = np.bincount(self.values, minlength=numbers)
         return Ragged(indptr_of(held), self.list_of_value()[places]), places

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled_part
 
 Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64, np.int32)
@@ -15,7 +15,7 @@ Scalar = TypeVar("Scalar", np.float64, np.int64, np.int32)
 RUN = 8  # keys that are sorted by insertion
 
 
-@compiled
+@compiled_part
 def stable_order(keys: NDArray[Scalar]) -> Ints:
     """The places of the keys, the lowest first, equal ones in their order: np.argsort(keys, kind="stable")."""
     count = len(keys)
@@ -43,7 +43,7 @@ def stable_order(keys: NDArray[Scalar]) -> Ints:
     return order
 
 
-@compiled
+@compiled_part
 def doubled(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """The entries of an array (n,), with room for as many again."""
     longer = np.empty(2 * len(array), array.dtype)
@@ -52,7 +52,7 @@ def doubled(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return longer
 
 
-@compiled
+@compiled_part
 def doubled_rows(array: Ints) -> Ints:
     """The rows of an array (n, m), with room for as many again."""
     rows, columns = array.shape

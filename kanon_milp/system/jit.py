@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,15 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event, types
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 from kanon_milp.system.compilations import COMPILATIONS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# releases of numba whose insides are known to link parts as below; by others each part is compiled by itself, too
+LINKING = ("0.68.",)
 
 
 class _Cache(FunctionCache):
@@ -30,6 +36,43 @@ class _Cache(FunctionCache):
         except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
             self.flush()  # type: ignore[no-untyped-call]
             return None
+
+
+class _Linked(JITCodeLibrary):
+    """Code of a part: linked into that of its callers and optimized there, never by itself."""
+
+    def finalize(self) -> None:
+        """Add the code of the parts that it calls; nothing is optimized, and no machine code made."""
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is no machine code."""
+        del name
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What takes the environment of a function: nothing here has a place for one."""
+        return self
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Nothing: only functions that make Python objects look into their environment."""
+
+
+class _PartCompiler(Compiler):
+    """The usual steps, into code that is only linked."""
+
+    def define_pipelines(self) -> Any:
+        """The usual steps."""
+        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
+        self.state.library = _Linked(codegen, name)  # type: ignore[no-untyped-call]
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
 def _take_any_integer(dispatcher: Any) -> None:
@@ -68,16 +111,57 @@ def compiled_in_place(function: Function) -> Function:
     return _compile(function, _nrt=False)
 
 
+def compiled_in_memory(function: Function) -> Function:
+    """The same for a function that has no place in a file, and so none on disk."""
+    return cast(Function, _dispatcher(function))
+
+
+def compiled_part(function: Function) -> Function:
+    """A function that only compiled functions call; Python cannot.
+
+    It is translated once a process, then optimized in each `compiled` function that reaches it. Compiled by itself it
+    would be optimized once more, as would all that it calls, and have a wrapper that takes Python's arguments apart:
+    that was half of what a first run waits for, and is so by releases of numba that are not in `LINKING`.
+    """
+    return _part(function)
+
+
+def compiled_part_in_place(function: Function) -> Function:
+    """A part that makes no array and returns none, and calls nothing that makes one, as `compiled_in_place`."""
+    return _part(function, _nrt=False)
+
+
 def _compile(function: Function, **more: bool) -> Function:
-    # nobody calls it from C: what such a call needs would be a fifth of what is compiled
-    options: Any = {"nogil": True, "no_cfunc_wrapper": True, **more}
-    dispatcher: Any = numba.njit(**options)(function)
-    _take_any_integer(dispatcher)
+    dispatcher = _dispatcher(function, **more)
     try:
         dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
     except RuntimeError:
         COMPILATIONS.kept = False  # there is nowhere to keep it
     return cast(Function, dispatcher)
+
+
+def _part(function: Function, **more: bool) -> Function:
+    if not numba.__version__.startswith(LINKING):
+        return _compile(function, **more)
+    dispatcher = _dispatcher(function, no_cpython_wrapper=True, pipeline_class=_PartCompiler, **more)
+
+    def refuse(*_: object) -> None:
+        raise TypeError(f"{function.__name__} can only be called by compiled functions")
+
+    def keep(found: Any) -> None:
+        dispatcher.overloads[tuple(found.signature.args)] = found
+
+    # what Python would call is not there
+    dispatcher._compile_for_args, dispatcher.add_overload = refuse, keep
+    return cast(Function, dispatcher)
+
+
+def _dispatcher(function: Callable[..., Any], **more: Any) -> Any:
+    # nobody calls it from C: what such a call needs would be a fifth of what is compiled
+    options: Any = {"nogil": True, "no_cfunc_wrapper": True, **more}
+    dispatcher: Any = numba.njit(**options)(function)
+    _take_any_integer(dispatcher)
+    return dispatcher
 
 
 def on_disk(function: Any) -> bool:
@@ -92,15 +176,29 @@ def on_disk(function: Any) -> bool:
 
 
 class _Listener(event.Listener):
-    """Tells `COMPILATIONS` of each function that is being compiled."""
+    """Tells `COMPILATIONS` of each function that is being compiled.
+
+    Meanwhile nobody looks for garbage: the compiler makes millions of objects that stay, and looking through them again
+    and again takes a sixth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._open, self._enabled = 0, False
 
     def on_start(self, _event: Any) -> None:
         """One more begins."""
         COMPILATIONS.begin()
+        if not self._open:
+            self._enabled = gc.isenabled()
+            gc.disable()
+        self._open += 1
 
     def on_end(self, _event: Any) -> None:
         """One of them has ended."""
         COMPILATIONS.end()
+        self._open -= 1
+        if not self._open and self._enabled:
+            gc.enable()
 
 
 event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]

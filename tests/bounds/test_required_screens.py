@@ -12,19 +12,21 @@ from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from kernels import runnable
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_bounds import Q8, covered, reduced
 
 import kanon_milp as km
-from kanon_milp.bounds import lagrangian, required_values, volume
-from kanon_milp.bounds.composition import ValuedRows, compose, make_workspace
+from kanon_milp.bounds import composition, lagrangian, required_values, sizes, star, volume
+from kanon_milp.bounds.composition import ValuedRows, make_workspace
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, proven_required, required_bound
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
-from kanon_milp.bounds.sizes import candidate_of
-from kanon_milp.bounds.star import compose_star
 from kanon_milp.presolve.instance import Instance, prepare
+
+compose, compose_star = runnable(composition.compose), runnable(star.compose_star)
+candidate_of = runnable(sizes.candidate_of)
 
 relaxed = settings(
     deadline=None,

@@ -15,6 +15,7 @@ from census import census_problem
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from kernels import runnable
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -22,21 +23,24 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
+from kanon_milp.heuristics import moves, state
 from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
-from kanon_milp.heuristics.moves import commit, pull, shift
+from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
 from kanon_milp.heuristics.search import Search
-from kanon_milp.heuristics.state import FAILED, Board, close, total, undo
+from kanon_milp.heuristics.state import FAILED, Board, total, undo
 from kanon_milp.heuristics.worker_pool import InlinePool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+
+pull, shift, close = runnable(moves.pull), runnable(moves.shift), runnable(state.close)
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

@@ -8,6 +8,7 @@ import pytest
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernels import runnable
 from own_requirement import AtMost, NoMoreThanHalf
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_requirements_search import point_of
@@ -15,18 +16,21 @@ from test_requirements_search import point_of
 import kanon_milp as km
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.requirements import counted, moves, violation
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy, put, take_back
-from kanon_milp.heuristics.requirements.moves import relocate
+from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy
 from kanon_milp.heuristics.requirements.repair import failing, repair
-from kanon_milp.heuristics.requirements.violation import count_in, rules_of, says_all, violation_of
+from kanon_milp.heuristics.requirements.violation import rules_of, says_all
 from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.worker_pool import ProcessPool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.records import Group
 from kanon_milp.system.limit import Limit
+
+count_in, violation_of = runnable(violation.count_in), runnable(violation.violation_of)
+put, take_back, relocate = runnable(counted.put), runnable(counted.take_back), runnable(moves.relocate)
 
 relaxed = settings(
     deadline=None,
@@ -52,12 +56,12 @@ def test_no_violation_means_that_the_group_satisfies_all(kind: str | None) -> No
         counts = np.zeros((1, int(rules.columns.max(initial=-1)) + 1), np.int32)
         for i, amount in zip(members, rows, strict=True):
             count_in(rules, counts, 0, int(value[i]), int(amount))
-        violation = violation_of(rules, counts, 0, int(rows.sum()), int(instance.least[g]))
+        violated = violation_of(rules, counts, 0, int(rows.sum()), int(instance.least[g]))
         holds = check.holds(g, check.by_value(members, rows))
         if holds:
-            assert violation == 0
+            assert violated == 0
         if says_all(instance):
-            assert holds == (violation == 0)
+            assert holds == (violated == 0)
 
     judged()
 

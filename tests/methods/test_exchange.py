@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -14,14 +13,12 @@ from typing import Any
 
 import highspy
 import polars as pl
-import pyomo.environ as pyo
 import pytest
 from command_line import run
 from places import LIBRARY
-from present import present
+from written_solutions import cbc_solutions, highs_of, highs_solutions, scip_solutions
 
 import kanon_milp as km
-from kanon_milp.solvers.cbc import _in_cbcbox, _in_pulp
 from kanon_milp.solvers.mps import names_path, read_about
 
 MODELS = sorted(LIBRARY.glob("*.toml"))
@@ -37,17 +34,6 @@ OTHER_UNITS = (
 )
 # plain, other unit, number of groups, requirements with integer assign, other formulation named in the file
 BROUGHT_BACK = ("hospital", "hospital_hierarchies", "hospital_qi_sets", "hospital_groups", "hospital_t_ordered", "qid")
-
-
-def highs_of(path: Path) -> highspy.Highs:
-    """HiGHS with a model that it has read from the file itself, solved in its own settings."""
-    highs = highspy.Highs()
-    highs.silent()
-    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
-    highs.setOptionValue("mip_rel_gap", 0.0)
-    highs.setOptionValue("mip_abs_gap", 0.9)  # objectives are integers
-    highs.run()
-    return highs
 
 
 def known(path: Path) -> Fraction:
@@ -82,44 +68,6 @@ def test_an_exported_model_has_the_known_optimum_in_the_unit_that_it_states(path
         head = (gzip.decompress(packed) if model.suffix == ".gz" else packed)[:1000].decode()
         assert f"= {about['objective_unit']} * objective of this file" in head
         assert str(about["formulation"]) in head
-
-
-def cbc_solutions(model: Path, folder: Path) -> list[Path]:
-    """What the executables of CBC write, all values and the non-zeros only."""
-    found: list[Path] = []
-    for executable in dict.fromkeys(path for path in (_in_pulp(), _in_cbcbox()) if path):
-        for printing in ("normal", "all"):
-            solution = folder / f"cbc{len(found)}.txt"
-            command = [executable, "-import", model.name, "-ratioGap", "0", "-allowableGap", "0.9", "-solve"]
-            command += ["-printingOptions", printing, "-solution", str(solution)]
-            subprocess.run(command, cwd=model.parent, check=True, capture_output=True, timeout=60)
-            found.append(solution)
-    return found
-
-
-def highs_solutions(model: Path, folder: Path) -> list[Path]:
-    highs = highs_of(model)
-    found = []
-    for style in (0, 1, 4):
-        solution = folder / f"highs{style}.sol"
-        assert highs.writeSolution(str(solution), style) == highspy.HighsStatus.kOk
-        found.append(solution)
-    return found
-
-
-def scip_solutions(model: Path, folder: Path) -> list[Path]:
-    pyscipopt = pytest.importorskip("pyscipopt")
-    scip = pyscipopt.Model()
-    scip.hideOutput()
-    scip.setParam("misc/allowweakdualreds", False)
-    scip.readProblem(str(model))
-    scip.optimize()
-    found = []
-    for zeros in (False, True):
-        solution = folder / f"scip{zeros}.sol"
-        scip.writeBestSol(str(solution), write_zeros=zeros)
-        found.append(solution)
-    return found
 
 
 def brought_back() -> Iterator[Any]:
@@ -377,66 +325,6 @@ def test_fractional_assignments_become_rows_as_in_solve(tmp_path: Path) -> None:
     done = run("import", tmp_path / "r.sol", "--model", other)
     assert done.returncode == 2
     assert "fractional" in done.stderr
-
-
-def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:
-    """At most two groups; without that constraint, the table of least loss has three."""
-    problem = km.read_model(LIBRARY / "hospital.toml").problem
-    model = km.build_model(problem)
-    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
-    km.export_model(problem, tmp_path / "m.lp", model=model)
-    assert "extended by its user" in (tmp_path / "m.lp").read_text()
-    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
-    result = km.import_solution(problem, solution, model=model)
-    assert result.verified
-    assert result.report is not None
-    assert result.report.groups <= 2
-    assert result.objective == km.solve_model(problem, model).require_optimal().objective
-    assert present(result.objective) > present(km.solve(problem).require_optimal().objective)
-    assert result.proof != "optimal"
-    with pytest.raises(km.InputError, match=r"another model of this table: an extended one \(which model= takes"):
-        km.import_solution(problem, solution)
-    with pytest.raises(km.InputError, match="not reduced"):
-        km.export_model(problem, tmp_path / "n.lp", model=model, reduced=True)
-    # another objective: the most groups
-    model.loss.deactivate()
-    model.most = pyo.Objective(expr=sum(model.open[g] for g in model.CANDIDATES), sense=pyo.maximize)
-    km.export_model(problem, tmp_path / "m.lp", model=model)
-    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
-    result = km.import_solution(problem, solution, model=model)
-    assert (result.objective, result.verified, result.proof) == (2, True, "none")
-
-
-def test_what_breaks_an_added_constraint_is_no_solution_of_the_extended_model(tmp_path: Path) -> None:
-    """The table of least loss has three groups, and would be taken for the optimum of a model that allows two."""
-    problem = km.read_model(LIBRARY / "hospital.toml").problem
-    plain = km.build_model(problem)
-    km.export_model(problem, tmp_path / "m.lp", model=plain)
-    (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
-    kept = tmp_path / "plain.sol"
-    kept.write_text(solution.read_text())
-    model = km.build_model(problem)
-    model.few = pyo.Constraint(expr=sum(model.open[g] for g in model.CANDIDATES) <= 2)
-    km.export_model(problem, tmp_path / "few.lp", model=model)
-    with pytest.raises(km.InputError, match="not a solution of the model: constraint few is violated by 1"):
-        km.import_solution(problem, kept, model=model, names=tmp_path / "few.lp.names.csv")
-
-
-@pytest.mark.parametrize("changed", ["sense", "expression"])
-def test_a_changed_loss_is_an_objective_of_its_own(changed: str, tmp_path: Path) -> None:
-    rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "u"), ("b", "v")]
-    table = km.Table.from_frame(pl.DataFrame(rows, schema=["p", "q"], orient="row"), ["p", "q"])
-    problem = km.Problem(table, km.KAnonymity(2))
-    model = km.build_model(problem)
-    if changed == "sense":
-        model.loss.sense = pyo.maximize
-    else:
-        model.loss.expr += 100 * sum(model.open.values())
-    km.export_model(problem, tmp_path / "m.mps", model=model)
-    assert "loss = " not in (tmp_path / "m.mps").read_text()
-    (solution, *_) = highs_solutions(tmp_path / "m.mps", tmp_path)
-    result = km.import_solution(problem, solution, model=model)
-    assert (result.objective, result.proof) == ({"sense": 12, "expression": 112}[changed], "none")
 
 
 def test_export_takes_a_table_as_solve_does(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.presolve.ragged import Ragged, split_evenly, stable_order
 from kanon_milp.system.jit import number_compiled
 
 lists = st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=6)
@@ -72,3 +72,20 @@ def test_compiled_code_that_cannot_be_read_any_more_is_compiled_again(
     assert number_compiled() == before + 1
     assert loaded(tmp_path / "doubling.py", "doubling").twice(5) == 10  # from the disk
     assert number_compiled() == before + 1
+
+
+@pytest.mark.parametrize("numbers", [1, 7, 1 << 16, (1 << 16) + 1, 1 << 20, 1 << 31, 1 << 33])
+@pytest.mark.parametrize("count", [0, 1, 2000])
+def test_numbers_are_ordered_as_by_a_stable_sort(numbers: int, count: int) -> None:
+    values = np.random.default_rng(count).integers(0, numbers, count)
+    values[count // 2 :] = values[: count - count // 2]
+    assert stable_order(values, numbers).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("most", [1, 3, 10, 1000])
+def test_parts_of_lists_have_about_the_same_number_of_values(most: int) -> None:
+    lengths = np.random.default_rng(most).integers(1, 20, 50)
+    parts = split_evenly(np.arange(50), lengths, most)
+    assert np.concatenate(parts).tolist() == list(range(50))
+    assert all(len(part) and lengths[part].sum() < most + 20 for part in parts)
+    assert not split_evenly(np.arange(0), lengths[:0], most)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernels import runnable
 
-from kanon_milp.system.arrays import doubled, doubled_rows, stable_order
+from kanon_milp.system import arrays
+
+doubled, doubled_rows = runnable(arrays.doubled), runnable(arrays.doubled_rows)
+stable_order = runnable(arrays.stable_order)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 1000])

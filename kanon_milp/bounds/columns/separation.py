@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.system.arrays import doubled, doubled_rows
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -115,7 +115,7 @@ def _choose(found: list[tuple[float, Cut]], most: int, types: int, known: RankOn
     return RankOneCuts.of(cuts)
 
 
-@compiled
+@compiled_part
 def _links(point: FractionalGroups) -> tuple[Ints, Ints, Floats]:
     """Per row type the others of which groups hold an odd number where they hold an odd number of it, and their share:
     (begins, row type, share) as CSR."""
@@ -202,7 +202,7 @@ def _smallest(point: FractionalGroups, least: float) -> tuple[Ints, Floats]:
     return found[:end].copy(), violation[:end].copy()
 
 
-@compiled
+@compiled_part
 def _kept(found: Ints, violation: Floats, end: int, i: int, j: int, r: int, over: float) -> tuple[Ints, Floats, int]:
     """Append one set; the arrays grow."""
     if end == len(violation):
@@ -211,7 +211,7 @@ def _kept(found: Ints, violation: Floats, end: int, i: int, j: int, r: int, over
     return found, violation, end + 1
 
 
-@compiled
+@compiled_part
 def _thirds(i: int, j: int, point: FractionalGroups, every: Floats, factor: float) -> None:
     """Share of the groups with odd numbers of i, j and a third row type, into `every`; factor 0 clears it."""
     indptr, types, copies, share, begins, of_type, _, _ = point
@@ -227,7 +227,7 @@ def _thirds(i: int, j: int, point: FractionalGroups, every: Floats, factor: floa
                     every[types[e]] = factor * (every[types[e]] + share[c])
 
 
-@compiled
+@compiled_part
 def _put(i: int, weight: int, d: int, point: FractionalGroups, sums: Ints) -> float:
     """Add so many times row type i to the sums of all groups; by how much Σ ⌊sum / d⌋ θ rises."""
     rise = 0.0
@@ -239,7 +239,7 @@ def _put(i: int, weight: int, d: int, point: FractionalGroups, sums: Ints) -> fl
     return rise
 
 
-@compiled
+@compiled_part
 def _best_addition(
     chosen: Ints, without: int, d: int, point: FractionalGroups, totals: Totals, right: int, stamp: int
 ) -> tuple[float, int, int]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.matching.small_groups import SmallGroups
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ def find_cuts(groups: SmallGroups, share: Floats, counts: Ints, known: RankOneCu
     return found.joined(separate(few.in_lists(), theta, counts, FEW_TYPES, known.joined(found)))
 
 
-@compiled
+@compiled_part
 def _find(parent: Ints, x: int) -> int:
     """The root of a tree."""
     while parent[x] != x:

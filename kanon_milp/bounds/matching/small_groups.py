@@ -20,7 +20,7 @@ from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import doubled, doubled_rows
-from kanon_milp.system.jit import compiled
+from kanon_milp.system.jit import compiled, compiled_part
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -246,7 +246,7 @@ def _enumerate(covers: Covers, rows: Rows, limit: int, most: int, each: int) -> 
     return found[:end].copy(), candidate[:end].copy(), complete
 
 
-@compiled
+@compiled_part
 def _append(found: Ints, candidate: Ints, end: int, rows: tuple[int, int, int], g: int) -> tuple[Ints, Ints, int]:
     """One more group; the arrays grow."""
     if end == len(candidate):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kanon_milp.heuristics.requirements.counted import Counted, put, take_back, wide, with_one
 from kanon_milp.heuristics.requirements.violation import Ints, Small, count_in, violation_of
 from kanon_milp.heuristics.state import draw
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def lower(c: Counted, search: Search, sources: Ints) -> None:
             pass
 
 
-@compiled_in_place
+@compiled_part_in_place
 def chain(c: Counted, search: Search, h: int, v: int, most: int) -> bool:
     """Make the best of the shortest chains that begin with a row of value v of group h and lower the energy;
     False if there is none. most: nodes that are looked at.
@@ -160,7 +160,7 @@ def chain(c: Counted, search: Search, h: int, v: int, most: int) -> bool:
     return True
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _hand_on(c: Counted, search: Search, k: int, u: int, node: int) -> None:
     """Where the rows of group k can go that it hands on for one of value u; of the source, where u is -1, the rows of
     its value."""
@@ -188,7 +188,7 @@ def _hand_on(c: Counted, search: Search, k: int, u: int, node: int) -> None:
         r = wide(s.after[r])
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _aim(c: Counted, search: Search, g: int, v: int) -> None:
     """Whether a chain had better end with a row of value v in group g."""
     s, at = c.state, search.at
@@ -203,7 +203,7 @@ def _aim(c: Counted, search: Search, g: int, v: int) -> None:
         search.energy[BEST], at[TARGET] = energy, g * len(c.rules.columns) + v
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _exchanged(c: Counted, g: int, u: int, v: int) -> float:
     """By how much the violation of g changes with a row of value u instead of one of v."""
     s = c.state

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
-from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace
+from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import TRIES
-from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size, take_groups
+from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs
@@ -23,7 +23,7 @@ from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in,
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled, compiled_in_place
+from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
@@ -166,28 +166,24 @@ def _place_groups(
     rules: Rules,
 ) -> None:
     """Place the cheapest group of each candidate, in this order, if it is worth its rows' multipliers."""
-    cost, support, excess = np.zeros(1), np.zeros(1, np.int64), np.zeros(1)
-    found = CheapestGroups(np.zeros(1), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    wanted = np.ones(1, np.bool_)
     for g in order:
         begin, end = priced.indptr[g], priced.indptr[g + 1]
         least = priced.least[g]
-        left = 0.0
+        cost = priced.cost[g] - slack / least
+        left, below = 0.0, 0.0
         for i in priced.members[begin:end]:
             left += rest.left[i]
-        if left < least:
+            below += rows.counts[i] * min(cost - rows.multipliers[i], 0.0)
+        if left < least or below >= 0:
             continue
-        cost[0], support[0] = priced.cost[g] - slack / least, int(left)
-        found.sizes[0] = found.groups[0] = least
-        one = ValuedCandidates(
-            priced.indptr[g : g + 2], priced.members, priced.cell_indptr[g : g + 2], priced.cell_value,
-            priced.cell_begin[g:], cost, priced.least[g : g + 1], support, priced.thetas[g : g + 1],
-        )  # fmt: skip
-        cheapest_by_size(one, rows, tree, room, TRIES, NEVER, False, found)
-        if found.phi[0] >= 0:
+        whole = candidate_of(priced, g)
+        one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
+        phi, _, size = cheapest_of_candidate(least, TRIES, NEVER, False, one, rows, tree, room)
+        if phi >= 0:
             continue
-        take_groups(one, rows, tree, room, wanted, found.groups, rest.taken, excess)
-        value, good = _integral(begin, end, least, cost[0], rows.multipliers, rest, rules)
+        for at in range(choose_rows(size, one, rows, tree, room)):
+            rest.taken[room.chosen[at]] += room.chosen_amounts[at]
+        value, good = _integral(begin, end, least, cost, rows.multipliers, rest, rules)
         for i in priced.members[begin:end]:
             if rest.amount[i] > 0:
                 if good and value < 0:
@@ -197,7 +193,7 @@ def _place_groups(
         _keep(begin, end, rest)
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _integral(
     begin: int, end: int, least: int, w: float, multipliers: Floats, rest: Rest, rules: Rules
 ) -> tuple[float, bool]:
@@ -271,7 +267,7 @@ def _integral(
     return value, violation == 0 and size > 0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _next(u: int, rest: Rest) -> int:
     """Where the cheapest row of value u is that the group could have in addition; -1 if there is none."""
     if u < 0:
@@ -283,7 +279,7 @@ def _next(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _last(u: int, rest: Rest) -> int:
     """Where the row of value u is that the group could most easily do without; -1 if it has none."""
     if u < 0:
@@ -294,7 +290,7 @@ def _last(u: int, rest: Rest) -> int:
     return -1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _keep(begin: int, end: int, rest: Rest) -> None:
     """Note the rows of the group that is made, and forget it."""
     for at in range(begin, end):

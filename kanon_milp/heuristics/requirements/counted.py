@@ -14,7 +14,7 @@ from kanon_milp.heuristics.state import Board, State, draw, mutable_copy, place,
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 Floats = NDArray[np.float64]
 
@@ -126,7 +126,7 @@ def _room(values: int) -> Room:
     )  # fmt: skip
 
 
-@compiled_in_place
+@compiled_part_in_place
 def wide(number: int) -> int:
     """The same as an int64: functions are compiled anew for each type."""
     return number + 0
@@ -151,7 +151,7 @@ def recount(c: Counted) -> None:
             c.total[1] += 1
 
 
-@compiled_in_place
+@compiled_part_in_place
 def put(c: Counted, r: int, g: int) -> int:
     """Move row r to candidate g; returns the change of the loss, that of the violation is in `total`."""
     s = c.state
@@ -164,7 +164,7 @@ def put(c: Counted, r: int, g: int) -> int:
     return change
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _judge(c: Counted, g: int) -> None:
     s = c.state
     before = c.violation[g]
@@ -174,7 +174,7 @@ def _judge(c: Counted, g: int) -> None:
     c.total[1] += (now > 0) - (before > 0)
 
 
-@compiled_in_place
+@compiled_part_in_place
 def take_back(c: Counted) -> None:
     """Take back all moves in the log."""
     s = c.state
@@ -184,7 +184,7 @@ def take_back(c: Counted) -> None:
         s.logged[0] = last
 
 
-@compiled_in_place
+@compiled_part_in_place
 def with_one(c: Counted, g: int, u: int, by: int) -> float:
     """By how much the violation of g changes with one more row of value u, or one less."""
     s = c.state
@@ -194,7 +194,7 @@ def with_one(c: Counted, g: int, u: int, by: int) -> float:
     return float(found - c.violation[g])
 
 
-@compiled_in_place
+@compiled_part_in_place
 def may_have(s: State, r: int, g: int) -> bool:
     """Whether candidate g is an option of row r, by bisection (options are sorted by cost, then number)."""
     i = s.type_of[r]
@@ -209,7 +209,7 @@ def may_have(s: State, r: int, g: int) -> bool:
     return bool(low < s.options.indptr[i + 1] and s.options.values[low] == g)
 
 
-@compiled_in_place
+@compiled_part_in_place
 def of_value(c: Counted, g: int, u: int) -> tuple[int, int]:
     """Where the rows of value u begin and end in the cover of g."""
     s = c.state
@@ -231,7 +231,7 @@ def of_value(c: Counted, g: int, u: int) -> tuple[int, int]:
     return first, low
 
 
-@compiled_in_place
+@compiled_part_in_place
 def best_target(c: Counted, r: int, closing: int) -> tuple[int, float]:
     """The open candidate at which row r costs least, violations included, and what that changes; -1 if there is none.
 
@@ -254,7 +254,7 @@ def best_target(c: Counted, r: int, closing: int) -> tuple[int, float]:
     return chosen, best
 
 
-@compiled_in_place
+@compiled_part_in_place
 def of_group(c: Counted, h: int) -> int:
     """A row of group h, at random as far as a few tries on its cover find one; -1 where it has none that moves."""
     s = c.state

@@ -24,7 +24,7 @@ from kanon_milp.heuristics.requirements.counted import (
 )
 from kanon_milp.heuristics.requirements.violation import FRACTION, Ints, violation_of
 from kanon_milp.heuristics.state import draw, uniform
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 TRIED = 6  # rows of each value that could come into a group
 LEAVING = 48  # rows of a group that are looked at as those that could leave it
@@ -37,7 +37,7 @@ ROUNDING = 1e-9  # of sums of violations
 GOLDEN = 0.6180339887498949
 
 
-@compiled_in_place
+@compiled_part_in_place
 def step(c: Counted, h: int, tried: int) -> float:
     """Move the one row in or out of group h that lowers loss and violations most; inf if none does."""
     s, room = c.state, c.room
@@ -83,7 +83,7 @@ def step(c: Counted, h: int, tried: int) -> float:
     return float(put(c, row, into))
 
 
-@compiled_in_place
+@compiled_part_in_place
 def mend(c: Counted, h: int, steps: int, tried: int) -> float:
     """Move rows in and out of group h as long as it has a violation and that lowers it; returns the change."""
     delta = 0.0
@@ -97,7 +97,7 @@ def mend(c: Counted, h: int, steps: int, tried: int) -> float:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def dissolve(c: Counted, h: int, limit: float) -> float:
     """Move all rows of h to the open candidates where they cost least; inf if a row has none, or that is too much."""
     s = c.state
@@ -118,7 +118,7 @@ def dissolve(c: Counted, h: int, limit: float) -> float:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def pull(c: Counted, g: int, limit: float) -> float:
     """Open g, or let it grow: it takes rows, the cheapest for what it lacks, then those that gain by it; groups that
     could not spare them are mended or dissolved."""
@@ -155,7 +155,7 @@ def pull(c: Counted, g: int, limit: float) -> float:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _offers(c: Counted, g: int) -> tuple[int, int]:
     """Rows that g could have into `room`, with the change of the loss, and where its group is as small as can
     be something at random for that. Returns how many, and what all that larger groups can spare would change."""
@@ -184,7 +184,7 @@ def _offers(c: Counted, g: int) -> tuple[int, int]:
     return found, gain
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _breaking(c: Counted, h: int, u: int) -> float:
     s = c.state
     change = with_one(c, h, u, -1) if s.size[h] > s.least[h] else 1.0 + FRACTION
@@ -193,7 +193,7 @@ def _breaking(c: Counted, h: int, u: int) -> float:
     return float(min(-math.log(uniform(c.state)) * BREAKING * c.price[1], c.price[0] * change))
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _fill(c: Counted, g: int, found: int, limit: float) -> float:
     """Give g the rows of the sample that cost least, violations included, until it has none."""
     s, room = c.state, c.room
@@ -226,7 +226,7 @@ def _fill(c: Counted, g: int, found: int, limit: float) -> float:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _top_up(c: Counted, g: int, found: int) -> float:
     """Give g the rows of the sample that gain by it wherever that violates nothing."""
     s, room = c.state, c.room
@@ -250,7 +250,7 @@ def _top_up(c: Counted, g: int, found: int) -> float:
     return delta
 
 
-@compiled_in_place
+@compiled_part_in_place
 def shift(c: Counted, r: int) -> float:
     """Move one row to a random open group."""
     s = c.state
@@ -264,7 +264,7 @@ def shift(c: Counted, r: int) -> float:
     return np.inf
 
 
-@compiled_in_place
+@compiled_part_in_place
 def relocate(c: Counted, r: int) -> float:
     """Move one row that its group can spare to the open group where it costs least, violations included."""
     s = c.state
@@ -275,7 +275,7 @@ def relocate(c: Counted, r: int) -> float:
     return np.inf if g < 0 else float(put(c, r, g))
 
 
-@compiled_in_place
+@compiled_part_in_place
 def swap(c: Counted, r: int) -> float:
     """Exchange a row for one of another value that is in a group that may have it; the loss stays."""
     s = c.state
@@ -290,7 +290,7 @@ def swap(c: Counted, r: int) -> float:
     return np.inf
 
 
-@compiled_in_place
+@compiled_part_in_place
 def mend_some(c: Counted, limit: float) -> float:
     """Mend a group that has a violation, the first one from a random one on; now and then dissolve it where that does
     not help."""
@@ -375,7 +375,7 @@ def absorb(c: Counted, g: int) -> bool:
     return True
 
 
-@compiled_in_place
+@compiled_part_in_place
 def _all_may(c: Counted, h: int, g: int) -> bool:
     s = c.state
     r = wide(s.first[h])

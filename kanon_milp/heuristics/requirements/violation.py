@@ -21,7 +21,7 @@ from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Relaxation, rel
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
-from kanon_milp.system.jit import compiled_in_place
+from kanon_milp.system.jit import compiled_part_in_place
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -151,7 +151,7 @@ def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tu
     return shares, weights, (scale, unit, int(relaxation.closeness * unit) * scale)
 
 
-@compiled_in_place
+@compiled_part_in_place
 def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> float:
     """The violation of a group of so many rows with the counts in line g, of a candidate with this smallest size; 0
     for an empty one."""
@@ -190,7 +190,7 @@ def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> 
     return found + FRACTION if found > 0 else 0.0
 
 
-@compiled_in_place
+@compiled_part_in_place
 def count_in(rules: Rules, counts: Small, g: int, u: int, rows: int) -> None:
     """So many more rows of joint value u in line g."""
     for a in range(rules.columns.shape[1]):

@@ -21,6 +21,7 @@ from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 Ints = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
+REDUCING_SECONDS = 1e-7  # a pair, for one reduction: three seconds and more for 50 million pairs on a quiet machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,12 @@ class Reduction(ABC, Generic[S_co]):
 
 def apply_all(instance: Instance, reductions: Sequence[Reduction[Step]], limit: Limit = NO_LIMIT) -> list[Step]:
     """Apply the reductions that are valid for the problem, in order, until the limit: the problem is the same without
-    the rest."""
+    the rest, and one that is likely to end after the limit is not begun."""
     steps: list[Step] = []
     with suppress(Over):
         for reduction in reductions:
+            if limit.left < REDUCING_SECONDS * instance.candidates.pairs:
+                break
             if reduction.accepts(instance.problem):
                 steps.append(limit.call(reduction.apply, instance))
                 instance = steps[-1].instance

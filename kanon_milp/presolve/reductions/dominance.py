@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.ragged import split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop, has_values
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.problem import Problem
 
 Ints = NDArray[np.int64]
+
+
+SOME = 1_000_000  # pairs that are looked at in one go
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,9 @@ def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> NDArr
     members = candidates.members
     first = label[members[begin]]
     alike: NDArray[np.bool_] = (label[members[end - 1]] == first) & (label[members[(begin + end) // 2]] == first)
-    rest = np.flatnonzero(alike & (end - begin > 2))
-    if len(rest):
+    unsure = np.flatnonzero(alike & (end - begin > 2))
+    # some at a time: between them a limit can end it
+    for rest in split_evenly(unsure, (end - begin)[unsure], SOME):
         sizes = (end - begin)[rest]
         starts = np.cumsum(sizes) - sizes
         pairs = np.arange(sizes.sum()) + np.repeat(begin[rest] - starts, sizes)

@@ -90,8 +90,8 @@ class EqualSignature(Reduction[Merged]):
 def _equal(instance: Instance) -> tuple[Ints, Ints]:
     """Number of the merged type of each row type, and the first row type of each; numbered in the order of these."""
     types, candidates = instance.types, instance.candidates
-    of_type = candidates.candidate_of_pair()[np.argsort(candidates.members, kind="stable")]
-    ends = np.cumsum(np.bincount(candidates.members, minlength=types.count)).tolist()
+    options, _ = candidates.covers.transposed(types.count)
+    of_type, ends = options.values, options.indptr[1:].tolist()
     number: dict[tuple[bytes, bytes], int] = {}
     row_type = np.empty(types.count, dtype=np.int64)
     first: list[int] = []
