@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 import pytest
@@ -18,7 +20,7 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy, put, take_back
-from kanon_milp.heuristics.requirements.moves import relocate
+from kanon_milp.heuristics.requirements.moves import relocate, shift, swap
 from kanon_milp.heuristics.requirements.repair import failing, repair
 from kanon_milp.heuristics.requirements.violation import count_in, rules_of, says_all, violation_of
 from kanon_milp.heuristics.state import total
@@ -198,6 +200,54 @@ def test_counts_and_violations_are_kept_up() -> None:
     assert c.total == pytest.approx([0.0, 0.0])
 
 
+@pytest.mark.parametrize("move", [shift, swap, relocate])
+def test_a_move_of_one_row_is_made_if_its_energy_is_within_the_limit(move: Callable[..., float]) -> None:
+    """The same draws with three limits; the energy is that of the groups counted anew."""
+    instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
+    start = construct(instance, point_of(instance), Limit())
+    assert start is not None
+    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    c.price[0] = 60.0 * c.price[1]
+    s, worse, same = c.state, 0, 0
+    for r in [*range(len(s.group))] * 3:
+        random, loss, before = s.random.copy(), total(s), float(own_copy(c, s.group, s.random).total[0])
+        free = move(c, r, np.inf)
+        if free == np.inf:
+            continue
+        anew, after = own_copy(c, s.group, s.random), s.random.copy()
+        assert free == total(s) - loss
+        energy, there = free + c.price[0] * (anew.total[0] - before), s.group.copy()
+        take_back(c)
+        for limit, made in ((energy - 0.5, False), (energy + 0.5, True)):
+            s.random[:] = random
+            change = move(c, r, limit)
+            assert (change == free) if made else (change == np.inf)
+            assert (s.random == after).all()
+            assert (s.group == there).all() if made else not s.logged[0]
+            take_back(c)
+        s.random[:] = after
+        worse, same = worse + (energy > 0), same + (energy <= 0)
+    assert same
+    assert worse or move is relocate
+
+
+@given(st.data())
+@settings(relaxed, max_examples=examples(200, 20))
+def test_work_of_a_star_is_what_it_is_for_any_tree(data: st.DataObject) -> None:
+    """Where leaves stand in successive columns they are gone through at once; against the walk through any tree."""
+    labels = [*"abc", *data.draw(st.lists(st.sampled_from("abcdef"), max_size=30))]
+    t = data.draw(st.fractions("1/20", "1/2", max_denominator=20))
+    frame = pl.DataFrame({"q": ["x"] * len(labels), "s": labels})
+    rules, _ = rules_of(prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(t)])))
+    walked = rules.roots.copy()
+    walked[:, 4:] = -1
+    counts = np.array([data.draw(st.lists(st.integers(0, 5), min_size=9, max_size=9))], np.int32)
+    for size in (1, 7, 30):
+        found = violation_of(rules, counts, 0, size, 1)
+        assert found == violation_of(rules._replace(roots=walked), counts, 0, size, 1)
+    assert rules.roots[:, 4].tolist() == [0]
+
+
 def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
     """Every row is tried against all open groups that may have it."""
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
@@ -217,7 +267,7 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
                 energies[g] = total(s) - loss + c.price[0] * (c.total[0] - before - left)
                 take_back(c)
                 spared = s.size[h] > s.least[h] and left == 0
-        change = relocate(c, r)
+        change = relocate(c, r, np.inf)
         if not energies or not spared:
             assert change == np.inf
         else:
