@@ -297,9 +297,8 @@ def swap(c: Counted, r: int, limit: float) -> float:
         g = wide(s.group[other])
         if g != h and c.value[other] != u and may_have(s, r, g):
             energy = c.price[0] * exchanged(c, h, c.value[other], u)
-            if energy - c.price[0] * c.violation[g] > limit:
-                return np.inf
-            if energy + c.price[0] * exchanged(c, g, u, c.value[other]) > limit:
+            least = energy - c.price[0] * c.violation[g]
+            if least > limit or energy + c.price[0] * exchanged(c, g, u, c.value[other]) > limit:
                 return np.inf
             return float(put(c, r, g) + put(c, other, h))
     return np.inf
