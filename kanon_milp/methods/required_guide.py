@@ -47,7 +47,9 @@ SIZES_SHARE = 0.25  # for multipliers of sizes alone to begin with, of the first
 # with early multipliers may be as good as those with the best ones
 TURN_SHARE, SHORTEST, LONGEST = 0.2, 3.0, 90.0
 PAIR_TURN = 1e-5  # seconds of the first turn for each pair
-LONGER = 3.0  # each turn than the one before: averages are best rounded once they are good, and annealed for long
+# times as long is each turn as the one before: averages are best rounded once they are good, and annealed for long;
+# where rank-1 cuts may go on they are not to wait for that
+LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
@@ -197,7 +199,8 @@ class RequiredGuide(Guide):
         gained = self._rises + self._falls
         share = self._rises / gained if gained > 0 else 0.5
         self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
-        self._seconds = min(LONGER * self._seconds, LONGEST)
+        longer = LONGER_WITH_CUTS if self._cuts.possible else LONGER
+        self._seconds = min(longer * self._seconds, LONGEST)
         if self.limit.left < LAST * self._seconds:
             self._seconds = self.limit.left
             self._bound_share = min(self._bound_share, LAST_SHARE)
