@@ -47,13 +47,16 @@ SIZES_SHARE = 0.25  # for multipliers of sizes alone to begin with, of the first
 # with early multipliers may be as good as those with the best ones
 TURN_SHARE, SHORTEST, LONGEST = 0.2, 3.0, 90.0
 PAIR_TURN = 1e-5  # seconds of the first turn for each pair
-LONGER = 1.5  # each turn than the one before
+# times as long is each turn as the one before: averages are best rounded once they are good, and annealed for long;
+# where rank-1 cuts may go on they are not to wait for that
+LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
 CONSTRUCTION_SHARE = 0.3  # of a search, at most
 QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if the last one took no more than that
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
-ANNEALING_SHARES = ((3, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
+FEW_VALUES = 3  # joint values
+ANNEALING_SHARES = ((FEW_VALUES, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
 # part of the loss that annealing gains in a turn; below that it takes no more than this share of the next search, for
 # that neighbourhoods in a short time find nothing says little
 WORTHWHILE, SLOWER_SHARE = 0.002, 0.5
@@ -97,8 +100,6 @@ class RequiredGuide(Guide):
         self._construction_seconds = 0.0
         # a constructed table that was annealed last, as a multiple of what became of it
         self._promise = PROMISING
-        # whether annealing begins at the averages of the bound, not at the best table
-        self._from_averages = True
         self._fixing: RequiredReducedCosts | None = None
         self._proof_seconds, self._late = 0.0, 0.0  # of the last proof, and by how much a turn was late
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
@@ -108,6 +109,9 @@ class RequiredGuide(Guide):
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
+        # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
+        # have too many rows of one hardly ever get rid of them
+        self._from_averages = values > FEW_VALUES
         self._first_share = next(share for most, share in ANNEALING_SHARES if values <= most)
 
     def keep(self, table: Assignment | None) -> None:
@@ -195,7 +199,8 @@ class RequiredGuide(Guide):
         gained = self._rises + self._falls
         share = self._rises / gained if gained > 0 else 0.5
         self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
-        self._seconds = min(LONGER * self._seconds, LONGEST)
+        longer = LONGER_WITH_CUTS if self._cuts.possible else LONGER
+        self._seconds = min(longer * self._seconds, LONGEST)
         if self.limit.left < LAST * self._seconds:
             self._seconds = self.limit.left
             self._bound_share = min(self._bound_share, LAST_SHARE)
@@ -245,14 +250,16 @@ class RequiredGuide(Guide):
     def _improve(self, effort: Effort, seed: int) -> None:
         """A table constructed anew, or else the best one, is annealed; then neighbourhoods of the best one."""
         instance, start = self.session.instance, self.tracker.best
-        new = self._constructed(effort, seed)
+        # the first turn is too short for the averages to become a table; later ones have no use for a construction then
+        averaged = self._from_averages and self._turns > 0
+        first = rounded(instance, self._point) if averaged else None
+        new = self._constructed(effort, seed) if start is None or first is None else None
         # annealing may make the best table of one that is not, since scarce values are where they are needed
         if new is not None and (start is None or new.cost < self._promise * start.cost):
             start = new
         if start is None or effort.ended(start.cost):
             return
         share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
-        first = rounded(instance, self._point) if self._from_averages else None
         if first is not None and self.tracker.best is not None:
             start = self.tracker.best
         annealed, self._annealed = self._gain(
@@ -263,7 +270,8 @@ class RequiredGuide(Guide):
         self.keep(annealed)
         self._annealed_by = (before - annealed.cost) / max(before, 1)
         # what gains little is not gone on with
-        self._from_averages = self._from_averages == (self._annealed_by >= WORTHWHILE)
+        if self._turns:
+            self._from_averages = self._from_averages == (self._annealed_by >= WORTHWHILE)
         if start is new:
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -31,6 +34,7 @@ from kanon_milp.system.limit import Limit
 
 count_in, violation_of = runnable(violation.count_in), runnable(violation.violation_of)
 put, take_back, relocate = runnable(counted.put), runnable(counted.take_back), runnable(moves.relocate)
+shift, swap = runnable(moves.shift), runnable(moves.swap)
 
 relaxed = settings(
     deadline=None,
@@ -202,6 +206,58 @@ def test_counts_and_violations_are_kept_up() -> None:
     assert c.total == pytest.approx([0.0, 0.0])
 
 
+@pytest.mark.parametrize("move", [shift, swap, relocate])
+def test_a_move_of_one_row_is_made_if_its_energy_is_within_the_limit(move: Callable[..., float]) -> None:
+    """The same draws with three limits; the energy is that of the groups counted anew."""
+    instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
+    start = construct(instance, point_of(instance), Limit())
+    assert start is not None
+    c = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start).counted
+    c.price[0] = 60.0 * c.price[1]
+    s, worse, same = c.state, 0, 0
+    for r in [*range(len(s.group))] * 3:
+        random, loss, before = s.random.copy(), total(s), float(own_copy(c, s.group, s.random).total[0])
+        free = move(c, r, np.inf)
+        if free == np.inf:
+            continue
+        anew, after = own_copy(c, s.group, s.random), s.random.copy()
+        assert free == total(s) - loss
+        energy, there = free + c.price[0] * (anew.total[0] - before), s.group.copy()
+        take_back(c)
+        for limit, made in ((energy - 0.5, False), (energy + 0.5, True)):
+            s.random[:] = random
+            change = move(c, r, limit)
+            assert (change == free) if made else (change == np.inf)
+            assert (s.random == after).all()
+            assert (s.group == there).all() if made else not s.logged[0]
+            take_back(c)
+        s.random[:] = after
+        worse, same = worse + (energy > 0), same + (energy <= 0)
+    assert same
+    assert worse or move is relocate
+
+
+@pytest.mark.parametrize("t", ["0.1", "0.35"])
+def test_work_of_a_star_is_the_total_variation(t: str) -> None:
+    """The leaves are gone through at once; against fractions, and against the walk that takes any tree."""
+    labels = "aaabbcddddeeeeef" * 4
+    frame = pl.DataFrame({"q": ["x", "y"] * 32, "s": list(labels)})
+    rules, _ = rules_of(prepare(km.Problem(km.Table.from_frame(frame, ["q"], "s"), [km.TCloseness(t)])))
+    walked = rules.roots.copy()
+    walked[:, 4:] = -1
+    assert rules.roots[:, 4].tolist() == [0]
+    share, random, held = [Fraction(labels.count(each), len(labels)) for each in "abcdef"], np.random.default_rng(0), 0
+    for _ in range(300):
+        size = int(random.integers(1, 150))
+        counts = random.multinomial(size, [float(p) for p in share]).astype(np.int32)
+        found = violation_of(rules, counts[None], 0, size, 1)
+        assert found == violation_of(rules._replace(roots=walked), counts[None], 0, size, 1)
+        apart = sum(abs(Fraction(int(c), size) - p) for c, p in zip(counts, share, strict=True)) / 2
+        assert (found == 0) == (apart <= Fraction(t))
+        held += found == 0
+    assert 0 < held < 300
+
+
 def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
     """Every row is tried against all open groups that may have it."""
     instance = instance_of(90, km.KAnonymity(3), km.LDiversity(2), km.TCloseness("0.5"))
@@ -221,7 +277,7 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
                 energies[g] = total(s) - loss + c.price[0] * (c.total[0] - before - left)
                 take_back(c)
                 spared = s.size[h] > s.least[h] and left == 0
-        change = relocate(c, r)
+        change = relocate(c, r, np.inf)
         if not energies or not spared:
             assert change == np.inf
         else:

@@ -13,6 +13,7 @@ from typing import Any
 
 import highspy
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 from command_line import run
 from places import LIBRARY

@@ -16,7 +16,7 @@ from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
 from kanon_milp.heuristics.annealing_chains import run_chains
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.requirements.chains import reroute
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
@@ -36,13 +36,15 @@ HOT, COLD = 0.5, 0.1  # temperatures, in cells
 PRICE = 60.0  # cells for a unit of violation: nearly no table on the way has any, the construction had none
 SOFT = 20.0  # the same at first, where the start has violations
 # shares of the moves: pulls, groups dissolved, rows relocated, rows shifted; the others swap. With few values pulls
-# succeed; with many they hardly ever do, and take thirty times as long as a move of one row
-FEW_VALUES = 3
-SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.05, 0.2, 0.2)
+# succeed; with many they hardly ever do, and take thirty times as long as a move of one row, the less so where groups
+# have LARGE times as many rows as they must
+FEW_VALUES, LARGE = 3, 4
+SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.02, 0.4, 0.2)
+SHARES_OF_LARGE = (0.01, 0.02, 0.4, 0.2)
 MORE = 4  # times as many of such quick moves, where work is counted
 MENDED = 16  # while a group has a violation, each so many moves one is mended
-MOST_REPAIRED = 20  # groups with a violation, where a start with violations has led to no table
-LOOKS = 500  # options of rows that chains look at after each segment, for every move in it
+MOST_REPAIRED = 10  # groups with a violation in a table that is worth an exact repair
+LOOKS = 200  # options of rows that chains look at after each segment, for every move in it
 LOOKED = 1000  # moves between two looks at whether there is a better table
 FIRST_SEGMENT = 2000  # moves, while their rate is not known
 REPORTING = 0.1  # of the time, for tables on the way, but for the first and the last one
@@ -109,19 +111,20 @@ def anneal(
     effort = replace(effort, enough=effort.enough - never)
     chains = [replace(chain, loss=start.cost - never) for chain in chains]
     few = len(board.counted.rules.columns) <= FEW_VALUES
-    shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_MANY)
+    shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_LARGE if _large(instance, begin) else SHARES_OF_MANY)
     run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares, SOFT if first else PRICE)
     more = MORE if effort.counted and not few else 1
     run_chains(chains, run, lambda _: schedule, workers, effort, better, FIRST_SEGMENT, more)
     if pending is not None:
         take(pending.best)
-    if first is not None and not effort.asked:
-        # a few groups may have kept their violation to the end
-        for chain in chains:
-            board.restore(chain.group)
-            if 0 < board.counted.total[1] <= MOST_REPAIRED:
-                take(chain.group)
     return best
+
+
+def _large(instance: Instance, table: Assignment) -> bool:
+    """Whether most rows are in groups of several times the smallest size."""
+    size = group_sizes(instance, table)[table.candidate]
+    large = size >= LARGE * np.maximum(instance.least[table.candidate], 1)
+    return int(table.rows[large].sum()) > int(table.rows.sum()) / 2
 
 
 def segment(
@@ -138,8 +141,10 @@ def segment(
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
     reroute(c, LOOKS * moves)
-    if c.total[1] == 0 and total(c.state) < loss:
-        best, loss = c.state.group.copy(), total(c.state)
+    # a few groups may keep their violation to the end: what it takes to repair them is about what it is priced at
+    repaired = total(c.state) + math.ceil(PRICE * c.price[1] * c.total[0])
+    if c.total[1] <= MOST_REPAIRED and repaired < loss:
+        best, loss = c.state.group.copy(), repaired
     rate = moves / max(time.perf_counter() - began, 1e-6)
     return Chain(c.state.group, c.state.random, best, loss, chain.made + moves, rate)
 
@@ -176,11 +181,11 @@ def make_moves(
         elif kind < shares[1]:
             change = dissolve(c, wide(s.group[draw(s) % rows]), limit)
         elif kind < shares[2]:
-            change = relocate(c, draw(s) % rows)
+            change = relocate(c, draw(s) % rows, limit)
         elif kind < shares[3]:
-            change = shift(c, draw(s) % rows)
+            change = shift(c, draw(s) % rows, limit)
         else:
-            change = swap(c, draw(s) % rows)
+            change = swap(c, draw(s) % rows, limit)
         if s.logged[0] > 0 and change + c.price[0] * (c.total[0] - before) <= limit:
             loss += int(change)
             commit(s)

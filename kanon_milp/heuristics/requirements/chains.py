@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.heuristics.requirements.counted import Counted, put, take_back, wide, with_one
-from kanon_milp.heuristics.requirements.violation import Ints, Small, count_in, violation_of
+from kanon_milp.heuristics.requirements.counted import Counted, exchanged, put, take_back, wide, with_one
+from kanon_milp.heuristics.requirements.violation import Ints, Small
 from kanon_milp.heuristics.state import draw
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
@@ -171,7 +171,7 @@ def _hand_on(c: Counted, search: Search, k: int, u: int, node: int) -> None:
         v = c.value[r]
         if u >= 0 and room.known[v] != room.stamp[0]:
             room.known[v] = room.stamp[0]
-            room.change[v] = 0.0 if u == v else _exchanged(c, k, u, v)
+            room.change[v] = 0.0 if u == v else exchanged(c, k, u, v)
         if v == at[VALUE] if u < 0 else room.change[v] <= 0:
             i = s.type_of[r]
             begin, end = s.options.indptr[i], s.options.indptr[i + 1]
@@ -193,7 +193,7 @@ def _aim(c: Counted, search: Search, g: int, v: int) -> None:
     """Whether a chain had better end with a row of value v in group g."""
     s, at = c.state, search.at
     if g == at[SOURCE]:
-        energy = c.price[0] * _exchanged(c, g, v, at[VALUE]) if c.violation[g] > 0 else 0.0
+        energy = c.price[0] * exchanged(c, g, v, at[VALUE]) if c.violation[g] > 0 else 0.0
     else:
         energy = search.energy[LEAVING] + s.cost[g]
         if energy - c.price[0] * c.violation[g] >= search.energy[BEST]:
@@ -201,15 +201,3 @@ def _aim(c: Counted, search: Search, g: int, v: int) -> None:
         energy += c.price[0] * with_one(c, g, v, 1)
     if energy < search.energy[BEST]:
         search.energy[BEST], at[TARGET] = energy, g * len(c.rules.columns) + v
-
-
-@compiled_part_in_place
-def _exchanged(c: Counted, g: int, u: int, v: int) -> float:
-    """By how much the violation of g changes with a row of value u instead of one of v."""
-    s = c.state
-    count_in(c.rules, c.counts, g, u, 1)
-    count_in(c.rules, c.counts, g, v, -1)
-    found = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
-    count_in(c.rules, c.counts, g, u, -1)
-    count_in(c.rules, c.counts, g, v, 1)
-    return float(found - c.violation[g])

@@ -195,6 +195,18 @@ def with_one(c: Counted, g: int, u: int, by: int) -> float:
 
 
 @compiled_part_in_place
+def exchanged(c: Counted, g: int, u: int, v: int) -> float:
+    """By how much the violation of g changes with a row of value u instead of one of v."""
+    s = c.state
+    count_in(c.rules, c.counts, g, u, 1)
+    count_in(c.rules, c.counts, g, v, -1)
+    found = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
+    count_in(c.rules, c.counts, g, u, -1)
+    count_in(c.rules, c.counts, g, v, 1)
+    return float(found - c.violation[g])
+
+
+@compiled_part_in_place
 def may_have(s: State, r: int, g: int) -> bool:
     """Whether candidate g is an option of row r, by bisection (options are sorted by cost, then number)."""
     i = s.type_of[r]

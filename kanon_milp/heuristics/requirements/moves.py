@@ -14,6 +14,7 @@ from kanon_milp.heuristics.requirements.counted import (
     SAMPLE,
     Counted,
     best_target,
+    exchanged,
     may_have,
     of_group,
     of_value,
@@ -251,33 +252,42 @@ def _top_up(c: Counted, g: int, found: int) -> float:
 
 
 @compiled_part_in_place
-def shift(c: Counted, r: int) -> float:
-    """Move one row to a random open group."""
+def shift(c: Counted, r: int, limit: float) -> float:
+    """Move one row to a random open group; inf if loss and violations rise by more than the limit."""
     s = c.state
-    i, h = s.type_of[r], wide(s.group[r])
+    i, h, u = s.type_of[r], wide(s.group[r]), c.value[r]
     begin = s.options.indptr[i]
     count = s.options.indptr[i + 1] - begin
     for _ in range(8):
         g = wide(s.options.values[begin + draw(s) % count])
         if g != h and s.size[g] > 0:
+            # nearly no such row is welcome: looking is quicker than moving it there and back
+            energy = s.cost[g] - s.cost[h] + c.price[0] * with_one(c, h, u, -1)
+            if energy - c.price[0] * c.violation[g] > limit or energy + c.price[0] * with_one(c, g, u, 1) > limit:
+                return np.inf
             return float(put(c, r, g))
     return np.inf
 
 
 @compiled_part_in_place
-def relocate(c: Counted, r: int) -> float:
-    """Move one row that its group can spare to the open group where it costs least, violations included."""
+def relocate(c: Counted, r: int, limit: float) -> float:
+    """Move one row that its group can spare to the open group where it costs least, violations included; inf if that
+    is more than the limit."""
     s = c.state
     h = wide(s.group[r])
-    if s.size[h] <= s.least[h] or with_one(c, h, c.value[r], -1) > 0:
+    if s.size[h] <= s.least[h]:
         return np.inf
-    g, _ = best_target(c, r, h)
-    return np.inf if g < 0 else float(put(c, r, g))
+    spared = with_one(c, h, c.value[r], -1)
+    if spared > 0:
+        return np.inf
+    g, energy = best_target(c, r, h)
+    return np.inf if g < 0 or energy + c.price[0] * spared > limit else float(put(c, r, g))
 
 
 @compiled_part_in_place
-def swap(c: Counted, r: int) -> float:
-    """Exchange a row for one of another value that is in a group that may have it; the loss stays."""
+def swap(c: Counted, r: int, limit: float) -> float:
+    """Exchange a row for one of another value that is in a group that may have it; the loss stays. inf if violations
+    rise by more than the limit."""
     s = c.state
     h, u = wide(s.group[r]), c.value[r]
     begin = s.covers.indptr[h]
@@ -286,6 +296,10 @@ def swap(c: Counted, r: int) -> float:
         other = wide(s.covers.values[begin + draw(s) % max(covered, 1)])
         g = wide(s.group[other])
         if g != h and c.value[other] != u and may_have(s, r, g):
+            energy = c.price[0] * exchanged(c, h, c.value[other], u)
+            least = energy - c.price[0] * c.violation[g]
+            if least > limit or energy + c.price[0] * exchanged(c, g, u, c.value[other]) > limit:
+                return np.inf
             return float(put(c, r, g) + put(c, other, h))
     return np.inf
 

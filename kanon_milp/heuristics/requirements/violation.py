@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Relaxation, relaxations_of
+from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
@@ -37,8 +37,9 @@ class Rules(NamedTuple):
     columns: int32 (J, attributes), the columns of joint value u. limited: int64 (limited, 5): a column, and the
     numerators and denominators of its least and its largest share. presence: int64 (p, 3): from this column to that
     one at least so many are not 0. Nodes of all trees, children before parents: column: int64, -1 for none, children:
-    int64, how many; share, weight: int64. roots: int64 (trees, 4): its last node, denominator of shares, denominator of
-    weights, largest work of a row times both. below: int64, room to work in.
+    int64, how many; share, weight: int64. roots: int64 (trees, 5): its last node, denominator of shares, denominator of
+    weights, largest work of a row times both, and of a star whose leaves stand in successive columns the first, else
+    -1. below: int64, room to work in.
     """
 
     columns: Small
@@ -90,7 +91,13 @@ def rules_of(instance: Instance) -> tuple[Rules, Ints]:
         np.array([node.children for _, node in nodes], np.int64),
         np.array(list(itertools.chain.from_iterable(each[0] for each in scaled)), np.int64),
         np.array(list(itertools.chain.from_iterable(each[1] for each in scaled)), np.int64),
-        np.array([(end, *each[2]) for end, each in zip(last.tolist(), scaled, strict=True)], np.int64).reshape(-1, 4),
+        np.array(
+            [
+                (end, *each[2], _first_leaf(begin, tree.nodes))
+                for end, each, (begin, tree) in zip(last.tolist(), scaled, trees, strict=True)
+            ],
+            np.int64,
+        ).reshape(-1, 5),
         np.zeros(len(nodes) + 1, np.int64),
     )
     return rules, value
@@ -138,6 +145,16 @@ def _inwards(interval: Interval, rows: int) -> Interval:
     return low, high
 
 
+def _first_leaf(begin: int, nodes: Sequence[Node]) -> int:
+    """The column of the first leaf where nothing but successive leaves stands below the root, else -1."""
+    *leaves, root = nodes
+    values = [leaf.value for leaf in leaves if not leaf.children]
+    star = root.value is None and root.children == len(leaves) == len(values) and root.share == 1
+    if not star or not values or values[0] is None or values != list(range(values[0], values[0] + len(values))):
+        return -1
+    return begin + values[0]
+
+
 def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tuple[int, int, int]]:
     """Shares and weights of the nodes as integers; their denominators, and the largest work in these units."""
     assert relaxation.closeness is not None
@@ -175,7 +192,13 @@ def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> 
     node = 0
     for j in range(len(rules.roots)):
         scale, most = rules.roots[j, 1], rules.roots[j, 3] * size
-        top, work = 0, 0
+        top, work, first = 0, 0, rules.roots[j, 4]
+        if first >= 0:
+            first -= node
+            while node < rules.roots[j, 0]:
+                work += rules.weight[node] * abs(scale * int(counts[g, first + node]) - rules.share[node] * size)
+                node += 1
+            node += 1
         while node <= rules.roots[j, 0]:
             inside = int(counts[g, rules.column[node]]) if rules.column[node] >= 0 else 0
             for _ in range(rules.children[node]):
