@@ -84,7 +84,7 @@ class Branching:
             self.guide.keep(_table(step, dual, point))
             return None if self.guide.settled or self.tracker.best is None else self.tracker.best.cost
 
-        def leaf(node: Dropped, below: int) -> int | None:
+        def leaf(node: Dropped, below: int) -> tuple[int, int] | None:
             return self._leaf([step, node], node.instance, below)
 
         try:
@@ -97,8 +97,8 @@ class Branching:
     def _higher(self, bound: int) -> None:
         self.tracker.higher(bound, self.backed_by)
 
-    def _leaf(self, steps: list[Dropped], rest: Instance, cutoff: int) -> int | None:
-        """A node as a model: the bound on what it has below the cutoff; its best table is kept."""
+    def _leaf(self, steps: list[Dropped], rest: Instance, cutoff: int) -> tuple[int, int] | None:
+        """A node as a model, whose table is kept: as `Leaf` says."""
         session, limit = self.session, self.limit
         with session.clock.step("build"):
             model = limit.call(session.formulation.build, rest)
@@ -112,9 +112,11 @@ class Branching:
         if answer.x is not None:
             self.guide.keep(restore(steps, assignment_of(rest, model, compiled, answer.x, own=True)))
         bound = grid.safe(answer.bound)
+        best = self.tracker.best
+        assert best is not None
         if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
-            return cutoff
-        return None if bound is None else min(int(bound), cutoff)
+            return cutoff, best.cost
+        return None if bound is None else (min(int(bound), cutoff), best.cost)
 
 
 def _renumbered(groups: Groups, step: Dropped) -> Groups:

@@ -53,9 +53,9 @@ RISE = 0.05  # units that a round must raise the bound by for another one
 # finds it in a node with no more than so many pairs
 STALLED, STALLED_RISE, STALLED_PAIRS = 3, Fraction(1, 50), 2_500
 
-Leaf: TypeAlias = Callable[[Dropped, int], int | None]
-"""Solves a node to its end: a bound on the tables in it, the cutoff where none of them is below that; None where it did
-not get so far."""
+Leaf: TypeAlias = Callable[[Dropped, int], tuple[int, int] | None]
+"""Solves a node, below a cutoff: a bound on the tables in it, the cutoff where none of them is below that, and the loss
+of the best table by now; None where it proves nothing."""
 Look: TypeAlias = Callable[["Point", int], int | None]
 """Sees the point of a node that was solved, and the bound by now; the loss of the best table by now, None to stop."""
 
@@ -155,7 +155,8 @@ class BranchAndBound:
         if raised is None:
             return []
         share = np.array(master.highs.getSolution().col_value)[2 * self.pairs.types :]
-        opened = np.bincount(master.groups.candidate[: len(share)], share, minlength=len(self._surcharge))
+        of = master.groups.candidate[: len(share)]
+        opened: Floats = np.bincount(of, weights=share, minlength=len(self._surcharge)).astype(np.float64)
         loss = look(Point(opened, raised.dual.multipliers, raised.pairs), self.bound)
         if loss is None:
             return None
@@ -173,12 +174,12 @@ class BranchAndBound:
         return self._children(replace(raised, groups=master.groups, basis=master.basis), pair, limit)
 
     def _leaf(self, node: Node, limit: Limit, leaf: Leaf) -> list[Node] | None:
-        proven = leaf(self._step(node.pairs), self.cutoff)
-        if proven is None:
-            if limit.over:
-                return None
-            self._unsolved.append(math.ceil(node.bound))
-        elif proven < self.cutoff:
+        found = leaf(self._step(node.pairs), self.cutoff)
+        if found is None and limit.over:
+            return None
+        proven, loss = (0, self.cutoff) if found is None else found
+        self.cutoff = min(self.cutoff, loss)
+        if proven < self.cutoff:
             self._unsolved.append(max(math.ceil(node.bound), proven))
         return []
 

@@ -82,7 +82,8 @@ class Pairs:
         pairs."""
         place, _ = self.place(groups)
         weights = share[groups.types.list_of_value()] * groups.copies
-        return np.bincount(place, weights=weights, minlength=len(self.keys))
+        found: Floats = np.bincount(place, weights=weights, minlength=len(self.keys)).astype(np.float64)
+        return found
 
 
 def best_pair(
@@ -110,7 +111,7 @@ def best_pair(
             break
         ranked.append((-trial(p, FIRST_ITERATIONS), p))
     tried = [p for _, p in sorted(ranked)[:SECOND]] + known
-    now = {}
+    now: dict[int, float] = {}
     for p in tried:
         if now and limit.over:
             break
