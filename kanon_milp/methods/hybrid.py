@@ -57,6 +57,7 @@ LONGER = 2.0  # times what all of that has taken may the search after it take, a
 BRIEFLY = 0.5  # the same where branch and bound follows, which finds tables itself
 MODEL_SECONDS = 4e-6  # times the square of its pairs is what a core problem takes (first 300 and 500 rows of Adult)
 BRANCH_SECONDS = 4.0  # of such a model, beyond which branch and bound with rank-1 cuts takes its place
+BRANCH_GAP = 6  # units between table and bound, at most: it takes three times as long for each further unit
 SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
@@ -340,7 +341,8 @@ class _Hybrid(Guide):
         best = self.tracker.best
         if best is None or self.session.iterations is not None:
             return False
-        if self._small and seconds > SLOW * (time.process_time() - self.raising_since):
+        near = best.cost - math.ceil(dual.value) <= BRANCH_GAP
+        if near and self._small and seconds > SLOW * (time.process_time() - self.raising_since):
             return True  # branching raises it faster
         loss = min(math.floor(dual.value) + 1, best.cost - 1)
         pairs = int(ReducedCosts(round_dual(dual), loss + 1).possible(self.session.instance)[1].sum())
@@ -351,6 +353,8 @@ class _Hybrid(Guide):
         """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem."""
         best = self.tracker.best
         if best is None or not self._small or not self.dual.rank_one_cuts.count or self.session.iterations is not None:
+            return False
+        if best.cost - self.tracker.bound > BRANCH_GAP:
             return False
         return MODEL_SECONDS * self.left(best.cost + 1) ** 2 > BRANCH_SECONDS
 
