@@ -77,7 +77,7 @@ class Branching:
             self._higher(cutoff)
             return True
         groups = _renumbered(Groups.of_assignment(best), step)
-        tree = BranchAndBound(step.instance, dual, groups, cutoff)
+        tree = BranchAndBound(step.instance, dual, groups, cutoff, self.tracker.proven)
 
         def look(point: Point, bound: int) -> int | None:
             self._higher(bound)

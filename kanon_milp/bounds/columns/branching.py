@@ -93,9 +93,10 @@ class BranchAndBound:
     solved. left: a node that neither could be branched on nor solved by the leaf keeps the bound down.
     """
 
-    def __init__(self, instance: Instance, dual: DualPoint, groups: Groups, cutoff: int) -> None:
+    def __init__(self, instance: Instance, dual: DualPoint, groups: Groups, cutoff: int, known: int = 0) -> None:
         """dual: multipliers with cuts, for this instance. groups: the first columns; others than the instance has do
-        not matter."""
+        not matter. known: no table loses less, as is proven already; nodes with less are as good as any."""
+        self._known = min(known, cutoff)
         self.instance, self.cutoff, self.nodes, self._root = instance, cutoff, 0, dual
         self.pairs = Pairs.of(instance)
         packing = PackingCuts.of(instance, dual.sets)
@@ -143,7 +144,9 @@ class BranchAndBound:
 
     def _push(self, node: Node | None) -> None:
         if node is not None:
-            heapq.heappush(self._open, (math.ceil(node.bound), -node.depth, node.bound, next(self._number), node))
+            heapq.heappush(
+                self._open, (max(math.ceil(node.bound), self._known), -node.depth, node.bound, next(self._number), node)
+            )
 
     def _solve_node(self, node: Node, limit: Limit, small: int, leaf: Leaf, look: Look) -> list[Node] | None:
         """What takes its place; None where the limit came first."""
