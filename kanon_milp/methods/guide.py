@@ -87,6 +87,11 @@ class Guide(ABC):
         """Whether to raise the bound before anything is searched."""
         return False
 
+    @property
+    def branches(self) -> bool:
+        """Whether `prove` is the way to end."""
+        return False
+
     def search_briefly(self) -> None:  # noqa: B027
         """Better tables, in a small part of the time."""
 
@@ -105,6 +110,10 @@ class Guide(ABC):
     @abstractmethod
     def search_again(self) -> None:
         """As `search`, with better multipliers."""
+
+    def prove(self) -> bool:
+        """A proof that needs no core problem, where that is quicker; False where the core problem is left to do."""
+        return False
 
     @abstractmethod
     def fixing(self, incumbent: int) -> Reduction[Dropped]:

@@ -54,7 +54,11 @@ FIRST_TYPES = 1_200
 FIRST_SHARE = 0.2  # of the time left, for that, at most
 FIRST_SEARCH_SHARE, FIRST_SEARCHES = 0.05, 3  # the same for a few annealings before, of a second each
 LONGER = 2.0  # times what all of that has taken may the search after it take, at most
+BRIEFLY = 0.5  # the same where branch and bound follows, which finds tables itself
 MODEL_SECONDS = 4e-6  # times the square of its pairs is what a core problem takes (first 300 and 500 rows of Adult)
+BRANCH_SECONDS = 4.0  # of such a model, beyond which branch and bound with rank-1 cuts takes its place
+BRANCH_GAP = 6  # units between table and bound, at most: it takes three times as long for each further unit
+SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
@@ -99,7 +103,7 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
                 with clock.step("bound"):
                     background.wait("cuts", limit)
                     guide.raise_bound()
-                stopped = None if guide.settled else core.begin()
+                stopped = None if guide.settled or guide.branches else core.begin()
         if stopped is None and not guide.settled:
             with clock.step("search"):
                 guide.search()
@@ -109,7 +113,7 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
                     guide.raise_bound()
                 with clock.step("search"):
                     guide.search_again()
-            if guide.why() is not StopReason.OPTIMAL and not limit.asked:
+            if guide.why() is not StopReason.OPTIMAL and not limit.asked and not guide.prove():
                 stopped = core.solve()
         reason, lost = stopped or guide.why(), pool.losses()
         trajectory = tuple(tracker.trajectory)
@@ -173,6 +177,7 @@ class _Hybrid(Guide):
     def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
         super().__init__(session, tracker, pool, limit)
         self.iteration_seconds, self.raised, self.first = 0.0, False, True
+        self.raising_since = 0.0
         self._constructed_by: DualPoint | None = None  # the multipliers that a table has been constructed by
 
     def keep(self, table: Assignment | None) -> None:
@@ -247,7 +252,8 @@ class _Hybrid(Guide):
             seconds = SEARCH_SHARE * effort.left
             if first and self.dual.rank_one_cuts.count:
                 # what can be proven is half done, however late it may end
-                seconds = min(seconds, LONGER * (time.perf_counter() - self.session.clock.began))
+                longer = BRIEFLY if self.branches else LONGER
+                seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
             effort = replace(effort.part(seconds), patience=PATIENCE)
         elif self.cuts(CUT_SHARE * effort.left):
             effort = effort.part((1 - CUT_SHARE) * effort.left)
@@ -287,7 +293,7 @@ class _Hybrid(Guide):
         """Whether rank-1 cuts are worth their time: the core problem that multipliers without them leave is not
         easy."""
         best = self.tracker.best
-        if best is None or self.raised or self.settled:
+        if best is None or self.raised or self.settled or self.branches:
             return False
         # the search may have taken a little more than its part
         if self.limit.over or not (self.fits or self.cuts(2 * self.limit.left)):
@@ -308,7 +314,7 @@ class _Hybrid(Guide):
         instance, best = self.session.instance, self.tracker.best
         assert best is not None
         first, types = self.first, instance.types.count
-        share = self.limit
+        share, self.raising_since = self.limit, time.process_time()
         if self.fits:
             share = share.part((FIRST_SHARE if first else RAISE_SHARE) * share.left)
         limit = BoundLimit(
@@ -327,16 +333,39 @@ class _Hybrid(Guide):
         self.raised = not (first and limit.over)
 
     def _enough(self, dual: DualPoint, seconds: float) -> bool:
-        """Whether the core problem is likely to take less time than the next unit of the bound by cuts.
+        """Whether the core problem, or branch and bound, is likely to take less time than the next unit of the bound by
+        cuts.
 
         dual: the point so far. seconds: until that unit.
         """
         best = self.tracker.best
         if best is None or self.session.iterations is not None:
             return False
+        near = best.cost - math.ceil(dual.value) <= BRANCH_GAP
+        if near and self._small and seconds > SLOW * (time.process_time() - self.raising_since):
+            return True  # branching raises it faster
         loss = min(math.floor(dual.value) + 1, best.cost - 1)
         pairs = int(ReducedCosts(round_dual(dual), loss + 1).possible(self.session.instance)[1].sum())
         return MODEL_SECONDS * pairs**2 < seconds
+
+    @property
+    def branches(self) -> bool:
+        """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem."""
+        best = self.tracker.best
+        if best is None or not self._small or not self.dual.rank_one_cuts.count or self.session.iterations is not None:
+            return False
+        if best.cost - self.tracker.bound > BRANCH_GAP:
+            return False
+        return MODEL_SECONDS * self.left(best.cost + 1) ** 2 > BRANCH_SECONDS
+
+    def prove(self) -> bool:
+        """Branch and bound, where that is likely to be quicker."""
+        if not self.branches:
+            return False
+        from kanon_milp.methods.branching import Branching
+
+        with self.session.clock.step("bound"):
+            return Branching(self.session, self, self.tracker, self.limit).solve(self.dual)
 
     def _take(self, raised: ProvenBound) -> None:
         """Go on with these multipliers: they prove no less than those before."""

@@ -11,6 +11,7 @@ the best point so far and the newest (Wentges 1997): those of the master alone j
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, cast
@@ -34,6 +35,23 @@ NEAR = 0.02  # units between the two bounds of the master that are good enough
 NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first
 REACH = 0.15  # how far multipliers may go from the best ones at a time, in multiples of the highest unit cost
 FARTHEST = 100.0  # the same, beyond which it gives up: groups without these columns cannot place the rows
+# of the simplex method: new columns leave a basis primal feasible, all else that changes dual feasible or neither;
+# after new columns the dual method takes twice as long (first 500 rows of Adult)
+DUAL, PRIMAL = 1, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Of a master problem: the status of its artificial columns and those of groups, and of its constraints, int8, as
+    numbers of `highspy.HighsBasisStatus`."""
+
+    columns: NDArray[np.int8]
+    constraints: NDArray[np.int8]
+
+    def without(self, artificial: int, kept: NDArray[np.bool_]) -> Basis:
+        """With only some of the groups. artificial: number of artificial columns; kept: bool (C,)."""
+        some = np.concatenate([self.columns[:artificial], self.columns[artificial:][kept]])
+        return Basis(some, self.constraints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +66,21 @@ class MasterSolution:
 
 
 class Master:
-    """The linear program over the groups found so far, the best point and what this proves."""
+    """The linear program over the groups found so far, the best point and what this proves.
 
-    def __init__(self, program: GroupProgram, groups: Groups) -> None:
-        """groups: the first columns; those of a table, for example.
+    enough: value at which `solve` may end.
+    """
+
+    def __init__(self, program: GroupProgram, groups: Groups, basis: Basis | None = None) -> None:
+        """groups: the first columns; those of a table, for example. basis: of a master problem with these groups, none
+        twice, and the cuts of the program, to start with.
 
         Before them stand two artificial columns for each row type, one with 1 and one with -1 in its constraint: their
         costs keep λ near the best point (boxstep method, Marsten, Hogan, Blankenship 1975); their upper bounds, n_i,
         let it go farther where there is no dual point near (du Merle, Villeneuve, Desrosiers, Hansen 1999).
         """
         self.program = program
-        self.best = program.start
+        self.best, self.enough = program.start, math.inf
         self.cuts, self.idle = NO_CUTS, np.zeros(0, np.int64)
         self.groups = Groups.none()
         self.known: set[bytes] = set()
@@ -81,6 +103,24 @@ class Master:
         self.value, found = self.pricing(self.best, NEAR_ENOUGH)
         self.add_groups(found)
         self.iterations = 0
+        if basis is not None:
+            self._begin_with(basis)
+
+    @property
+    def basis(self) -> Basis:
+        """That of the last linear program."""
+        found = self.highs.getBasis()
+        return Basis(_numbers(found.col_status), _numbers(found.row_status))
+
+    def _begin_with(self, basis: Basis) -> None:
+        """Columns and constraints that it does not have are not basic and basic."""
+        status = highspy.HighsBasisStatus
+        new = self.highs.getNumCol() - len(basis.columns), self.highs.getNumRow() - len(basis.constraints)
+        found = highspy.HighsBasis()
+        found.col_status = [*map(status, basis.columns.tolist()), *[status.kLower] * new[0]]
+        found.row_status = [*map(status, basis.constraints.tolist()), *[status.kBasic] * new[1]]
+        found.valid = found.alien = True  # HiGHS completes one that lacks columns
+        self.highs.setBasis(found)
 
     def add_groups(self, groups: Groups) -> int:
         """Add those that are new; how many."""
@@ -135,7 +175,13 @@ class Master:
         """Take out the rank-1 cuts whose multiplier is 0 at the newest and at the best point; how many."""
         idle = (newest.cut_multipliers < 1e-9) & (self.best.cut_multipliers < 1e-9)
         self.idle = np.where(idle, self.idle + 1, 0)
-        slack = self.idle >= PATIENCE
+        return self._drop_cuts(self.idle >= PATIENCE)
+
+    def drop_idle_cuts(self) -> int:
+        """Take out the rank-1 cuts whose multiplier is 0 at the best point; how many."""
+        return self._drop_cuts(self.best.cut_multipliers < 1e-9)
+
+    def _drop_cuts(self, slack: NDArray[np.bool_]) -> int:
         gone = np.flatnonzero(slack)
         if len(gone):
             self.highs.deleteRows(len(gone), (gone + self.program.types).astype(np.int32))
@@ -159,7 +205,8 @@ class Master:
             found = self._solve_near(limit, near)
             if found is None or self.value > most + 1e-3:
                 return None
-            if limit.over or found.artificial < 1e-6 or self.reach > farthest:
+            done = limit.over or self.value > self.enough
+            if done or found.artificial < 1e-6 or self.reach > farthest:
                 return found
             if self.value < before + near:
                 self.reach *= 4  # what is better, or any point without negative reduced costs, is farther away
@@ -172,13 +219,15 @@ class Master:
             np.arange(artificial, dtype=np.int32),
             np.concatenate([self.best.multipliers + self.reach, self.reach - self.best.multipliers]),
         )
+        self.highs.setOptionValue("simplex_strategy", DUAL)
         while not limit.over:
             found = self._solve_restricted(limit)
             if found is None:
                 return None
             self.iterations += 1
-            if found.upper - self.value < near:
-                break
+            if found.upper - self.value < near or self.value > self.enough:
+                return found
+            self.highs.setOptionValue("simplex_strategy", PRIMAL)
             between = found.prices.towards(self.best, smooth)
             value, groups = self.pricing(between, NEGATIVE)
             better = value > self.value
@@ -221,3 +270,7 @@ class Master:
         prices = Prices(dual[:types], np.maximum(-dual[types:], 0.0))
         upper = float(self.highs.getInfo().objective_function_value)
         return MasterSolution(prices, level[2 * types :], float(level[: 2 * types].sum()), upper)
+
+
+def _numbers(statuses: list[Any]) -> NDArray[np.int8]:
+    return np.fromiter((int(each) for each in statuses), np.int8, len(statuses))

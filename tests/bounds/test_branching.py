@@ -1,0 +1,298 @@
+"""Branch and bound with rank-1 cuts: its bound against brute force and one model, its sides, its ends."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from census import census_problem
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import optimum
+from present import present
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp import solvers
+from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian
+from kanon_milp.bounds.columns import branching, raise_bound
+from kanon_milp.bounds.columns.branching import BranchAndBound, Point
+from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.program import GroupProgram
+from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
+from kanon_milp.formulations import get_formulation
+from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.search import Search
+from kanon_milp.methods import branching as method
+from kanon_milp.methods import hybrid
+from kanon_milp.methods.hybrid import _Hybrid
+from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.reductions import reduce
+from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.limit import NO_LIMIT, Limit
+
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+NEVER = 1 << 40
+
+
+def reduced(problem: km.Problem) -> km.Instance:
+    before = prepare(problem)
+    steps = reduce(before)
+    return steps[-1].instance if steps else before
+
+
+def model_of(instance: km.Instance) -> int | None:
+    """The optimum of an instance by one model; None where it has no table."""
+    compiled = to_arrays(get_formulation("strong").build(instance))
+    answer = solvers.get("highs").solve(compiled.linear, solvers.SolverOptions())
+    return None if answer.objective is None else round(answer.objective)
+
+
+class Asked:
+    """Solves nodes by models, and knows the best table of those."""
+
+    def __init__(self, optimum: int) -> None:
+        self.optimum, self.best, self.leaves, self.bounds = optimum, NEVER, 0, list[int]()
+        self.points: list[Point] = []
+
+    def leaf(self, node: Dropped, below: int) -> tuple[int, int]:
+        self.leaves += 1
+        found = model_of(node.instance)
+        if found is None:
+            return below, self.best
+        self.best = min(self.best, found)
+        return min(found, below), self.best
+
+    def look(self, point: Point, bound: int) -> int | None:
+        self.bounds.append(bound)
+        self.points.append(point)
+        return self.best
+
+
+def started(instance: km.Instance, rounds: int) -> tuple[DualPoint, Groups]:
+    table = greedy(instance)
+    dual = lagrangian(instance, iterations=60)
+    if rounds:
+        dual = raise_bound(instance, dual, table, BoundLimit(rounds=rounds))
+    return dual, Groups.none() if table is None else Groups.of_assignment(table)
+
+
+@given(cases(max_rows=9, sides=False), st.integers(-1, 2), st.integers(0, 2), st.sampled_from([-1, 6, NEVER]))
+@settings(patient, max_examples=examples(60, 20))
+def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds: int, small: int) -> None:
+    """Whatever it begins with, and whether nodes are branched on or solved by models."""
+    expected = optimum(case.rows, case.k, **case.judged())
+    assume(expected is not None)
+    assert expected is not None
+    instance = reduced(case.problem())
+    best = int(expected / instance.levels.unit)
+    dual, groups = started(instance, rounds)
+    asked = Asked(best)
+    tree = BranchAndBound(instance, dual, groups, best + above)
+    assert tree.bound <= min(best, best + above)
+    assert tree.solve(NO_LIMIT, small, asked.leaf, asked.look)
+    assert not tree.open
+    assert asked.bounds == sorted(asked.bounds)
+    assert all(bound <= best for bound in asked.bounds)
+    assert tree.bound == min(best, best + above) == tree.cutoff
+    if above > 0:
+        assert asked.best == best
+
+
+@pytest.mark.parametrize(("rows", "k", "seed"), [(30, 3, 0), (45, 4, 1), (60, 5, 2)])
+def test_branches_agree_with_one_model(rows: int, k: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cuts in the nodes it has to branch, and it does."""
+    monkeypatch.setattr(branching, "ROUNDS", 0)
+    instance = reduced(census_problem(rows, k))
+    best = present(model_of(instance))
+    dual, groups = started(instance, 0)
+    asked = Asked(best)
+    tree = BranchAndBound(instance, dual, groups, best + 1 + seed)
+    assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
+    assert tree.bound == best == asked.best
+    assert tree.nodes > asked.leaves  # some were branched on
+
+
+def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branching, "ROUNDS", 0)
+    instance = reduced(census_problem(60, 5))
+    best = present(model_of(instance))
+    dual, groups = started(instance, 0)
+    tree = BranchAndBound(instance, dual, groups, best + 1)
+    first = tree.bound
+    assert first < best
+    # a limit that is over changes nothing
+    asked = Asked(best)
+    assert not tree.solve(Limit(ends=-math.inf), -1, asked.leaf, asked.look)
+    assert (tree.bound, tree.open, tree.nodes) == (first, 1, 0)
+    # whoever looks may stop it, and it goes on from there
+    assert not tree.solve(NO_LIMIT, -1, asked.leaf, lambda _point, _bound: None)
+    assert (tree.bound, tree.open) == (first, 1)
+    stop = threading.Event()
+
+    def stopping(point: Point, bound: int) -> int:
+        if tree.nodes >= 1:
+            stop.set()
+        return NEVER
+
+    assert not tree.solve(Limit(interrupt=stop), -1, asked.leaf, stopping)
+    assert first <= tree.bound <= best
+    assert tree.open
+    # leaves that are not solved
+    assert not tree.solve(NO_LIMIT, NEVER, lambda _node, _below: None, asked.look)
+    assert tree.open
+    assert first <= tree.bound <= best
+
+
+def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = reduced(census_problem(45, 4))
+    best = present(model_of(instance))
+    dual, groups = started(instance, 0)
+    asked = Asked(best)
+    BranchAndBound(instance, dual, groups, best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
+    for point in asked.points:
+        assert point.opened.shape == (instance.candidates.count,)
+        assert point.multipliers.shape == (instance.types.count,)
+        assert point.pairs.shape == (instance.candidates.pairs,)
+        covered = np.bincount(instance.candidates.members[point.pairs], minlength=instance.types.count)
+        assert covered.all()
+
+
+def test_sides_divide_the_tables() -> None:
+    """One row in its candidate or elsewhere, and nothing else changes."""
+    instance = reduced(census_problem(45, 4))
+    pairs = Pairs.of(instance)
+    every = np.ones(instance.candidates.pairs, dtype=bool)
+    every[::7] = False
+    for pair in np.flatnonzero(pairs.single & every)[:40].tolist():
+        inside, outside = pairs.sides(every, pair)
+        i, g = int(pairs.member[pair]), int(pairs.candidate[pair])
+        for p in range(len(every)):
+            same = int(pairs.member[p]) == i
+            assert inside[p] == (every[p] and (not same or int(pairs.candidate[p]) == g))
+            assert outside[p] == (every[p] and p != pair)
+
+
+def test_groups_within_pairs() -> None:
+    instance = reduced(census_problem(45, 4))
+    pairs = Pairs.of(instance)
+    groups = Groups.of_assignment(present(greedy(instance)))
+    every = np.ones(instance.candidates.pairs, dtype=bool)
+    assert pairs.within(groups, every).all()
+    shares = pairs.shares(groups, np.ones(groups.count))
+    assert shares.sum() == instance.types.n
+    used = np.flatnonzero(shares)
+    for pair in used[:20].tolist():
+        gone = every.copy()
+        gone[pair] = False
+        expected = [
+            not (g == pairs.candidate[pair] and pairs.member[pair] in members) for g, members, _ in groups.each()
+        ]
+        assert pairs.within(groups, gone).tolist() == expected
+    assert pairs.within(Groups.none(), every).tolist() == []
+
+
+def test_a_trial_leaves_the_master_problem_as_it_was() -> None:
+    instance = reduced(census_problem(60, 5))
+    dual, groups = started(instance, 0)
+    master = Master(GroupProgram.of(instance, dual), groups)
+    first = present(master.solve(NO_LIMIT))
+    pairs = Pairs.of(instance)
+    every = np.ones(instance.candidates.pairs, dtype=bool)
+    scores: dict[int, float] = {}
+    pair = present(best_pair(master, pairs, every, 3.0, scores, NO_LIMIT))
+    assert pairs.single[pair]
+    assert scores[pair] == max(scores.values()) > 0
+    again = present(master.solve(NO_LIMIT))
+    assert again.upper == pytest.approx(first.upper, abs=1e-6)
+    # a basis of it makes the next one quick, and changes nothing
+    basis = master.basis
+    same = Master(GroupProgram.of(instance, dual), master.groups, basis)
+    assert present(same.solve(NO_LIMIT)).upper == pytest.approx(first.upper, abs=0.03)
+    integral = np.zeros_like(every)
+    assert best_pair(master, pairs, integral, 3.0, {}, NO_LIMIT) is None
+
+
+@pytest.fixture
+def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The hybrid method branches whatever is left, and nothing is searched; the numbers of nodes."""
+    nodes: list[int] = []
+    solve = method.Branching.solve
+
+    def counted(self: method.Branching, dual: DualPoint) -> bool:
+        found = solve(self, dual)
+        nodes.append(self.nodes)
+        return found
+
+    monkeypatch.setattr(method.Branching, "solve", counted)
+    monkeypatch.setattr(hybrid, "EASY_PAIRS", -1)
+    monkeypatch.setattr(_Hybrid, "promising", lambda *_: False)
+    monkeypatch.setattr(_Hybrid, "raise_bound", no_cuts)
+    monkeypatch.setattr(_Hybrid, "branches", property(lambda guide: guide.tracker.best is not None))
+    monkeypatch.setattr(branching, "ROUNDS", 0)
+    monkeypatch.setattr(_Hybrid, "search_briefly", lambda _: None)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
+    monkeypatch.setattr(method, "LEAF", -1)
+    return nodes
+
+
+def no_cuts(guide: _Hybrid) -> None:
+    """The bound stays as low as it is."""
+    guide.raised = True
+
+
+def few_cuts(guide: _Hybrid) -> None:
+    """So few that the bound stays low."""
+    guide.dual = raise_bound(guide.session.instance, guide.dual, guide.tracker.best, BoundLimit(rounds=1))
+    guide.raised = True
+
+
+@given(case=cases(max_rows=9, sides=False))
+@settings(patient, max_examples=examples(40, 15))
+def test_the_hybrid_method_with_branches_agrees_with_brute_force(case: Case) -> None:
+    expected = optimum(case.rows, case.k, **case.judged())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hybrid, "EASY_PAIRS", -1)
+        patch.setattr(_Hybrid, "promising", lambda *_: False)
+        patch.setattr(_Hybrid, "raise_bound", few_cuts)
+        patch.setattr(Search, "run", lambda *_: None)
+        patch.setattr(_Hybrid, "branches", property(lambda guide: guide.tracker.best is not None))
+        result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+@pytest.mark.parametrize(("rows", "k"), [(40, 3), (60, 4), (60, 5)])
+def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int, branched: list[int]) -> None:
+    problem = census_problem(rows, k)
+    result = km.solve(problem, method="search", time_limit=120)
+    assert sum(branched)
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+    assert result.backed_by[0] in ("own bound", "certificate")
+
+
+def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, looks = threading.Event(), list[int]()
+    table_of: Any = method._table
+
+    def stopping(*given: Any) -> Any:
+        looks.append(1)
+        if len(looks) == 2:
+            stop.set()
+        return table_of(*given)
+
+    monkeypatch.setattr(method, "_table", stopping)
+    problem = census_problem(80, 5)
+    result = km.solve(problem, method="search", interrupt=stop)
+    best = km.solve(problem, method="milp").require_optimal().objective
+    assert len(looks) == 2
+    assert branched
+    assert result.verified
+    assert present(result.bound) <= present(best) <= present(result.objective)
+    assert result.stop_reason == "interrupted"
