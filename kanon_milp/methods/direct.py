@@ -64,6 +64,8 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     known = _known_bound(session, asked)
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))
+    if session.limit.over:
+        return session.end(session.fallback(known.stopped(session.limit.reason, TOO_LATE)))
     if message := too_long(instance, session.limit.seconds):
         return session.end(session.fallback(known.stopped("time_limit", message)))
     try:

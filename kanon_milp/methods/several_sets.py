@@ -41,13 +41,14 @@ Bools = NDArray[np.bool_]
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
 JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
+COLD_SECONDS = 30.0  # of the time left, below which nothing is compiled for it
 JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
 SHARE, SECONDS = 0.4, 60.0  # of the time left, for neighbourhoods; seconds where there is no time limit
 NEAR_PAIRS = 1_000  # that the first neighbourhoods free
 WIDER, NARROWER = 1.5, 0.6  # times as many in the next one, after a model that was solved, and one that was not
 TURN_SECONDS = 5.0  # for one of them, at most; none is widened after half of that, nor where work is counted
 PATIENCE = 4  # rounds of them that find nothing
-COUNTED = 12  # rounds, where work is counted instead of time
+COUNTED = 4  # rounds, where work is counted instead of time
 
 
 def solve_from_good_table(session: Session) -> Result:
@@ -76,9 +77,12 @@ def _good_table(session: Session) -> Assignment | None:
 
 
 def _of_all_columns(session: Session) -> Assignment | None:
-    """A table that is k-anonymous in all columns together, by the hybrid method."""
+    """A table that is k-anonymous in all columns together, by the hybrid method; None where that would be late."""
     from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
+    from kanon_milp.methods.warm_up import missing
 
+    if session.limit.left < COLD_SECONDS and missing(("bound", "search")):
+        return None
     options, clock = session.options, Clock()
     counted = options.node_limit is not None
     left = session.limit.left
