@@ -43,6 +43,10 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",),
     "report": ("report out",),
     "bench": ("bench benchmarks/studies/smoke.toml --out study", "bench report study"),
+    "bench run": ("bench benchmarks/studies/smoke.toml --out study",),
+    "bench report": ("bench report study",),
+    "library build": ("library build instances --only 'adult*'",),
+    "library check": ("library check instances",),
     "library": ("library build instances --only 'adult*'", "library check instances"),
     "models": ("models hospital", "models hospital --copy mine"),
     "generate": ("generate planted_k --size 1000 --out instance",),
@@ -55,7 +59,8 @@ class _Exemplary:
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples, one a line however long."""
-        examples = EXAMPLES.get(ctx.info_name or "", ())
+        name = ctx.command_path.partition(" ")[2]  # without the program
+        examples = EXAMPLES.get(name, ())
         if examples:
             with formatter.section("Examples" if len(examples) > 1 else "Example"):
                 for example in examples:

@@ -36,7 +36,11 @@ def date_rows(values: Values, levels: Any, form: str | None, missing: str, other
     if form is not None:
         text(form, "format")
     if form is None:
-        known = values.read(iso_date, "a date such as 2024-03-17 (another form needs its name: format=...)", other)
+        known = values.read(
+            iso_date,
+            "a date such as 2024-03-17 (another form needs its name: format=..., or `hierarchy --dates --format`)",
+            other,
+        )
     else:
         known = values.read(lambda value: _read(value, form), f"a date of the form {form}", other)
     if levels is None:
