@@ -59,8 +59,11 @@ class _Exemplary:
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples, one a line however long."""
-        name = ctx.command_path.partition(" ")[2]  # without the program
-        examples = EXAMPLES.get(name, ())
+        names, each = [], ctx
+        while each.parent is not None:  # up to the program
+            names.append(each.info_name or "")
+            each = each.parent
+        examples = EXAMPLES.get(" ".join(reversed(names)), ())
         if examples:
             with formatter.section("Examples" if len(examples) > 1 else "Example"):
                 for example in examples:

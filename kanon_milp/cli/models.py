@@ -14,7 +14,7 @@ from kanon_milp.report import display
 
 
 def models(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print this model file.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this model file.")] = None,
     copy: Annotated[
         Path | None, typer.Option("--copy", metavar="DIR", help="Write the model and what it reads to a folder.")
     ] = None,

@@ -26,7 +26,7 @@ BESIDE_MODEL = ("anonymized", "model", "cells", "groups", "certificate", "json",
 def verify(
     context: typer.Context,
     anonymized: Annotated[
-        Path | None, typer.Argument(metavar="[ANONYMIZED]", help="The released table; only a certificate goes without.")
+        Path | None, typer.Argument(metavar="ANONYMIZED", help="The released table; only a certificate goes without.")
     ] = None,
     original: Annotated[
         Any,
