@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
 from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
 from kanon_milp.system.jit import compiled
 
@@ -113,7 +114,7 @@ def solve_neighbourhood(
     bound = np.flatnonzero(hood.least > 0)
     opened = np.bincount(hood.candidate, weights=hood.start, minlength=len(hood.least))[bound] > 0
     start = np.concatenate([hood.start, opened]).astype(float)
-    answer = adapter.solve(model, options, start=start, interrupt=interrupt)
+    answer = tried(adapter, options, lambda: adapter.solve(model, options, start=start, interrupt=interrupt))
     rows = hood.start
     if answer.x is not None:
         found = _integral(hood, model, answer.x, adapter)
@@ -135,7 +136,8 @@ def _integral(hood: Neighbourhood, model: LinearModel, x: NDArray[np.float64], a
             upper=np.concatenate([model.upper[:pairs], opened]),
             integer=np.zeros_like(model.integer),
         )
-        vertex = adapter.solve(fixed, SolverOptions(extra={"solver": "simplex"} if adapter.name == "highs" else {}))
+        plain = SolverOptions(extra={"solver": "simplex"} if adapter.name == "highs" else {})
+        vertex = tried(adapter, plain, lambda: adapter.solve(fixed, plain))
         if vertex.x is None:
             return None
         x = vertex.x

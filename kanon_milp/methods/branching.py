@@ -23,6 +23,7 @@ from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
@@ -107,7 +108,10 @@ class Branching:
         grid = Grid(size=precision_size(session.adapter, compiled.linear))
         limited = replace(session.options, time_limit=limit.seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
         with session.clock.step("solve"):
-            answer = solve_checked(session.adapter, compiled.linear, limited, grid, interrupt=limit.interrupt)
+            solver, linear = session.adapter, compiled.linear
+            answer = tried(
+                solver, limited, lambda: solve_checked(solver, linear, limited, grid, interrupt=limit.interrupt)
+            )
         self.backed_by = tuple(dict.fromkeys(self.backed_by + answer.backed_by))
         if answer.x is not None:
             self.guide.keep(restore(steps, assignment_of(rest, model, compiled, answer.x, own=True)))

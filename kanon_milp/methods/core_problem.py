@@ -18,6 +18,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.presolve.resources import too_long
 from kanon_milp.solvers import Progress, SolverResult, StopReason
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import MOMENT, precision_size, solve_checked
@@ -177,8 +178,12 @@ class CoreProblem:
                     call.set()
 
         with session.clock.step("solve"):
-            answer = solve_checked(
-                session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
+            answer = tried(
+                session.adapter,
+                limited,
+                lambda: solve_checked(
+                    session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
+                ),
             )
         self.backed_by, self.message = answer.backed_by, answer.message
         if answer.x is not None:

@@ -28,7 +28,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import Progress, StopReason
+from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit
@@ -244,11 +245,15 @@ class MatchingPhases:
             options = replace(
                 self.session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, node_limit=None
             )
-            answer = self.session.adapter.solve(model, options, interrupt=self.limit.interrupt)
+            answer = self._answer(model, options)
             times = None if answer.x is None else np.rint(answer.x).astype(np.int64)
             if times is None or not rounded.settle(possible, times) or rounded.left[types].any():
                 unplaced.append(types)
         return np.concatenate(unplaced)
+
+    def _answer(self, model: LinearModel, options: SolverOptions) -> SolverResult:
+        solver = self.session.adapter
+        return tried(solver, options, lambda: solver.solve(model, options, interrupt=self.limit.interrupt))
 
     def _close(self) -> None:
         """The integer program over all groups that a table no more expensive than the best one may have."""
@@ -273,7 +278,10 @@ class MatchingPhases:
             bound = grid.safe(point.bound)
             tracker.show(replace(point, bound=None if bound is None else min(float(bound), float(best.cost))))
 
-        answer = solve_checked(session.adapter, model, options, grid, on_progress=watch, interrupt=limit.interrupt)
+        solver, stop = session.adapter, limit.interrupt
+        answer = tried(
+            solver, options, lambda: solve_checked(solver, model, options, grid, on_progress=watch, interrupt=stop)
+        )
         if answer.x is not None:
             self.keep(table_of(session.instance, groups, np.rint(answer.x).astype(np.int64)))
         bound = grid.safe(answer.bound)

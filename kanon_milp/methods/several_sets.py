@@ -30,6 +30,7 @@ from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.cells import projections
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
@@ -185,7 +186,8 @@ def _rebuilt(session: Session, table: Assignment, pairs: Bools, limit: Limit) ->
     here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
     grid = Grid(size=precision_size(session.adapter, compiled.linear))
     start = start_of(rest, model, compiled, here)
-    answer = solve_checked(session.adapter, compiled.linear, options, grid, start=start, interrupt=session.interrupt)
+    solver, linear, stop = session.adapter, compiled.linear, session.interrupt
+    answer = tried(solver, options, lambda: solve_checked(solver, linear, options, grid, start=start, interrupt=stop))
     solved = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
     if answer.x is None:
         return None, solved

@@ -19,6 +19,7 @@ from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, Neighbo
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.base import Floats, LinearModel, SolverOptions, StopReason
 from kanon_milp.system.limit import Over
 
@@ -136,5 +137,5 @@ def solve_part(
 ) -> SolvedPart:
     """Solve the model of a neighbourhood."""
     began = time.perf_counter()
-    answer = adapter.solve(model, options, start=start, interrupt=interrupt)
+    answer = tried(adapter, options, lambda: adapter.solve(model, options, start=start, interrupt=interrupt))
     return SolvedPart(answer.x, answer.stop_reason is StopReason.OPTIMAL, time.perf_counter() - began)
