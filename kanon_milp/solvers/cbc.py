@@ -139,7 +139,7 @@ class _Child:
             raise SolverError(f"cannot run {executable}: {error.strerror or error}") from error
         finally:
             os.close(writer)
-        self._killed = False
+        self._killed = self._asked = False
         self._log = log
         self._thread = threading.Thread(target=self._follow, name="cbc log", daemon=True)
         self._thread.start()
@@ -161,6 +161,7 @@ class _Child:
             self._done.set()
 
     def _ask_to_stop(self) -> None:
+        self._asked = True
         if hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGINT)
@@ -181,6 +182,8 @@ class _Child:
                 timer.start()
         try:
             ended = watch.wait(self._done, _PATIENCE, on_stop=self._ask_to_stop)
+            if ended and self._asked and self._process.returncode == -signal.SIGINT:
+                return False  # it was still starting, and had nothing yet
             if ended and self._process.returncode < 0 and not self._killed:
                 raise SolverError(f"CBC crashed (signal {-self._process.returncode}) after: {self._log.tail()}")
             return ended and not self._killed

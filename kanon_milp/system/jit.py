@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -20,14 +23,34 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # releases of numba whose insides are known to link parts as below; by others each part is compiled by itself, too
 LINKING = ("0.68.",)
+_config: Any = numba.config
+DISABLED = bool(_config.DISABLE_JIT)  # by NUMBA_DISABLE_JIT=1, to look into a function: all of them are Python then
+PACKAGE = Path(__file__).parent.parent
+FOLDERS = ("bounds", "heuristics", "presolve", "system")  # with all that compiled functions are made of
+
+
+@cache
+def _sources() -> str:
+    """SHA-256 of all that compiled functions are made of."""
+    found = hashlib.sha256()
+    for folder in FOLDERS:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 class _Cache(FunctionCache):
-    """Compiled code on disk, of which what cannot be read any more counts as absent.
+    """Compiled code on disk, of which what cannot be read any more, or is of other sources, counts as absent.
 
+    A function has parts of other files in it, of which numba knows nothing: it looks at the file of the function alone.
     The index of a function names the types of its arguments: of one that an earlier version of the package has written
     they may be gone, and numba reads it before it looks at the version of the source.
     """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        file: Any = self._cache_file
+        file._source_stamp = (file._source_stamp, _sources())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The function for these types of arguments, None where it has to be compiled."""
@@ -113,7 +136,7 @@ def compiled_in_place(function: Function) -> Function:
 
 def compiled_in_memory(function: Function) -> Function:
     """The same for a function that has no place in a file, and so none on disk."""
-    return cast(Function, _dispatcher(function))
+    return function if DISABLED else cast(Function, _dispatcher(function))
 
 
 def compiled_part(function: Function) -> Function:
@@ -132,16 +155,18 @@ def compiled_part_in_place(function: Function) -> Function:
 
 
 def _compile(function: Function, **more: bool) -> Function:
+    if DISABLED:
+        return function
     dispatcher = _dispatcher(function, **more)
     try:
-        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+        dispatcher._cache = _Cache(function)
     except RuntimeError:
         COMPILATIONS.kept = False  # there is nowhere to keep it
     return cast(Function, dispatcher)
 
 
 def _part(function: Function, **more: bool) -> Function:
-    if not numba.__version__.startswith(LINKING):
+    if DISABLED or not numba.__version__.startswith(LINKING):
         return _compile(function, **more)
     dispatcher = _dispatcher(function, no_cpython_wrapper=True, pipeline_class=_PartCompiler, **more)
 
@@ -166,7 +191,7 @@ def _dispatcher(function: Callable[..., Any], **more: Any) -> Any:
 
 def on_disk(function: Any) -> bool:
     """Whether a compiled function needs no compiling here: some version of it is on disk, or cannot be kept there."""
-    cache = function._cache
+    cache = getattr(function, "_cache", None)
     if not isinstance(cache, _Cache):
         return True
     try:

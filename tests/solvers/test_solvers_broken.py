@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,14 @@ def test_no_table_comes_of_a_broken_solver(tmp_path: Path) -> None:
     broken = solvers.get("cbc", executable=stand_in(tmp_path / "cbc", "rm m.bin"))
     with pytest.raises(SolverError, match="no file with its point"):
         km.solve(km.Problem(table, [km.KAnonymity(2)]), broken)
+
+
+def test_a_cbc_that_is_stopped_while_it_starts_has_not_crashed(tmp_path: Path) -> None:
+    real = cbc_module._in_cbcbox() or cbc_module._in_pulp()
+    path = tmp_path / "cbc"
+    path.write_text(f'#!/bin/sh\ncase "$*" in *m.mps*) sleep 9;; esac\nexec "{real}" "$@"\n')
+    path.chmod(0o755)
+    event = threading.Event()
+    threading.Timer(0.5, event.set).start()
+    result = solvers.get("cbc", executable=path).solve(birds.knapsack().model, SolverOptions(), interrupt=event)
+    assert (result.stop_reason, result.x) == (StopReason.INTERRUPTED, None)

@@ -171,7 +171,7 @@ def _judge(c: Counted, g: int) -> None:
     now = violation_of(c.rules, c.counts, g, s.size[g], s.least[g])
     c.violation[g] = now
     c.total[0] += now - before
-    c.total[1] += (now > 0) - (before > 0)
+    c.total[1] += int(now > 0) - int(before > 0)
 
 
 @compiled_part_in_place
