@@ -93,8 +93,8 @@ class _PartCompiler(Compiler):
 
     def define_pipelines(self) -> Any:
         """The usual steps."""
-        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
-        self.state.library = _Linked(codegen, name)  # type: ignore[no-untyped-call]
+        target, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
+        self.state.library = _Linked(target, name)  # type: ignore[no-untyped-call]
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 

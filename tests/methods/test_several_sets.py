@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
-import judges
 import numpy as np
 import polars as pl
 import pytest
-from case_judge import check
+from case_judge import check, judge_subset
 from census import Q8, census
 from effort import examples
 from hypothesis import HealthCheck, given, settings
@@ -34,21 +32,10 @@ def problem(rows: int, k: int = 5) -> km.Problem:
 @given(subset_cases())
 @settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
 def test_with_that_start_it_agrees_with_trying_every_table(case: SensitiveCase) -> None:
-    assert case.subset is not None
-    judged, (columns, number), holds = case.case.judged(), case.subset, case.requirement
-    exempt = judged.pop("suppressed_rows") == "exempt"
-
-    def valid(released: Sequence[tuple[str | None, ...]]) -> bool:
-        return (
-            judges.k_anonymous_in(released, columns, number, exempt)
-            and judges.k_anonymous_in(released, range(len(released[0])), case.k, exempt)
-            and all(holds(group) for group in judges.groups_of(released).values())
-        )
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(several_sets, "FEWEST_PAIRS", 0)
         result = km.solve(case.problem(), node_limit=10_000)
-    check(judges.best_table(case.case.rows, valid, **judged), result)
+    check(judge_subset(case), result)
 
 
 def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
