@@ -138,7 +138,8 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
 
 def reading_notes(columns: Sequence[Column]) -> list[str]:
     """What to say of how values are read: of dates and decimals that are written in several ways, of missing values."""
-    read = [f"{each.name}: {each.note}" for each in columns if each.note and each.role not in ("identifying", "keep")]
+    named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
+    read = [f"{each.name}: {each.note}" for each in named if each.note and each.role != "keep"]
     marked = [each for each in columns if each.marks]
     if marked:
         marks = ",".join(dict.fromkeys(mark for each in marked for mark in each.marks))

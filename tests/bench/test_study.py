@@ -52,7 +52,7 @@ def study_of(tmp_path: Path, text: str) -> Path:
         ("time_limit = 5\npermutations = 3\n" + INSTANCE, "permutations must be a list of integers, found number"),
         (
             "time_limit = 5\nmethods = 'milp'\n" + INSTANCE,
-            "methods must be a list of names, found text of 4 characters",
+            "methods must be a list of names, found text",
         ),
         ("time_limit = 5\nparallel = 0\n" + INSTANCE, "parallel must be at least 1"),
         ('time_limit = 5\nplugins = ["none.py"]\n' + INSTANCE, "plugins: no such file"),
