@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import get_formulation
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import parse_toml
-from kanon_milp.instances.schema import Arguments, Entry, Integers, Real, Texts, checked_as, key, one_of
+from kanon_milp.instances.schema import Arguments, Entry, Integers, Of, Real, Texts, checked_as, key, one_of
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.solvers.common import MAX_SEED
@@ -64,8 +64,10 @@ class Content(Entry):
     name: str = key("short name; default: the file's name")
     title: str = key("one line on what the study shows")
     kind: Annotated[str, one_of(lambda: tuple(KINDS))] = key("what is measured; default solve")
-    instances: list[InstanceEntry] = key("")
-    solvers: list[SolverEntry] = key("names, or tables with name and options; default highs")
+    instances: Annotated[list[InstanceEntry], Of("tables, [[instances]]")] = key("")
+    solvers: Annotated[list[SolverEntry], Of("names, or of tables [[solvers]]")] = key(
+        "names, or tables with name and options; default highs"
+    )
     formulations: Texts = key("strong (default), textbook, groups")
     methods: Texts = key("methods of solve, or solver: the solver alone on the model (default)")
     time_limit: Real = key("seconds of a run; required")

@@ -54,25 +54,25 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
         penalty += column.penalty
         if column.wrong.any():
             rows = np.flatnonzero(column.wrong.to_numpy())
-            violations.append(_blamed(rule.name, released[rule.name].alias(""), rows))
+            violations.append(_blamed(rule.name, table.keys[rule.name].alias(""), released[rule.name].alias(""), rows))
     cells = released.height * released.width
     known = None if violations or not cells else penalty / cells
     return ForeignTable(released, pl.DataFrame(recoded), generalized, known, tuple(violations))
 
 
-def _blamed(name: str, released: pl.Series, rows: NDArray[np.intp]) -> str:
+def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:
     """What is wrong with the cells of these rows, of what kind the first one is, and what to do."""
     cell = released[int(rows[0])]
     kind = kind_of_cell(cell)
-    if 2 * len(rows) > released.len() > 2:
-        way_out = "are the rows in the order of the original?"
-    elif kind or cell is None:
-        way_out = "mend the cell, or suppress it"
-    else:
+    if not (kind or cell is None or (original == cell).any()):
         way_out = (
             "write a value, an interval such as 20-39, a set such as {a, b}, a prefix such as 130**, or suppress it; "
             "what stands for a missing value is named by --missing-values"
         )
+    elif 2 * len(rows) > released.len() > 2:
+        way_out = "are the rows in the order of the original?"
+    else:
+        way_out = "mend the cell, or suppress it"
     what = f"{'the first is' if len(rows) > 1 else 'it is'} {kind or kind_of(cell)}"
     where = f'column "{name}": the original value does not lie in the released cell: {list_rows(rows)}'
     return f"{where}; {what}; {way_out}"

@@ -241,6 +241,12 @@ def test_there_is_no_picture_of_nothing() -> None:
         km.compare(problem(km.KAnonymity(3)), ()).plot()
 
 
+REST = (
+    "a set such as {a, b}, a prefix such as 130**, or suppress it; what stands for a missing value is named by "
+    "--missing-values"
+)
+
+
 def test_one_bad_cell_of_another_tool_is_the_only_one_that_is_blamed() -> None:
     """All other cells of its column were blamed, as they are no labels."""
     frame = pl.DataFrame({"age": [str(20 + i) for i in range(10)], "sex": ["f", "m"] * 5})
@@ -260,6 +266,9 @@ def test_one_bad_cell_of_another_tool_is_the_only_one_that_is_blamed() -> None:
     turned = pl.DataFrame({"age": list(reversed(frame["age"].to_list())), "sex": ["*"] * 10})
     (row,) = km.compare(asked, (), released={"other": turned}).rows
     assert "are the rows in the order of the original?" in row.message
+    unnamed = pl.DataFrame({"age": ["NA"] * 10, "sex": ["*"] * 10})
+    (row,) = km.compare(asked, (), released={"other": unnamed}).rows
+    assert row.message.endswith("the first is text of 2 characters; write a value, an interval such as 20-39, " + REST)
 
 
 def test_the_methods_of_a_comparison_are_those_for_the_problem() -> None:
