@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+pytest_plugins = ["database_cases"]  # which has fixtures
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""

@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import get_formulation
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import parse_toml
-from kanon_milp.instances.schema import Arguments, Entry, Real, checked_as, key, one_of
+from kanon_milp.instances.schema import Arguments, Entry, Integers, Of, Real, Texts, checked_as, key, one_of
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.solvers.common import MAX_SEED
@@ -43,8 +43,8 @@ class InstanceEntry(Entry):
     model: str = key("model file beside the study, or a pattern of file names such as ../../models/hospital*.toml")
     mps: str = key("or a model for solvers: .mps or .mps.gz, or a pattern of such names; solved without a table")
     generate: Annotated[str, one_of(lambda: tuple(families.FAMILIES))] = key("or a family of `kanon-milp generate`")
-    sizes: list[Any] = key("sizes of the family; default: its own")
-    seeds: list[Any] = key("seeds of the family; default [0]")
+    sizes: Integers = key("sizes of the family; default: its own")
+    seeds: Integers = key("seeds of the family; default [0]")
     answer: Annotated[str, one_of(lambda: get_args(families.Answer))] = key("yes (default), or no: infeasible ones")
     data: dict[str, Any] = key("or a problem written out as in a model file: [instances.data] ...")
     privacy: dict[str, Any] = key("... [instances.privacy] ...")
@@ -53,8 +53,8 @@ class InstanceEntry(Entry):
     known: dict[str, Any] = key("what is known of the optimum: optimum = 12, or infeasible = true, and source")
     time_limit: Real = key("in the place of the study's")
     solvers: list[SolverEntry] = key("in the place of the study's")
-    formulations: list[Any] = key("in the place of the study's")
-    methods: list[Any] = key("in the place of the study's")
+    formulations: Texts = key("in the place of the study's")
+    methods: Texts = key("in the place of the study's")
     vary: dict[str, Any] = key('of a problem written out: "privacy.k" = [2, 5], every combination of the values')
 
 
@@ -64,19 +64,21 @@ class Content(Entry):
     name: str = key("short name; default: the file's name")
     title: str = key("one line on what the study shows")
     kind: Annotated[str, one_of(lambda: tuple(KINDS))] = key("what is measured; default solve")
-    instances: list[InstanceEntry] = key("")
-    solvers: list[SolverEntry] = key("names, or tables with name and options; default highs")
-    formulations: list[Any] = key("strong (default), textbook, groups")
-    methods: list[Any] = key("methods of solve, or solver: the solver alone on the model (default)")
+    instances: Annotated[list[InstanceEntry], Of("tables, [[instances]]")] = key("")
+    solvers: Annotated[list[SolverEntry], Of("names, or of tables [[solvers]]")] = key(
+        "names, or tables with name and options; default highs"
+    )
+    formulations: Texts = key("strong (default), textbook, groups")
+    methods: Texts = key("methods of solve, or solver: the solver alone on the model (default)")
     time_limit: Real = key("seconds of a run; required")
     grace: Real = key("seconds beyond it until the process is killed; default 30")
     memory_limit: str = key('of the processes of a run together, such as "4 GB"; default: none')
-    threads: list[Any] = key("numbers of threads; default [1]")
-    seeds: list[Any] = key("seeds of the solver; default [0]")
-    permutations: list[Any] = key("seeds of permutations of rows and columns of the model; 0 is as it is; default [0]")
+    threads: Integers = key("numbers of threads; default [1]")
+    seeds: Integers = key("seeds of the solver; default [0]")
+    permutations: Integers = key("seeds of permutations of rows and columns of the model; 0 is as it is; default [0]")
     parameters: Arguments = key("of the kind of run")
     parallel: int = key("runs at a time on one host; default 1", ge=1)
-    plugins: list[Any] = key("Python files beside the study that register solvers or methods")
+    plugins: Texts = key("Python files beside the study that register solvers or methods")
 
 
 @dataclass(frozen=True)

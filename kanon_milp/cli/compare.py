@@ -34,7 +34,9 @@ def compare(
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            "--methods", metavar="A,B", help=f"As for solve --method; default: {','.join(comparison.METHODS)}."
+            "--methods",
+            metavar="A,B",
+            help=f"As for solve --method; default: those of {','.join(comparison.METHODS)} that are for the problem.",
         ),
     ] = None,
     released: Annotated[
@@ -69,7 +71,7 @@ def compare(
     refuse_overwriting([("--to", path) for path in to or []], [*asked.sources, *(released or [])])
     for path in to or []:
         check_target(path)
-    names = options.names(methods, "--methods", required=False) or comparison.METHODS
+    names = options.names(methods, "--methods", required=False)
     for name in names:
         registry.known_name(name, "--methods")
     tables = {
@@ -79,7 +81,7 @@ def compare(
     compiled = COMPILATIONS.seconds
     found = comparison.compare(
         asked.problem,
-        names,
+        names or None,
         released=tables,
         boxes=boxes,
         time_limit=time_limit,

@@ -10,7 +10,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
 from kanon_milp.cli.problem_options import Asked, with_problem
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import exchange
 from kanon_milp.report import display, output
 from kanon_milp.solvers.mps import names_path
@@ -48,7 +48,8 @@ def export(
     stated = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
     if not quiet:
         linear = stated.arrays.linear
-        display.say(f"{to}: {linear.variables} variables, {linear.constraints} constraints, {linear.A.nnz} nonzeros")
+        sizes = {"variable": linear.variables, "constraint": linear.constraints, "nonzero": linear.A.nnz}
+        display.say(f"{to}: {', '.join(counted(number, word) for word, number in sizes.items())}")
 
 
 @with_problem

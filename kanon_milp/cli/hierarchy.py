@@ -65,6 +65,7 @@ def hierarchy(
     query: options.Query = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
+    missing_values: options.MarksOfMissing = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -102,7 +103,14 @@ def hierarchy(
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force replaces it")
     with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
-        table = read_table(file, [column], query=query, delimiter=delimiter, encoding=encoding)
+        table = read_table(
+            file,
+            [column],
+            query=query,
+            delimiter=delimiter,
+            encoding=encoding,
+            missing_values=options.marks(missing_values),
+        )
     (make,) = ways.values()
     made = make(table.column(column), missing=missing, source=f'{file}: column "{column}"')
     out.mkdir(parents=True, exist_ok=True)
@@ -119,6 +127,7 @@ def _read_groups(path: Path) -> Any:
         content = path.read_text(encoding="utf-8")
         return tomllib.loads(content) if path.suffix.lower() == ".toml" else json_files.loads(content)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or 'cannot be read'}") from None
+        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or "cannot be read"
+        raise InputError(f"{path}: {why}; --groups names a JSON or TOML file, label to values") from None
     except (ValueError, RecursionError):
         raise InputError(f"{path}: is neither JSON nor, named .toml, TOML") from None

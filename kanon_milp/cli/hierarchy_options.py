@@ -23,7 +23,11 @@ Quantiles = Annotated[
 ]
 Dates = Annotated[
     list[str] | None,
-    typer.Option("--dates", metavar="BORN", help="Dates as month, quarter, year; or as named: BORN=month,decade."),
+    typer.Option(
+        "--dates",
+        metavar="BORN",
+        help="Dates as month, quarter, year; or as named: BORN=month,decade, and how they are written: BORN=%d.%m.%Y.",
+    ),
 ]
 Prefixes = Annotated[
     list[str] | None,
@@ -38,7 +42,7 @@ def makers(
     ways: dict[str, tuple[list[str] | None, Callable[[list[str]], Callable[..., Hierarchy]]]] = {
         "--numeric age=5,10,20": (numeric, lambda given: partial(Hierarchy.intervals, widths=given)),
         "--quantiles pay=16,4": (quantiles, lambda given: partial(Hierarchy.quantiles, counts=whole(given))),
-        "--dates born=month,year": (dates, lambda given: partial(Hierarchy.dates, levels=given or None)),
+        "--dates born=month,year": (dates, _dates),
         "--prefix zip=4,2": (prefix, lambda given: partial(Hierarchy.prefixes, lengths=whole(given))),
     }
     found: dict[str, Callable[..., Hierarchy]] = {}
@@ -49,6 +53,18 @@ def makers(
                 raise InputError(f'{example.split()[0]}: column "{name}" has a hierarchy already; name it once')
             found[name] = make(given)
     return found
+
+
+def _dates(given: list[str]) -> Callable[..., Hierarchy]:
+    """Levels, and how dates are written: that with a %."""
+    forms = [each for each in given if "%" in each]
+    if len(forms) > 1:
+        raise InputError(
+            "--dates: one form says how the dates of a column are written; one with a comma goes in double quotes, as "
+            """in --dates 'born=year,"%B %d, %Y"'"""
+        )
+    levels = [each for each in given if "%" not in each]
+    return partial(Hierarchy.dates, levels=levels or None, format=forms[0] if forms else None)
 
 
 def split(entry: str) -> list[str]:

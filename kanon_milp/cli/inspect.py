@@ -27,6 +27,7 @@ def inspect(
     ] = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
+    missing_values: options.MarksOfMissing = None,
     json: options.Json = False,
 ) -> None:
     """Say what a table gives away as it is, and what to run next.
@@ -44,6 +45,7 @@ def inspect(
         population=population,
         delimiter=delimiter,
         encoding=encoding,
+        missing_values=options.marks(missing_values),
     )
     if json:
         display.print_json(found.as_dict())

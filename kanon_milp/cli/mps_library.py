@@ -10,6 +10,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.cli.help import Command
+from kanon_milp.errors import counted
 from kanon_milp.report import display
 
 library = typer.Typer(
@@ -51,7 +52,7 @@ def build(
     for name, data in found.missing.items():
         display.say(f"{name}: left out, its table {data} is not here (KANON_MILP_DATA)")
     if not quiet:
-        display.say(f"{len(found.metadata)} instances in {folder}")
+        display.say(f"{counted(len(found.metadata), 'instance')} in {folder}")
 
 
 @library.command(cls=Command)
@@ -80,5 +81,6 @@ def check(
         for name, data in found.not_rebuilt.items():
             display.say(f"{name}: not built again, its table {data} is not here")
         if not quiet:
-            display.say(f"{found.instances} instances, {len(found.problems) or 'no'} problems")
+            problems = counted(len(found.problems), "problem") if found.problems else "no problems"
+            display.say(f"{counted(found.instances, 'instance')}, {problems}")
     raise typer.Exit(OPTIMAL if found.ok else UNVERIFIED)

@@ -96,6 +96,10 @@ Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
 MissingValues = Annotated[
     Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
 ]
+MarksOfMissing = Annotated[
+    list[str] | None,
+    typer.Option("--missing-values", metavar="NA,?", help="Texts in the table that stand for a missing value."),
+]
 Reading = Annotated[
     SuppressedRows,
     typer.Option("--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."),
@@ -115,6 +119,11 @@ def names(values: list[str] | None, option: str, *, required: bool = True) -> li
     if required and not names:
         raise InputError(f"name the quasi-identifiers: {option} a,b,c")
     return names
+
+
+def marks(values: list[str] | None) -> list[str]:
+    """What --missing-values names."""
+    return names(values, "--missing-values", required=False)
 
 
 def privacy(

@@ -70,6 +70,7 @@ def read_problem(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     missing: options.MissingValues = "value",
+    missing_values: options.MarksOfMissing = None,
 ) -> Asked:
     """The problem of a model file, or of a table and the options."""
     if model is not None:
@@ -93,6 +94,7 @@ def read_problem(
             "--delimiter": delimiter is not None,
             "--encoding": encoding != "utf-8",
             "--missing": missing != "value",
+            "--missing-values": missing_values is not None,
         }
         for option, named in stated.items():
             if named:
@@ -113,6 +115,7 @@ def read_problem(
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
+        missing_values=options.marks(missing_values),
         symbol=symbol,
     )
     makers = hierarchy_options.makers(numeric, quantiles, dates, prefix)

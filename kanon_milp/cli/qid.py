@@ -32,6 +32,7 @@ def qid(
     solver: Annotated[str, typer.Option("--solver", help="Of the minimum cover.")] = "highs",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
+    missing_values: options.MarksOfMissing = None,
     json: options.Json = False,
 ) -> None:
     """Say which columns are quasi-identifiers.
@@ -40,7 +41,9 @@ def qid(
     """
     columns = options.names(qi, "--qi", required=False)
     roles = Roles.of(columns) if columns else None
-    types = row_types(file, roles, query=query, delimiter=delimiter, encoding=encoding)
+    types = row_types(
+        file, roles, query=query, delimiter=delimiter, encoding=encoding, missing_values=options.marks(missing_values)
+    )
     found = find_quasi_identifiers(types, k=k, reading=cast(Reading, reading), every=every, solver=solver)
     if json:
         display.print_json(found.as_dict())

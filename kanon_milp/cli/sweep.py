@@ -95,5 +95,12 @@ def sweep(
         display.tell_compiled(COMPILATIONS.seconds - compiled, time_limit)
     if found.interrupted:
         way = "" if out is None else "; the same command with --resume goes on"
-        display.say(f"interrupted: {len(found.rows)} settings have run, the last perhaps in part{way}", err=True)
+        display.say(f"interrupted: {have_run(len(found.rows))}{way}", err=True)
         raise typer.Exit(NO_TABLE)
+
+
+def have_run(settings: int) -> str:
+    """How many settings have run, of which the last was perhaps cut short."""
+    if settings == 1:
+        return "1 setting has run, perhaps in part"
+    return f"{settings or 'no'} settings have run" + (", the last perhaps in part" if settings else "")

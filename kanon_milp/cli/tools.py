@@ -23,6 +23,7 @@ def compress(
     query: options.Query = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
+    missing_values: options.MarksOfMissing = None,
     json: options.Json = False,
 ) -> None:
     """Count the row types of a table.
@@ -30,7 +31,9 @@ def compress(
     It may be larger than memory. A database counts them itself.
     """
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
-    types = row_types(file, roles, query=query, delimiter=delimiter, encoding=encoding)
+    types = row_types(
+        file, roles, query=query, delimiter=delimiter, encoding=encoding, missing_values=options.marks(missing_values)
+    )
     if json:
         display.print_json(types.summary())
     else:

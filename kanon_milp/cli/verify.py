@@ -62,6 +62,7 @@ def verify(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     missing: options.MissingValues = "value",
+    missing_values: options.MarksOfMissing = None,
     cells: Annotated[
         Cells,
         typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
@@ -121,6 +122,7 @@ def verify(
         "delimiter": delimiter,
         "encoding": encoding,
         "missing": missing,
+        "missing_values": options.marks(missing_values),
     }
     found: dict[str, Report | CertificateReport] = {}
     if anonymized is not None:

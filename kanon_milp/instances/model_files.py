@@ -124,7 +124,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
     if qi is None and origin != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
     if origin == "file":
-        csv = {key: data[key] for key in ("delimiter", "encoding", "rows") if key in data}
+        csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "rows") if key in data}
         assert qi is not None
         return read_table(path.parent / data["file"], qi, sensitive, **csv, **options)
     if origin == "dataset":

@@ -6,6 +6,7 @@ Imported when a model file is read: the library that checks takes a while to imp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -53,6 +54,17 @@ def one_of(known: Callable[[], Sequence[str]]) -> AfterValidator:
 # numbers of a file are integers or decimals, which are exact
 Number = Annotated[int | Decimal | str, AfterValidator(_as_written)]
 Real = Annotated[int | Decimal, AfterValidator(_as_float)]
+
+
+@dataclass(frozen=True)
+class Of:
+    """What a list of a file holds, for messages; whoever reads it checks its members."""
+
+    what: str
+
+
+Texts = Annotated[list[Any], Of("names")]
+Integers = Annotated[list[Any], Of("integers")]
 Names = str | list[Any]  # whoever reads the table says what is wrong with a name
 List = Annotated[list[Any], AfterValidator(_as_written)]
 Entries = Annotated[dict[str, Any], AfterValidator(_as_written)]
@@ -80,7 +92,7 @@ class Data(Entry):
     generator: Annotated[str, one_of(lambda: tuple(generators.GENERATORS))] = key("or a generator by name")
     arguments: Arguments = key("arguments of the generator")
     rows: int = key("only the first so many rows", ge=1)
-    quasi_identifiers: list[Any] = key(
+    quasi_identifiers: Texts = key(
         "columns to generalize; required, except for a generator (default: all of its columns)"
     )
     sensitive: Names = key("sensitive attribute, or a list of them")
@@ -91,6 +103,7 @@ class Data(Entry):
     missing: Annotated[str, one_of(lambda: ("value", "error"))] = key(
         "missing values are a value of their own (default), or refused"
     )
+    missing_values: Names = key('of a file: texts that stand for a missing value, such as ["NA", "?"]')
     symbol: str = key("the suppression symbol; default *")
 
 
@@ -267,7 +280,8 @@ def _in_words(error: ErrorDetails, content: Any, table: type[Entry]) -> str:
             return f"{at} must be an integer, found a number with a fraction"
         case _ if isinstance(value, Decimal) and not value.is_finite():
             return f"{at} must be a finite number"
-    return f"{at} must be {_expected(field.annotation)}, found {kind_of(value)}"
+    of = "".join(f" of {each.what}" for each in field.metadata if isinstance(each, Of))
+    return f"{at} must be {_expected(field.annotation)}{of}, found {kind_of(value)}"
 
 
 def _table_of(annotation: Any) -> type[Entry] | None:

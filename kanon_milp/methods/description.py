@@ -86,6 +86,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
             "kind": table.kind,
             "delimiter": table.csv.delimiter,
             "encoding": table.csv.encoding,
+            **({"missing_values": list(table.csv.missing_values)} if table.csv.missing_values else {}),
             "symbol": table.symbol,
         },
         "mask": None if recoding.mask is None else _mask(recoding.mask, files),

@@ -20,7 +20,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
-from kanon_milp.problem.arguments import file_path, instance_of, real_number
+from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number
 from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import LinearModel, SolverOptions
@@ -241,6 +241,11 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
             same = [names_path(solution.with_name(stem + suffix)) for suffix in ("", *_SUFFIXES)]
             names = next((path for path in same if path.is_file()), None)
     if names is not None:
+        if not exists(names):
+            raise InputError(
+                f"{names}: no such map of names; `export` writes it beside the model, as MODEL.mps.names.csv; where it "
+                "lies beside the solution, leave out names (--names)"
+            )
         about = read_about(names)
         if about.get("table_sha256", table) != table:
             raise InputError(f"{names}: the map of names is of another table than {problem.table.source}")

@@ -227,8 +227,8 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
     if name == AUTO:
         return None
     method = _named(name)
-    if reason := _reason(method, problem):
-        able = [AUTO, *(other.name for other in _METHODS.values() if not _reason(other, problem))]
+    if reason := refusal(name, problem):
+        able = [AUTO, *(other for other in _METHODS if not refusal(other, problem))]
         raise InputError(f"the method {name} is not for this problem: {reason}; use {' or '.join(able)}")
     for argument in sorted(given - method.takes):
         able = [other.name for other in _METHODS.values() if argument in other.takes]
@@ -236,8 +236,9 @@ def find(name: str, problem: Problem, given: frozenset[Argument]) -> Method | No
     return method
 
 
-def _reason(method: Method, problem: Problem) -> str:
-    """Why a problem is not for a method, which may be one of a user's own."""
+def refusal(name: str, problem: Problem) -> str:
+    """Why a problem is not for a method of this name, which may be one of a user's own; "" where it is."""
+    method = _named(name)
     what, must = f'the method "{method.name}": refuses', 'return why the problem is not for it, or ""'
     with own_code(what, must):
         found: object = method.refuses(problem)

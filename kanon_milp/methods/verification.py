@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -47,6 +48,7 @@ def verify_files(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
+    missing_values: Sequence[str] | str = (),
     distances: Mapping[str, GroundDistance] | None = None,
     cells: Cells = "labels",
 ) -> Report:
@@ -61,7 +63,8 @@ def verify_files(
     makers: column → what makes its hierarchy from the original's values, such as functools.partial(Hierarchy.intervals,
     widths=[5, 10]).
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
-    tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. cells: "intervals"
+    tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. missing_values: texts
+    that stand for a missing value, in both tables. cells: "intervals"
     for tables of other tools, as in `verify`. Raises InputError for files that cannot be read or do not belong
     together.
     """
@@ -75,10 +78,12 @@ def verify_files(
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
+        missing_values=missing_values,
         symbol=symbol,
     )
     path = Path(anonymized)
-    frame = read_released(path, CsvFormat(delimiter or default_delimiter(path), encoding), table.quasi_identifiers)
+    fmt = CsvFormat(delimiter or default_delimiter(path), encoding, missing_values)
+    frame = read_released(path, fmt, table.quasi_identifiers)
     Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
     recoding = _recoding(table, mask, hierarchies, weights, makers=makers)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
@@ -113,11 +118,11 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
             "own; name the file that `solve --out` has written, or one that is exported in the order of the original"
         )
     if file_kind(path) != "CSV":
-        return read_frame(path)
+        return read_frame(path, fmt)
     tried: list[pl.DataFrame | InputError] = []
     for delimiter in dict.fromkeys((fmt.delimiter, *DELIMITERS)):
         try:
-            frame = read_frame(path, CsvFormat(delimiter, fmt.encoding))
+            frame = read_frame(path, replace(fmt, delimiter=delimiter))
         except InputError as error:
             tried.append(error)
             continue
@@ -146,6 +151,7 @@ def check_certificate_files(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
+    missing_values: Sequence[str] | str = (),
     symbol: str = SYMBOL,
 ) -> CertificateReport:
     """Check a certificate against the file of the original table.
@@ -168,6 +174,7 @@ def check_certificate_files(
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,
+            missing_values=missing_values,
             symbol=symbol,
         )
     recoding = _recoding(table, mask, hierarchies, weights, level_costs, makers)

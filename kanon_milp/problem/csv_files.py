@@ -9,34 +9,49 @@ import io
 import itertools
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
+import polars.selectors as cs
 
 from kanon_milp.errors import InputError, counted
-from kanon_milp.problem.arguments import text
+from kanon_milp.problem.arguments import listed, text
 from kanon_milp.problem.roles import another_delimiter
 
 UTF8 = ("utf-8", "utf8")
+F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How a CSV file is written: its delimiter and its text encoding (a Python codec name)."""
+    """How a table is written: the delimiter of a CSV file, its text encoding (a Python codec name), and texts that
+    stand for a missing value, such as NA, blanks around them aside (in other files, too)."""
 
     delimiter: str = ","
     encoding: str = "utf-8"
+    missing_values: Sequence[str] | str = ()
 
     def __post_init__(self) -> None:
+        given = self.missing_values
+        texts = [given] if isinstance(given, str) else listed(given, "missing_values", "a text, or a list of texts,")
+        object.__setattr__(self, "missing_values", tuple(text(each, "missing_values") for each in texts))
         if len(text(self.delimiter, "delimiter").encode(errors="replace")) != 1 or self.delimiter in '"\r\n\0':
             raise InputError('the delimiter must be one ASCII character, such as "," or ";"')
         try:
             "".encode(text(self.encoding, "encoding"))
         except (LookupError, ValueError):
             raise InputError(f'unknown encoding "{self.encoding}"; try utf-8, latin-1 or cp1252') from None
+
+
+def with_missing(frame: F, fmt: CsvFormat) -> F:
+    """A frame of polars, lazy or not, in which the texts that stand for a missing value are null."""
+    if not fmt.missing_values:
+        return frame
+    shown = cs.string().str.strip_chars().is_in(list(fmt.missing_values))
+    return frame.with_columns(pl.when(~shown).then(cs.string()))
 
 
 class NoTextError(ValueError):

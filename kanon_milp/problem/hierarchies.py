@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.errors import InputError, counted, kind_of, printable
 from kanon_milp.problem.arguments import file_path, listed, text, wrong
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.exact import Number
@@ -217,9 +217,17 @@ class Hierarchy:
         content = csv_text(self.to_frame(), ",").encode()
         write_file(file_path(path, "path of a hierarchy"), lambda file: file.write(content))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether each value has the same labels at each level; in which order they stand, and `source`, play no
+        part."""
+        return self.paths == other.paths if isinstance(other, Hierarchy) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.paths.values()))
+
     def __repr__(self) -> str:
         """Shape and name, and no label: those of level 0 are values of the table."""
-        return printable(f"<Hierarchy {self.source}: {len(self.paths)} values, levels 0 to {self.height}>")
+        return printable(f"<Hierarchy {self.source}: {counted(len(self.paths), 'value')}, levels 0 to {self.height}>")
 
     @property
     def height(self) -> int:

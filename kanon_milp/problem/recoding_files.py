@@ -29,10 +29,11 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
 
 
 def _how(make: Callable[..., Hierarchy]) -> str:
-    """How a hierarchy is made, as far as it tells: ' (widths 5, 10, 20)'."""
+    """How a hierarchy is made, as far as it tells: ' (widths 5, 10, 20)', ' (dates)' where the way is all there is."""
     given = {name: value for name, value in getattr(make, "keywords", {}).items() if value is not None}
     said = (f"{name} {', '.join(map(str, each if isinstance(each, list) else [each]))}" for name, each in given.items())
-    return f" ({'; '.join(said)})" if given else ""
+    way = getattr(getattr(make, "func", None), "__name__", "")
+    return f" ({'; '.join(said) or way})" if given or way else ""
 
 
 def read_recoding(

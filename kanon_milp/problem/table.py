@@ -24,7 +24,7 @@ from kanon_milp.problem.arguments import (
     text,
 )
 from kanon_milp.problem.column_text import as_text
-from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv
+from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.roles import Names, Roles, warning
 from kanon_milp.system.markup import card
@@ -112,6 +112,8 @@ class Table:
         text(symbol, "symbol")
         if not symbol:
             raise InputError("symbol: the suppression symbol must not be empty")
+        if symbol in csv_format.missing_values:
+            raise InputError("symbol: the suppression symbol stands for a missing value, too; choose another symbol")
         begin_threads()
         eager, own_names = open_frame(frame, source)
         roles.check(eager.columns, source)
@@ -240,6 +242,7 @@ def read_table(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
+    missing_values: Sequence[str] | str = (),
     symbol: str = SYMBOL,
     rows: int | None = None,
 ) -> Table:
@@ -248,7 +251,8 @@ def read_table(
 
     path: of a file; or of a SQLite or DuckDB file, or an address such as postgresql://user@host/database, with the
     query to read there. Order its rows (order by ...), as results number them.
-    delimiter: default "," and, for .tsv, a tab. rows: only the first so many. Other parameters: `Table.from_frame`.
+    delimiter: default "," and, for .tsv, a tab. missing_values: texts that stand for a missing value, such as ["NA",
+    "?"], and are released as one. rows: only the first so many. Other parameters: `Table.from_frame`.
     Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
     """
     source = location(path)
@@ -256,7 +260,7 @@ def read_table(
     if rows is not None:
         rows = integer(rows, "rows")
     began = time.perf_counter()
-    fmt = CsvFormat(default_delimiter(source) if delimiter is None else delimiter, encoding)
+    fmt = CsvFormat(default_delimiter(source) if delimiter is None else delimiter, encoding, missing_values)
     frame = read_frame(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
@@ -272,10 +276,13 @@ def read_table(
 def read_frame(path: Path | Database, fmt: CsvFormat | None = None, query: str | None = None) -> pl.DataFrame:
     """Read an entire file, values of a CSV file as text; or all that a query of a database returns."""
     begin_threads()
-    if isinstance(path, Database):
-        return path.read(asked_query(path, query))
-    kind = file_kind(path)
     fmt = fmt or CsvFormat(default_delimiter(path))
+    found = path.read(asked_query(path, query)) if isinstance(path, Database) else _read_file(path, fmt)
+    return with_missing(found, fmt)
+
+
+def _read_file(path: Path, fmt: CsvFormat) -> pl.DataFrame:
+    kind = file_kind(path)
     try:
         if kind == "CSV":
             return read_csv(path, fmt)
@@ -296,8 +303,8 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     if not is_text(str(path)):  # the library takes no such name
         return read_frame(path, fmt).lazy()
     if kind == "parquet":
-        return pl.scan_parquet(path, glob=False)
-    return pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt)
+        return with_missing(pl.scan_parquet(path, glob=False), fmt)
+    return with_missing(pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt), fmt)
 
 
 def default_delimiter(path: Path | Database) -> str:

@@ -168,7 +168,7 @@ class Comparison(text_tables.Tabular):
 
 def compare(
     problem: Problem,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     *,
     released: Mapping[str, Any] | None = None,
     boxes: bool = False,
@@ -179,18 +179,22 @@ def compare(
 ) -> Comparison:
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
-    methods: names as for `solve`; one that is not for the problem is a row that says why. released: name and data
-    frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit: seconds,
-    of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs, and those
-    after it are not run; their rows say so, and one that had found nothing has no loss. Tables of other tools may have
-    cells such as `20-39` or `{a, b}` (as in `verify(..., cells="intervals")`); their loss is that of the table in which
-    each such cell is the least general label of the problem's recoding that covers it, so that the bound holds for it.
+    methods: names as for `solve`; one that is not for the problem is a row that says why. Default: those of
+    m_approximation, mondrian, mondrian_relaxed, full_domain, greedy and auto that are for the problem. released: name
+    and data frame. boxes: measure the groups of each method as boxes, too (`boxes`), which compare by NCP. time_limit:
+    seconds, of each method. on_method: called with the name of each before it runs. Ctrl-C ends the method that runs,
+    and those after it are not run; their rows say so, and one that had found nothing has no loss. Tables of other
+    tools may have cells such as `20-39` or `{a, b}` (as in `verify(..., cells="intervals")`); their loss is that of
+    the table in which each such cell is the least general label of the problem's recoding that covers it, so that the
+    bound holds for it.
     Raises InputError for another objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
     if problem.objective != "loss":
         raise InputError(f"compare is about losses, and the objective is {problem.objective}")
     checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
+    if methods is None:
+        methods = fitting_methods(problem)
     methods = [registry.known_name(name) for name in listed(methods, "methods", "a list of names of methods")]
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
@@ -210,6 +214,11 @@ def compare(
                 on_method(name)
             rows += _solved(problem, name, time_limit, threads, seed, interrupted, boxes=boxes)
     return Comparison(problem, (*rows, *given))
+
+
+def fitting_methods(problem: Problem) -> list[str]:
+    """Those of `METHODS` that are for a problem."""
+    return [name for name in METHODS if name == registry.AUTO or not registry.refusal(name, problem)]
 
 
 def _solved(
@@ -263,8 +272,8 @@ def _given(problem: Problem, name: str, frame: Any) -> Compared:
         if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
             report, message = verify(problem, recoded(problem, frame)), FOREIGN
             message += "" if report.ok else f", which is not verified: {report.violations[0]}"
-        elif len(read.violations) < len(report.violations):
-            report = read  # its cells are legal as intervals, and something else is wrong
+        elif len(read.violations) <= len(report.violations):
+            report = read  # which blames no more cells: labels are read, too
     if not report.ok:
         message = message or f"not verified: {report.violations[0]}"
     loss = report.cost if report.ok else None

@@ -136,7 +136,8 @@ def _model(result: Result) -> str:
     """Candidates, and the size of the model; where none was solved, that none was."""
     candidates = f"{result.after.candidates:,} of {result.before.candidates:,} candidates"
     if result.after.variables:
-        return f"{candidates}, {result.after.variables:,} variables, {result.after.constraints:,} constraints"
+        variables, constraints = result.after.variables, result.after.constraints
+        return f"{candidates}, {counted(variables, 'variable')}, {counted(constraints, 'constraint')}"
     none = "no model was needed" if result.proof in ("optimal", "infeasible") else "no model was solved"
     return f"{candidates}; {none}"
 
@@ -190,7 +191,7 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     grid.add_row(
         "class sizes",
         f"smallest {sizes['min']}, mean {sizes['mean']:.2f}, largest {sizes['max']:,}; "
-        f"{sizes['unique']:,} rows are unique",
+        f"{counted(sizes['unique'], 'row')} {'is' if sizes['unique'] == 1 else 'are'} unique",
     )
     domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
     grid.add_row("domains", plain(domains))
@@ -204,8 +205,9 @@ def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    grid.add_row("table", plain(f"{title}: {found.rows:,} rows, {counted(len(found.columns), 'column')}"))
-    verdict = "yes" if found.k_anonymous else f"no, {rare:,} rows are like fewer than {k} (all columns together)"
+    grid.add_row("table", plain(f"{title}: {counted(found.rows, 'row')}, {counted(len(found.columns), 'column')}"))
+    alike = f"{counted(rare, 'row')} {'is' if rare == 1 else 'are'} like fewer than {k}"
+    verdict = "yes" if found.k_anonymous else f"no, {alike} (all columns together)"
     grid.add_row(f"{k}-anonymous", verdict)
     what = "identify every row" if found.reading == "identify" else f"have a row that fewer than {k} are like"
     shown = [", ".join(each) or "no column at all" for each in found.minimum[:SHOWN_SETS]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from kanon_milp.report.role_guess import (
     is_code,
     may_be_classes,
 )
-from kanon_milp.report.value_kinds import Kind, code_width, kind_of_values
+from kanon_milp.report.value_kinds import Kind, code_width, marks_of_missing, read_values
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Column:
     missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
     proposed (`proposed`), "none" where that is for you to say, "drop" where too many columns are left for a first
     attempt. span: largest minus least value of a column of numbers, or of dates in years. most: rows with the value
-    that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code.
+    that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code. note: how
+    values were read, where that is not plain. marks: values that look as if they stood for a missing one, such as NA.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Column:
     most: int = 0
     rows: int = 0
     code: int | None = None
+    note: str = ""
+    marks: tuple[str, ...] = ()
 
     def as_dict(self, rows: int) -> dict[str, Any]:
         """As plain data, with shares of the rows."""
@@ -65,7 +69,7 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     distinct = counts.height
     unique = int((counts["rows"] == 1).sum())
     values_alone = counts[counts.columns[0]]
-    kind, span = kind_of_values(values_alone)
+    read, marks = read_values(values_alone), marks_of_missing(values_alone)
     width, zeros = code_width(values_alone)
     code = width if is_code(name, width, zeros=zeros) else None
     most = max([values.null_count(), *counts["rows"].to_list()])  # what is missing counts as a value
@@ -78,14 +82,15 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     role = next((role for role, names in named.items() if name in names), None)
     proposed = role is None
     if role is None:
-        role = guess(name, kind, present.len(), distinct, unique)
+        role = guess(name, read.kind, present.len(), distinct, unique)
         if distinct + (present.len() < values.len()) < FEW:
             role = "keep"
         elif role == "sensitive" and given.sensitive:
             role = "quasi-identifier"
         if role == "quasi-identifier" and given.quasi_identifiers:
             role = "none"
-    return Column(name, kind, distinct, values.null_count(), unique, role, proposed, span, most, values.len(), code)
+    about = (distinct, values.null_count(), unique, role, proposed)
+    return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks)
 
 
 def sensitive_candidates(columns: Sequence[Column]) -> list[str]:
@@ -129,6 +134,18 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
     others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
     named = f" ({', '.join(others)}?)" if others else ""
     return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}"]
+
+
+def reading_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values."""
+    named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
+    read = [f"{each.name}: {each.note}" for each in named if each.note and each.role != "keep"]
+    marked = [each for each in columns if each.marks]
+    if marked:
+        marks = ",".join(dict.fromkeys(mark for each in marked for mark in each.marks))
+        names = ", ".join(each.name for each in marked)
+        read.append(f"{names}: {marks} looks like missing values; --missing-values {shlex.quote(marks)} reads it so")
+    return read
 
 
 def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:

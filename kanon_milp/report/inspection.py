@@ -19,13 +19,20 @@ from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_id
 from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.arguments import integer, listed, text
 from kanon_milp.problem.column_text import as_text
-from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.roles import Names, Roles, another_delimiter
 from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
-from kanon_milp.report.inspected_columns import Column, column_of, sensitive_notes, with_at_most, with_sensitive
-from kanon_milp.report.proposal import proposed_options, unprotected
+from kanon_milp.report.inspected_columns import (
+    Column,
+    column_of,
+    reading_notes,
+    sensitive_notes,
+    with_at_most,
+    with_sensitive,
+)
+from kanon_milp.report.proposal import proposed_options, quoted, unprotected
 from kanon_milp.system.markup import card, grid
 
 KS = (2, 5, 10)
@@ -119,7 +126,7 @@ class Inspection:
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
                 "stay as they are (--keep)"
             )
-        return (*found, *sensitive_notes(self.columns), *unprotected(self.columns))
+        return (*found, *reading_notes(self.columns), *sensitive_notes(self.columns), *unprotected(self.columns))
 
     @property
     def command(self) -> str:
@@ -172,14 +179,13 @@ class Inspection:
         lines = [
             ("known", f"{', '.join(self.quasi_identifiers)} (the quasi-identifiers)"),
             ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
-            ("unique", f"{self.unique:,} rows ({self.unique / rows:.1%}) are like no other row"),
+            ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
             ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
             ("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"),
         ]
         for each in self.touched:
-            share = f"{each.rows:,} rows ({each.rows / rows:.1%})"
-            above = f"a risk above {1 / each.k:.0%}"
-            lines.append((f"k = {each.k}", f"{share} are in classes of fewer than {each.k}: {above}"))
+            above = f"in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"
+            lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
         lines += [("note", note) for note in self.notes]
         return lines
 
@@ -206,6 +212,7 @@ def inspect(
     population: Any = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    missing_values: Sequence[str] | str = (),
 ) -> Inspection:
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
 
@@ -218,15 +225,15 @@ def inspect(
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
-    the journalist and of the marketer are about it. Raises InputError for columns that the table does not have, and
-    where no quasi-identifier is left.
+    the journalist and of the marketer are about it. missing_values: texts that stand for a missing value. Raises
+    InputError for columns that the table does not have, and where no quasi-identifier is left.
     """
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
     if not ks:
         raise InputError("k: name at least one")
-    CsvFormat("," if delimiter is None else delimiter, encoding)  # which are checked whether they are used or not
-    fmt = delimiter, encoding
-    frame, source = _opened(table, fmt, "table", query)
+    # which is checked whether it is used or not
+    fmt = CsvFormat("," if delimiter is None else delimiter, encoding, missing_values)
+    frame, source = _opened(table, fmt, delimiter, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
     another = another_delimiter(frame.columns)
@@ -255,29 +262,48 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(texts, chosen, sizes, None if population is None else _opened(population, fmt, "population")),
+        _risk(texts, chosen, sizes, None if population is None else _opened(population, fmt, delimiter, "population")),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         tuple(
             proposed_options(
-                source, columns, ks[min(1, len(ks) - 1)], len(sizes), delimiter, encoding, query and shown_query(query)
+                source,
+                columns,
+                ks[min(1, len(ks) - 1)],
+                len(sizes),
+                _reading(delimiter, fmt),
+                query and shown_query(query),
             )
         ),
     )
 
 
+def _are(rows: int, share: float) -> str:
+    """How many rows, as the beginning of what is said of them."""
+    return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
+
+
+def _reading(delimiter: str | None, fmt: CsvFormat) -> list[str]:
+    """The options that say how the table is read, where something was said."""
+    found = [] if delimiter is None else ["--delimiter", delimiter]
+    found += [] if fmt.encoding == "utf-8" else ["--encoding", fmt.encoding]
+    return found + (["--missing-values", ",".join(map(quoted, fmt.missing_values))] if fmt.missing_values else [])
+
+
 def _opened(
-    table: Any, fmt: tuple[str | None, str], what: str, query: str | None = None
+    table: Any, fmt: CsvFormat, delimiter: str | None, what: str, query: str | None = None
 ) -> tuple[nw.DataFrame[Any], str]:
     if isinstance(table, str | Path | Database):
         path = location(table, what)
         asked_query(path, query)
-        delimiter, encoding = fmt
-        frame = read_frame(path, CsvFormat(delimiter or default_delimiter(path), encoding), query)
+        frame = read_frame(path, replace(fmt, delimiter=delimiter or default_delimiter(path)), query)
         return nw.from_native(frame, eager_only=True), str(path)
     if query is not None:
         text(query, "query")
         raise InputError("query: is for a database, and the table is a data frame; leave it out")
-    return open_frame(table, what)[0], what
+    opened, _ = open_frame(table, what)
+    if fmt.missing_values:
+        opened = nw.from_native(with_missing(opened.to_polars(), fmt), eager_only=True)
+    return opened, what
 
 
 def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:

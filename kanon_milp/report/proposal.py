@@ -51,8 +51,7 @@ def proposed_options(
     columns: Sequence[Known],
     k: int,
     classes: int,
-    delimiter: str | None,
-    encoding: str,
+    reading: Sequence[str],
     query: str | None = None,
 ) -> list[str]:
     """The options of `kanon-milp solve`. Numbers, dates and codes get levels, all that are good for them or only one,
@@ -60,7 +59,7 @@ def proposed_options(
     quasi = [each for each in columns if each.role == "quasi-identifier"]
     found = ["--data", source, *([] if query is None else ["--query", query])]
     for option, roles in ROLES.items():
-        names = [_quoted(each.name) for each in columns if each.role in roles]
+        names = [quoted(each.name) for each in columns if each.role in roles]
         found += [option, ",".join(names)] if names else []
     found += ["--k", str(k)]
     if any(each.role == "sensitive" for each in columns) and not unprotected(columns):
@@ -74,11 +73,7 @@ def proposed_options(
                 found += [option, f"{each.name}={','.join(values)}"]
                 vectors = more
                 break
-    if delimiter is not None:
-        found += ["--delimiter", delimiter]
-    if encoding != "utf-8":
-        found += ["--encoding", encoding]
-    return [*found, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
+    return [*found, *reading, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
 
 
 def unprotected(columns: Sequence[Known]) -> list[str]:
@@ -137,6 +132,6 @@ def _widths(span: Fraction, *, integral: bool) -> list[Fraction]:
     return [width for width in found if not integral or (width.denominator == 1 and width > 1)] or [Fraction(2)]
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as options that take several read it."""
     return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\n') else name

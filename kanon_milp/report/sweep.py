@@ -125,6 +125,21 @@ class SweepRow:
     interrupted: bool = False
 
     @property
+    def k(self) -> int | None:
+        """The k of the setting; None where k was not swept."""
+        return self.setting.k
+
+    @property
+    def l(self) -> str | None:  # noqa: E743  (the papers' letter)
+        """The l of the setting, exact, as text such as "3/2", as in the data frame; `setting.l` is the number."""
+        return None if self.setting.l is None else str(self.setting.l)
+
+    @property
+    def t(self) -> str | None:
+        """The t of the setting, exact, as text such as "1/5"; `setting.t` is the number."""
+        return None if self.setting.t is None else str(self.setting.t)
+
+    @property
     def gap(self) -> float | None:
         """(objective - bound) / objective; None where one of them is missing."""
         if self.objective is None or self.bound is None:

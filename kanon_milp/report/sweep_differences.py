@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kanon_milp.errors import term
+
 MOST = 5  # differences that are named
-NONE = "none"
+MORE = "'"  # behind the name of a further requirement of its kind
 # where run.json has what an option says
 PLAIN: dict[tuple[str, ...], str] = {
     ("swept",): "what is swept",
@@ -15,12 +17,12 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("input", "table", "source"): "--data",
     ("input", "table", "delimiter"): "--delimiter",
     ("input", "table", "encoding"): "--encoding",
+    ("input", "table", "missing_values"): "--missing-values",
     ("input", "table", "symbol"): "--symbol",
     ("problem", "roles", "quasi_identifiers"): "--qi",
     ("problem", "roles", "sensitive"): "--sensitive",
     ("problem", "roles", "identifying"): "--identifying",
     ("problem", "roles", "insensitive"): "--keep",
-    ("problem", "roles", "unclassified"): "columns without a role",
     ("problem", "suppressed_rows"): "--suppressed-rows",
     ("problem", "objective"): "--objective",
     ("problem", "cost_bound"): "--cost-bound",
@@ -40,15 +42,16 @@ UNSHOWN: dict[tuple[str, ...], str] = {
     ("input", "distances"): "the files of --distance are others",
     ("problem", "name"): "the problem has another name",
 }
-LETTERS = {
+LETTERS = {  # of each kind of requirement the parameter that asks for it first
     ("k_anonymity", "k"): "--k",
-    ("l_diversity", "form"): "--l-form",
     ("l_diversity", "l"): "--l",
+    ("l_diversity", "form"): "--l-form",
     ("t_closeness", "t"): "--t",
     ("t_closeness", "distance"): "--distance",
     ("p_sensitivity", "p"): "--p",
     ("alpha_k_anonymity", "alpha"): "--alpha",
-    ("alpha_k_anonymity", "alpha_k"): "--k",
+    ("alpha_k_anonymity", "alpha_k"): "k of (alpha,k)-anonymity",
+    ("alpha_k_anonymity", "values"): "the number of values of (alpha,k)-anonymity",
     ("beta_likeness", "beta"): "--beta",
     ("delta_disclosure", "delta"): "--delta",
 }
@@ -79,11 +82,25 @@ def _requirements(then: Any, now: Any) -> Iterator[str]:
     """Parameters of requirements, except for lists: these may be of sensitive values."""
     old, new = _by_name(then), _by_name(now)
     for name in dict.fromkeys([*old, *new]):
-        for key in dict.fromkeys([*old.get(name, {}), *new.get(name, {})]):
-            shown = LETTERS.get((name, key), f"{name.replace('_', ' ')}, {key.replace('_', ' ')}")
-            values = [each.get(name, {}).get(key) for each in (old, new)]
+        if name not in old or name not in new:
+            yield from _added(name, old.get(name), new.get(name))
+            continue
+        for key in dict.fromkeys([*old[name], *new[name]]):
+            other = f"the sensitive attribute of {term(name)}" if key == "sensitive" else f"{key} of {term(name)}"
+            shown = LETTERS.get((name, key), other.replace("_", " "))
+            values = [each[name].get(key) for each in (old, new)]
             shows = key == "sensitive" or not any(isinstance(each, list | dict) for each in values)
-            yield from _told(shown, *values) if shows else _differ(f"{shown}: others", *values)
+            yield from _told(shown, *values) if shows else _differ(f"{shown} differs", *values)
+
+
+def _added(name: str, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Iterator[str]:
+    """What to say of a requirement that only one of the two sweeps has."""
+    first = next((at for at in LETTERS if at[0] == name), None)
+    if first is None:
+        was, now = ("asked for", "is not") if new is None else ("not asked for", "is")
+        yield f"{term(name.rstrip(MORE))} was {was}, and {now} now"
+    else:
+        yield from _told(LETTERS[first], *(None if each is None else each.get(first[1]) for each in (old, new)))
 
 
 def _by_name(requirements: Any) -> dict[str, dict[str, Any]]:
@@ -93,7 +110,7 @@ def _by_name(requirements: Any) -> dict[str, dict[str, Any]]:
         if isinstance(each, dict):
             name = str(each.get("name"))
             while name in found:
-                name += "'"
+                name += MORE
             exact = {key: each.get(f"{key}_exact", value) for key, value in each.items() if key != "name"}
             found[name] = {key: value for key, value in exact.items() if not key.endswith("_exact")}
     return found
@@ -110,8 +127,9 @@ def _columns(then: Any, now: Any, path: tuple[str, ...]) -> list[str]:
 
 
 def _told(name: str, then: Any, now: Any) -> Iterator[str]:
-    if then != now:
-        yield f"{name} {_word(then)} then, {_word(now)} now"
+    before, after = (_word(each) or "not named" for each in (then, now))
+    if before != after:
+        yield f"{name} was {before}, and is {after} now"
 
 
 def _differ(what: str, then: Any, now: Any) -> Iterator[str]:
@@ -120,8 +138,9 @@ def _differ(what: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def _word(value: Any) -> str:
-    if value is None or value == []:
-        return NONE
+    """A value as an option has it; "" where there is none."""
+    if value is None:
+        return ""
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -16,7 +16,6 @@ import polars as pl
 from kanon_milp import __version__
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import describe_input, describe_problem, fingerprints
-from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import read_frame
 from kanon_milp.report.output import COLUMNAR, FILES, json_text, table_files
@@ -142,7 +141,7 @@ class SweepFolder:
         table = self._problem.table
         if table.kind in COLUMNAR:
             return read_frame(folder / COLUMNAR[table.kind][0])
-        return read_frame(folder / "anonymized.csv", CsvFormat(table.csv.delimiter, table.csv.encoding))
+        return read_frame(folder / "anonymized.csv", table.csv)
 
 
 def folder_name(setting: Setting) -> str:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import polars as pl
 
-from kanon_milp.problem.generalization.dates import iso_date
-from kanon_milp.problem.generalization.values import number
+from kanon_milp.problem.generalization.dates import date_form, date_reader, iso_date, looks_like_date
+from kanon_milp.problem.generalization.values import has_comma, number, number_reader
 
 Kind = Literal["none", "integer", "decimal", "date", "timestamp", "true/false", "text"]
 MOSTLY = Fraction(9, 10)  # of the distinct values: a few that are "?" or "unknown" do not make a column text
 CODE = re.compile(r"\s*0\d+\s*")  # of a zip code and the like; no number is written so
+MARKS = frozenset(["na", "n/a", "#n/a", "<na>", "nan", "null", "(null)", "?", "-", "--", "."])
+WITH_COMMA = "numbers are read with a decimal comma"
+UNCLEAR_COMMA = (
+    "numbers with a comma are not read as numbers, as it may divide thousands, or others have a point; write decimals "
+    "with a point, and thousands without a comma"
+)
+UNCLEAR_DATE = (
+    "it looks like dates whose form is not clear; say how they are written, as in --dates COLUMN=%d/%m/%Y (day first) "
+    "or --dates COLUMN=%m/%d/%Y"
+)
 DIGITS = re.compile(r"[0-9]+")
 TRUTH = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
@@ -28,21 +39,47 @@ def code_width(distinct: pl.Series) -> tuple[int | None, bool]:
     return widths.pop(), any(value.startswith("0") for value in digits)
 
 
-def kind_of_values(distinct: pl.Series) -> tuple[Kind, Fraction | None]:
-    """The kind of most of the distinct values, and the largest minus the least: of numbers, and of dates in years."""
-    values = distinct.to_list()
+@dataclass(frozen=True)
+class Reading:
+    """What the values of a column are read as. span: largest minus least, of numbers, and of dates in years. note: how
+    they were read, or why they were not, where that is not plain; no value is in it."""
+
+    kind: Kind
+    span: Fraction | None = None
+    note: str = ""
+
+
+def marks_of_missing(distinct: pl.Series) -> tuple[str, ...]:
+    """The values that stand for a missing one in many files, such as NA, as they are written."""
+    return tuple(dict.fromkeys(text for value in distinct.to_list() if (text := value.strip()).lower() in MARKS))
+
+
+def read_values(distinct: pl.Series) -> Reading:
+    """The kind of most of the distinct values, those aside that seem to stand for a missing one."""
+    marks = marks_of_missing(distinct)
+    values = [value for value in distinct.to_list() if value.strip() not in marks]
     if not values:
-        return "none", None
+        return Reading("text" if marks else "none")
     if any({value.strip().lower() for value in values} <= words for words in TRUTH):
-        return "true/false", None
+        return Reading("true/false")
     if any(CODE.fullmatch(value) for value in values):
-        return "text", None
-    numbers = [found for value in values if (found := number(value)) is not None]
-    if len(numbers) >= MOSTLY * len(values):
+        return Reading("text")
+    most = MOSTLY * len(values)
+    read_number, commas = number_reader(values), any(map(has_comma, values))
+    numbers = [found for value in values if (found := read_number(value)) is not None]
+    if len(numbers) >= most:
         integral = all(each.denominator == 1 for each in numbers)
-        return "integer" if integral else "decimal", max(numbers) - min(numbers)
-    years = [at.year for value in values if (at := iso_date(value)) is not None]
-    if len(years) >= MOSTLY * len(values):
-        timed = any("T" in value or " " in value.strip() for value in values)
-        return "timestamp" if timed else "date", Fraction(max(years) - min(years))
-    return "text", None
+        note = WITH_COMMA if commas else ""
+        return Reading("integer" if integral else "decimal", max(numbers) - min(numbers), note)
+    form = date_form(values)
+    ways = [(iso_date, ""), *([] if form is None else [(date_reader(form), f"dates are read as {form}")])]
+    for read_date, note in ways:
+        years = [at.year for value in values if (at := read_date(value)) is not None]
+        if len(years) >= most:
+            timed = any("T" in value or " " in value.strip() for value in values)
+            return Reading("timestamp" if timed else "date", Fraction(max(years) - min(years)), note)
+    if sum(map(looks_like_date, values)) >= most:
+        return Reading("text", None, UNCLEAR_DATE)
+    if commas and sum(number(value.replace(",", ".")) is not None for value in values) >= most:
+        return Reading("text", None, UNCLEAR_COMMA)
+    return Reading("text")

@@ -16,7 +16,7 @@ from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.definitions.base import Rule, SizeRule
 from kanon_milp.verify.foreign import read_foreign
-from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns
+from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns, there_are
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
 from kanon_milp.verify.minimality import Property, not_minimal
@@ -70,7 +70,7 @@ def recoded(problem: ProblemData, anonymized: Any) -> Any:
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
     if released.height != table.n:
-        raise InputError(f"there are {released.height} rows, the original has {table.n}")
+        raise InputError(f"{there_are(released.height)}, the original has {table.n}")
     found = read_foreign(table, Rules.of(table, problem.recoding), released)
     if found.violations:
         raise InputError(found.violations[0])

@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, kind_of
 from kanon_milp.verify.cells import ColumnRule, Rules, Value
-from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
+from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.numbers import number_in
 from kanon_milp.verify.plain import KeyedTable
@@ -52,11 +53,29 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
         generalized += column.generalized
         penalty += column.penalty
         if column.wrong.any():
-            rows = list_rows(np.flatnonzero(column.wrong.to_numpy()))
-            violations.append(f'column "{rule.name}": the original value does not lie in the released cell: {rows}')
+            rows = np.flatnonzero(column.wrong.to_numpy())
+            violations.append(_blamed(rule.name, table.keys[rule.name].alias(""), released[rule.name].alias(""), rows))
     cells = released.height * released.width
     known = None if violations or not cells else penalty / cells
     return ForeignTable(released, pl.DataFrame(recoded), generalized, known, tuple(violations))
+
+
+def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:
+    """What is wrong with the cells of these rows, of what kind the first one is, and what to do."""
+    cell = released[int(rows[0])]
+    kind = kind_of_cell(cell)
+    if not (kind or cell is None or (original == cell).any()):
+        way_out = (
+            "write a value, an interval such as 20-39, a set such as {a, b}, a prefix such as 130**, or suppress it; "
+            "what stands for a missing value is named by --missing-values"
+        )
+    elif 2 * len(rows) > released.len() > 2:
+        way_out = "are the rows in the order of the original?"
+    else:
+        way_out = "mend the cell, or suppress it"
+    what = f"{'the first is' if len(rows) > 1 else 'it is'} {kind or kind_of(cell)}"
+    where = f'column "{name}": the original value does not lie in the released cell: {list_rows(rows)}'
+    return f"{where}; {what}; {way_out}"
 
 
 def as_suppressed(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -> pl.DataFrame:

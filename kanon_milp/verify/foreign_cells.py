@@ -163,6 +163,23 @@ def covering_level(path_of: Callable[[Value], Sequence[Value]], values: Sequence
     return next(level for level in range(1, len(first)) if all(path[level] == first[level] for path in others))
 
 
+def kind_of_cell(cell: Value) -> str:
+    """What a cell looks like, without a word of it: "an interval", "a set", ..., or "" for a text that is none of
+    these."""
+    text = "" if cell is None else cell.strip()
+    for kind, looks_so in (
+        ("a number", number_in(text) is not None),
+        ("a date", DATE.fullmatch(text)),
+        ("an interval", any(form.fullmatch(text) for form in (BRACKETS, COMPARED, AND_MORE, RANGE))),
+        ("a part of a date", PART_OF_DATE.fullmatch(text)),
+        ("a value of which * hides a part", "*" in text and text.strip("*")),
+        ("a set", text[:1] + text[-1:] in ("{}", "[]", "()") or len(_split(text)) > 1),
+    ):
+        if looks_so:
+            return kind
+    return ""
+
+
 def _split(cell: str) -> list[str]:
     """The members of a set; those that hold a comma stand in double quotes."""
     if '"' in cell:

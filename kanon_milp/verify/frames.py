@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, counted, nearest
 from kanon_milp.verify.plain import Roles, Rows
 
 SHOWN = 5
@@ -58,7 +58,7 @@ def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
     unknown = (name for name in after if name not in before and name not in identifying)
     found += [f'column "{name}" is not in the original' for name in unknown]
     if len(released) != len(table.frame):
-        found.append(f"there are {len(released)} rows, the original has {len(table.frame)}")
+        found.append(f"{there_are(len(released))}, the original has {len(table.frame)}")
         return found
     for name in before:
         if name in table.quasi_identifiers or name not in after:
@@ -86,6 +86,11 @@ def classes(frame: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
     number = np.empty(frame.height, dtype=np.int64)
     number[by_class["row"].explode().to_numpy()] = np.repeat(np.arange(by_class.height), sizes)
     return number, by_class.drop("row").rename(dict(zip(names, frame.columns, strict=True)))
+
+
+def there_are(rows: int) -> str:
+    """How many rows there are."""
+    return f"there {'is' if rows == 1 else 'are'} {counted(rows, 'row')}"
 
 
 def list_rows(rows: NDArray[np.integer[Any]]) -> str:

@@ -49,6 +49,12 @@ def study_of(tmp_path: Path, text: str) -> Path:
         ('time_limit = 5\nmemory_limit = "4 gigs"\n' + INSTANCE, "memory_limit must be a size"),
         ("time_limit = 5\nthreads = [0]\n" + INSTANCE, "threads must be a list of integers"),
         ("time_limit = 5\nseeds = []\n" + INSTANCE, "seeds must be a list of integers"),
+        ("time_limit = 5\nsolvers = 'cbc'\n" + INSTANCE, "solvers must be a list of names, or of tables"),
+        ("time_limit = 5\npermutations = 3\n" + INSTANCE, "permutations must be a list of integers, found number"),
+        (
+            "time_limit = 5\nmethods = 'milp'\n" + INSTANCE,
+            "methods must be a list of names, found text",
+        ),
         ("time_limit = 5\nparallel = 0\n" + INSTANCE, "parallel must be at least 1"),
         ('time_limit = 5\nplugins = ["none.py"]\n' + INSTANCE, "plugins: no such file"),
         ("time_limit = 5\n[[instances]]\nname = 'a'", "needs exactly one of model, mps, generate"),

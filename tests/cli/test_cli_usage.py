@@ -23,6 +23,7 @@ from test_cli_certificate import QI, certified, table
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
+from kanon_milp.cli.sweep import have_run
 from kanon_milp.methods import progress
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.report import display
@@ -218,15 +219,17 @@ def test_one_is_singular_and_the_title_names_hierarchies_and_mask(tmp_path: Path
     (tmp_path / "age.csv").write_text("level0,level1,level2\n31,30s,*\n38,30s,*\n")
     mask.write_text("age\n1\n")
     given = ("--data", path, "--qi", "age", "--k", 2, "--hierarchies", tmp_path, "--mask", mask)
-    done = run("solve", *given)
-    assert "hierarchies with a pattern mask" in done.stdout
-    assert "2 rows, 1 quasi-identifier, 2 row types" in done.stdout
-    wrong = run("verify", path, "--original", path, *given[2:])
-    assert "NOT verified: 2 violations" in wrong.stdout
+
+    def said(*arguments: object) -> str:
+        return " ".join(run(*arguments).stdout.split())  # wherever a narrow terminal breaks the lines
+
+    assert "hierarchies with a pattern mask" in said("solve", *given)
+    assert "2 rows, 1 quasi-identifier, 2 row types" in said("solve", *given)
+    assert "NOT verified: 2 violations" in said("verify", path, "--original", path, *given[2:])
     mask.write_text("age\nkeep\n")
-    assert "2 row types with 2 rows cannot" in " ".join(run("solve", *given).stdout.split())
-    assert "under the only pattern (rows 1, 2)" in " ".join(run("solve", *given).stdout.split())
-    assert "NOT verified: 1 violation\n" in run("verify", path, "--original", path, *given[2:]).stdout
+    assert "2 row types with 2 rows cannot" in said("solve", *given)
+    assert "under the only pattern (rows 1, 2)" in said("solve", *given)
+    assert re.search(r"NOT verified: 1 violation\b", said("verify", path, "--original", path, *given[2:]))
 
 
 def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
@@ -246,3 +249,25 @@ def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
     infeasible = " ".join(run(*asked, "--cost-bound", "1").stdout.split())
     assert "infeasible: no table satisfies" in infeasible
     assert "proven:" not in infeasible
+
+
+def test_how_many_settings_have_run() -> None:
+    assert have_run(1) == "1 setting has run, perhaps in part"
+    assert have_run(2) == "2 settings have run, the last perhaps in part"
+    assert have_run(0) == "no settings have run"
+
+
+def test_a_map_of_names_that_is_not_there_is_named_with_a_way_out(tmp_path: Path) -> None:
+    solution = tmp_path / "h.sol"
+    solution.write_text("x 1\n")
+    done = run("import", solution, "--model", "hospital", "--names", tmp_path / "no.csv")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "no.csv: no such map of names; `export` writes it beside the model" in said
+    assert said.endswith("leave out names (--names)")
+
+
+def test_groups_that_are_not_there_are_named_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    done = run("hierarchy", tmp_path / "t.csv", "--column", "a", "--groups", tmp_path / "no.json")
+    assert "no.json: no such file; --groups names a JSON or TOML file" in " ".join(done.stderr.split())

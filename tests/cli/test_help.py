@@ -19,7 +19,8 @@ from kanon_milp.cli.help import EXAMPLES, OTHERS, SECTIONS
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def test_the_list_of_commands_fits_80_columns_uncut() -> None:
+def test_the_list_of_commands_fits_80_columns_uncut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     text = run("--help").stdout
     listed = text[text.index("Commands:") :].splitlines()[1:]
     assert len([line for line in listed if line.strip()]) == len(COMMANDS)

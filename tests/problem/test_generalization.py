@@ -180,7 +180,7 @@ def test_an_order_and_groups() -> None:
         (lambda: km.Hierarchy.dates(["2024-01-01"], ["year", "month"]), "the order is hour, day, month"),
         (lambda: km.Hierarchy.dates(["2024-01-01"], ["week"]), "weeks lie across the ends"),
         (lambda: km.Hierarchy.dates(["2024-01-01"], ["mnth"]), "levels of dates must be one of"),
-        (lambda: km.Hierarchy.dates(["2024-13-01", "01.02.2024"]), "another form needs its name"),
+        (lambda: km.Hierarchy.dates(["2024-13-01", "01.02.2024"]), "say how others are written"),
         (lambda: km.Hierarchy.prefixes(["123"], [1, 2]), "must fall from level to level"),
         (lambda: km.Hierarchy.ordered(["a"], ["a", "b"], [2, 3]), "groups of 3 would cut groups of 2"),
         (lambda: km.Hierarchy.ordered(["x"], ["a", "b"], [2]), "no value is in the order"),
@@ -259,3 +259,14 @@ def test_a_released_table_keeps_the_types_of_columns_that_hold_no_labels() -> No
         assert released["born"].dtype == frame["born"].dtype
         assert list(released["born"]) == [day] * 4
         assert result.as_dict()["text_columns"] == ["age"]
+
+
+def test_hierarchies_are_equal_where_their_labels_are() -> None:
+    rows = [("1", "a", "*"), ("2", "a", "*")]
+    one, other = km.Hierarchy.from_rows(rows), km.Hierarchy.from_rows(reversed(rows), source="file.csv")
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+    assert one != km.Hierarchy.from_rows([("1", "b", "*"), ("2", "b", "*")])
+    assert one != rows
+    assert km.Hierarchy.intervals(["1", "7"], [5]) == km.Hierarchy.intervals(["7", "1", "1"], 5)

@@ -239,3 +239,41 @@ def test_there_is_no_picture_of_nothing() -> None:
     pytest.importorskip("altair", reason="pictures need the extra report")
     with pytest.raises(km.InputError, match="no method has a table"):
         km.compare(problem(km.KAnonymity(3)), ()).plot()
+
+
+REST = (
+    "a set such as {a, b}, a prefix such as 130**, or suppress it; what stands for a missing value is named by "
+    "--missing-values"
+)
+
+
+def test_one_bad_cell_of_another_tool_is_the_only_one_that_is_blamed() -> None:
+    """All other cells of its column were blamed, as they are no labels."""
+    frame = pl.DataFrame({"age": [str(20 + i) for i in range(10)], "sex": ["f", "m"] * 5})
+    asked = km.Problem(km.Table.from_frame(frame, ["age", "sex"]), km.KAnonymity(2))
+    for bad, said in (
+        ("thirty", "row 4; it is text of 6 characters; write a value, an interval such as 20-39"),
+        ("[50, 60[", "row 4; it is an interval; mend the cell, or suppress it"),
+    ):
+        cells = ["20-29"] * 10
+        cells[3] = bad
+        other = pl.DataFrame({"age": cells, "sex": ["*"] * 10})
+        (row,) = km.compare(asked, (), released={"other": other}).rows
+        assert row.objective is None
+        assert row.message.startswith('not verified: column "age": the original value does not lie')
+        assert said in row.message
+        assert bad not in row.message
+    turned = pl.DataFrame({"age": list(reversed(frame["age"].to_list())), "sex": ["*"] * 10})
+    (row,) = km.compare(asked, (), released={"other": turned}).rows
+    assert "are the rows in the order of the original?" in row.message
+    unnamed = pl.DataFrame({"age": ["NA"] * 10, "sex": ["*"] * 10})
+    (row,) = km.compare(asked, (), released={"other": unnamed}).rows
+    assert row.message.endswith("the first is text of 2 characters; write a value, an interval such as 20-39, " + REST)
+
+
+def test_the_methods_of_a_comparison_are_those_for_the_problem() -> None:
+    names = [row.name for row in km.compare(problem(km.KAnonymity(3)), time_limit=20).rows]
+    assert names == ["m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy", "auto"]
+    found = km.compare(problem(km.KAnonymity(3), km.LDiversity("1.5")), time_limit=20)
+    assert [row.name for row in found.rows] == ["mondrian", "mondrian_relaxed", "full_domain", "greedy", "auto"]
+    assert not any("not for this problem" in row.message for row in found.rows)

@@ -54,6 +54,7 @@ def test_two_parameters_at_once(form: Form) -> None:
     found = km.sweep(problem, k=[2, 4], l=[1, 2], time_limit=20)
     for row in found.rows:
         k, l = present(row.setting.k), present(row.setting.l)  # noqa: E741
+        assert (row.k, row.l, row.t) == (k, str(l), None)
         alone = km.solve(km.Problem(CENSUS, [km.KAnonymity(k), km.LDiversity(l, form)]), time_limit=20)
         assert alone.is_optimal
         assert (row.proof, row.objective) == ("optimal", alone.exact_objective)
@@ -250,7 +251,7 @@ def test_the_folder_and_how_it_goes_on(tmp_path: Path) -> None:
 
     other = run(*command(tmp_path, "--k", "2", "--out", str(out), "--resume", "--seed", "7"))
     assert other.returncode == 2
-    assert "another sweep (--seed 0 then, 7 now); choose another folder" in " ".join(other.stderr.split())
+    assert "another sweep (--seed was 0, and is 7 now); choose another folder" in " ".join(other.stderr.split())
 
     released = out / "runs" / "k=3" / "anonymized.csv"
     released.write_text(released.read_text().replace("*", "x"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,19 +49,22 @@ def test_each_option_is_named_then_and_now(tmp_path: Path) -> None:
     path = written(tmp_path, ROWS)
     one = asked(path)
     assert told(tmp_path, one, one, time_limit=5.0, baselines=["greedy"]) == (
-        "--time-limit none then, 5.0 now; --baselines none then, greedy now"
+        "--time-limit was not named, and is 5.0 now; --baselines was not named, and is greedy now"
     )
-    assert told(tmp_path, one, one, swept="kl").startswith("what is swept k then, k,l now")
-    assert told(tmp_path, one, asked(path, km.LDiversity("3/2"))) == (
-        "--l none then, 3/2 now; --l-form none then, frequency now; l diversity, sensitive none then, sick now"
+    assert told(tmp_path, one, one, swept="kl").startswith("what is swept was k, and is k,l now")
+    assert told(tmp_path, one, asked(path, km.LDiversity("3/2"))) == "--l was not named, and is 3/2 now"
+    assert told(tmp_path, asked(path, km.TCloseness("1/2")), one) == "--t was 1/2, and is not named now"
+    alpha = km.AlphaKAnonymity("1/2", sensitive="sick")
+    assert told(tmp_path, one, asked(path, alpha)) == "--alpha was not named, and is 1/2 now"
+    assert told(tmp_path, asked(path, alpha), asked(path, replace(alpha, k=2))) == (
+        "k of (alpha,k)-anonymity was 1, and is 2 now"
     )
     assert told(tmp_path, asked(path, km.TCloseness("1/3")), asked(path, km.TCloseness("1/2"))) == (
-        "--t 1/3 then, 1/2 now"
+        "--t was 1/3, and is 1/2 now"
     )
-    assert told(tmp_path, one, asked(path, qi="a")).startswith("--qi a,b then, a now; columns without a role none then")
-    assert told(tmp_path, one, asked(path, cost_bound="7/2")) == "--cost-bound none then, 7/2 now"
+    assert told(tmp_path, one, asked(path, cost_bound="7/2")) == "--cost-bound was not named, and is 7/2 now"
     weighted = asked(path, recoding=km.Suppression(weights={"b": 2}))
-    assert told(tmp_path, one, weighted) == "--weight b none then, 2 now"
+    assert told(tmp_path, one, weighted) == "--weight b was not named, and is 2 now"
 
 
 def test_recodings_that_differ(tmp_path: Path) -> None:
@@ -73,7 +77,7 @@ def test_recodings_that_differ(tmp_path: Path) -> None:
 
     first = along([2], "--numeric a (widths 2)")
     assert told(tmp_path, first, along([4], "--numeric a (widths 4)")) == (
-        "the hierarchy of a --numeric a (widths 2) then, --numeric a (widths 4) now"
+        "the hierarchy of a was --numeric a (widths 2), and is --numeric a (widths 4) now"
     )
     few, more = (asked(path, recoding=km.PatternMask(each)) for each in ([["*", "*"]], [["*", "*"], ["keep", "*"]]))
     assert told(tmp_path, few, more) == "--mask has other patterns"
@@ -83,9 +87,8 @@ def test_cells_are_not_shown(tmp_path: Path) -> None:
     path = written(tmp_path, ROWS)
     before = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET]))
     after = asked(path, km.AlphaKAnonymity("1/2", 2, values=[SECRET, "flu"]))
-    assert (
-        told(tmp_path, before, after)
-        == "alpha k anonymity, values 1 then, 2 now; a requirement is about other sensitive values"
+    assert told(tmp_path, before, after) == (
+        "the number of values of (alpha,k)-anonymity was 1, and is 2 now; a requirement is about other sensitive values"
     )
     run = Run(Setting(k=2), None, Fraction(0), "bound", 0.1)
     SweepFolder(tmp_path / "out", asked(path), ["k"], OPTIONS).write_run(run)

@@ -88,7 +88,8 @@ def test_a_cell_is_read_in_one_way_in_all_its_rows() -> None:
     problem = km.Problem(table, km.KAnonymity(2), km.Hierarchies({"a": km.Hierarchy.from_rows(rows)}))
     released = pl.DataFrame({"a": ["1-3", "1-3"]})
     report = km.verify(problem, released, cells="intervals")
-    assert report.violations == ('column "a": the original value does not lie in the released cell: row 2',)
+    (said,) = report.violations
+    assert said.startswith('column "a": the original value does not lie in the released cell: row 2; it is an interval')
     assert report.cost is None
     assert km.measure(problem, released).certainty_penalty is None
 
@@ -233,7 +234,10 @@ def test_a_value_outside_its_cell_and_small_groups_are_found() -> None:
     problem, frame = small()
     wrong = frame.with_columns(age=pl.Series(["20-29"] * 3 + ["30-60"] * 2), zip=pl.Series(["*"] * 5))
     report = km.verify(problem, wrong, cells="intervals")
-    assert report.violations == ('column "age": the original value does not lie in the released cell: row 3',)
+    (said,) = report.violations
+    assert said.startswith(
+        'column "age": the original value does not lie in the released cell: row 3; it is an interval'
+    )
     assert report.cost is None
     alone = frame.with_columns(age=pl.Series(["20-29"] * 2 + ["30-39"] * 2 + ["50"]), zip=pl.Series(["*"] * 5))
     assert "fewer than k = 2 rows" in km.verify(problem, alone, cells="intervals").violations[0]

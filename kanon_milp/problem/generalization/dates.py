@@ -1,10 +1,11 @@
-"""Dates and times: hours, days, months, quarters, years, decades."""
+"""Dates and times: hours, days, months, quarters, years, decades; and how those of a column are written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,19 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import listed, one_of, text
 from kanon_milp.problem.generalization.values import Row, Values
 
+Reader = Callable[[str], datetime | None]
 ISO = re.compile(r"\s*(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?\d\d.*)?)?\s*", re.ASCII)
+TIME = r"(?:[T ]+(\d\d?):\d\d(?::\d\d(?:[.,]\d+)?)?)?"
+TIMED = re.compile(rf"(.*?\d){TIME}", re.ASCII | re.DOTALL)
+# a date of numbers in another order than that of ISO 8601, perhaps with a time
+NUMBERS = re.compile(rf"\s*(\d{{1,4}})([./-])(\d\d?)\2(\d{{4}}|\d\d?){TIME}\s*", re.ASCII)
+# forms that such dates may have, by what stands between the numbers: with points the day is first everywhere
+FORMS = {
+    ".": ("%d.%m.%Y",),
+    "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"),
+    "-": ("%d-%m-%Y", "%m-%d-%Y"),
+}
+OF_TIMES = re.compile(r"%-?[HIXcpMSfT]")  # of a form that says how times are written, too
 
 
 def _day(at: datetime) -> str:
@@ -29,20 +42,15 @@ UNITS: dict[str, Callable[[datetime], str]] = {
     "decade": lambda at: f"{at.year // 10 * 10:04d}s",
 }
 OF_DATES = ("month", "quarter", "year")
+HOURS = 24
+MOSTLY = Fraction(9, 10)  # of the dates: slips such as 31.02.2024 do not make a form unknown
 
 
 def date_rows(values: Values, levels: Any, form: str | None, missing: str, other: str | None) -> list[Row]:
     """Rows of `Hierarchy.dates`."""
     if form is not None:
         text(form, "format")
-    if form is None:
-        known = values.read(
-            iso_date,
-            "a date such as 2024-03-17 (another form needs its name: format=..., or `hierarchy --dates --format`)",
-            other,
-        )
-    else:
-        known = values.read(lambda value: _read(value, form), f"a date of the form {form}", other)
+    known = values.read(*_way(values, form), other)
     if levels is None:
         timed = any((at.hour, at.minute, at.second, at.microsecond) != (0, 0, 0, 0) for at in known.values())
         chosen = ["day", *OF_DATES] if timed else list(OF_DATES)
@@ -82,8 +90,55 @@ def iso_date(value: str) -> datetime | None:
         return None
 
 
-def _read(value: str, form: str) -> datetime | None:
+def date_form(values: Collection[str]) -> str | None:
+    """The form of `datetime.strptime` in which the dates of numbers among these values are written, times aside, where
+    it can be no other one: that of 31.12.2024, or of 31/12/2024 beside 03/04/2024. None where there are none, and where
+    it may be one or the other, as of 03/04/2024 alone."""
+    found = [parts for value in values if (parts := NUMBERS.fullmatch(value)) is not None]
+    between = {parts[2] for parts in found}
+    if len(between) != 1:
+        return None
+    dates = ["".join(parts.group(1, 2, 3, 2, 4)) for parts in found]
+    read = {form: sum(_strptime(date, form) is not None for date in dates) for form in FORMS[between.pop()]}
+    all_of_them = [form for form, known in read.items() if known == len(dates)]
+    forms = all_of_them or [form for form, known in read.items() if known >= MOSTLY * len(dates)]
+    return forms[0] if len(forms) == 1 else None
+
+
+def looks_like_date(value: str) -> bool:
+    """Whether a value is a date of numbers in whatever order, perhaps with a time."""
+    return NUMBERS.fullmatch(value) is not None
+
+
+def date_reader(form: str) -> Reader:
+    """What reads a date of this form; of one that says nothing of times, with a time, too: of this only the hour."""
+
+    def read(value: str) -> datetime | None:
+        text = value.strip()
+        at = _strptime(text, form)
+        if at is None and not OF_TIMES.search(form) and (found := TIMED.fullmatch(text)) and found[2]:
+            at, hour = _strptime(found[1], form), int(found[2])
+            at = at.replace(hour=hour) if at is not None and hour < HOURS else None
+        return at
+
+    return read
+
+
+def _way(values: Values, form: str | None) -> tuple[Reader, str]:
+    """What reads the dates of a column, and what it reads."""
+    if form is not None:
+        return date_reader(form), f"a date of the form {form}"
+    found = date_form(values.present)
+    if found is not None and not any(iso_date(value) for value in values.present):
+        return date_reader(found), f"a date of the form {found}"
+    return iso_date, (
+        "a date such as 2024-03-17 (say how others are written: --dates COLUMN=%m/%d/%Y, `hierarchy --dates ... "
+        "--format %m/%d/%Y`, or format=...)"
+    )
+
+
+def _strptime(value: str, form: str) -> datetime | None:
     try:
-        return datetime.strptime(value.strip(), form)
+        return datetime.strptime(value, form)
     except ValueError:
         return None

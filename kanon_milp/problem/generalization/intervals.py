@@ -11,9 +11,9 @@ from typing import Any
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer, listed
 from kanon_milp.problem.exact import exact_parameter
-from kanon_milp.problem.generalization.values import Row, Values, multiples, number, numbers, written
+from kanon_milp.problem.generalization.values import Row, Values, multiples, number_reader, numbers, written
 
-A_NUMBER = "a number, such as 37 or 2.5 (with a decimal point)"
+A_NUMBER = "a number, such as 37, 2.5 or, with a decimal comma throughout, 2,5"
 
 
 def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other: str | None) -> list[Row]:
@@ -21,7 +21,7 @@ def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other:
     wide = numbers(widths, "widths", "[5, 10, 20]")
     multiples(wide, "widths", "intervals")
     start = exact_parameter(origin, "origin")
-    known = values.read(number, A_NUMBER, other)
+    known = values.read(number_reader(values.present), A_NUMBER, other)
     integral = all(each.denominator == 1 for each in (*known.values(), *wide, start))
     if integral and wide[0] == 1:
         raise InputError("widths: intervals of width 1 hold one integer each, as the values do; leave this width out")
@@ -49,7 +49,7 @@ def quantile_rows(values: Values, counts: Any, missing: str, other: str | None) 
                 f"counts: {many} is not a multiple of {few}, or not larger: {few} classes would cut one of {many} in "
                 "two, and levels must nest"
             )
-    known = values.read(number, A_NUMBER, other)
+    known = values.read(number_reader(values.present), A_NUMBER, other)
     cuts = [_cuts(values.counts, known, count) for count in fine]
     if not cuts[-1]:
         raise InputError(

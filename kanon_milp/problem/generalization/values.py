@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -26,6 +26,8 @@ Row = tuple[Label, ...]
 SYMBOL = "*"
 MISSING, OTHER = "missing", "other"
 DECIMAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*", re.ASCII)
+WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 SERIES = "a column: a series of a data frame, or a list of values,"
 
 
@@ -92,6 +94,23 @@ def number(value: str) -> Fraction | None:
         return Fraction(value.strip()) if DECIMAL.fullmatch(value) else None
     except ValueError:  # more digits than Python converts
         return None
+
+
+def number_reader(values: Collection[str]) -> Callable[[str], Fraction | None]:
+    """What reads the numbers of a column: with a decimal comma, where they have one and none has a point.
+
+    Where each comma stands before three digits it may as well divide thousands, and is not read.
+    """
+    found = [value.strip() for value in values if WITH_COMMA.fullmatch(value)]
+    pointed = any("." in value and number(value) is not None for value in values)
+    if pointed or all(THOUSANDS.fullmatch(value) for value in found):  # or none is found
+        return number
+    return lambda value: number(value.replace(",", ".") if WITH_COMMA.fullmatch(value) else value)
+
+
+def has_comma(value: str) -> bool:
+    """Whether a value is digits and one comma among them."""
+    return WITH_COMMA.fullmatch(value) is not None
 
 
 def numbers(values: Any, what: str, example: str) -> list[Fraction]:

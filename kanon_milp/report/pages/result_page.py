@@ -82,8 +82,8 @@ def _asked(described: Mapping[str, Any]) -> Markup:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
     sides = [
         f"a loss of at most {problem['cost_bound']}" if problem["cost_bound"] is not None else "",
-        f"at least {problem['min_groups']} groups" if problem["min_groups"] is not None else "",
-        f"at most {problem['max_groups']} groups" if problem["max_groups"] is not None else "",
+        f"at least {counted(problem['min_groups'], 'group')}" if problem["min_groups"] is not None else "",
+        f"at most {counted(problem['max_groups'], 'group')}" if problem["max_groups"] is not None else "",
         "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
     ]
     goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
@@ -258,7 +258,11 @@ def _made(described: Mapping[str, Any]) -> Markup:
     package = described["package"]
     options = ", ".join(f"{key} = {value}" for key, value in solver["options"].items() if value is not None)
     after = sizes["after"]
-    model = f"{after['variables']:,} variables, {after['constraints']:,} constraints" if after["variables"] else "none"
+    model = (
+        f"{counted(after['variables'], 'variable')}, {counted(after['constraints'], 'constraint')}"
+        if after["variables"]
+        else "none"
+    )
     told = facts(
         [
             ("package", f"{package['name']} {package['version']}"),

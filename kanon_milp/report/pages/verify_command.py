@@ -15,7 +15,9 @@ from kanon_milp.instances import model_library
 from kanon_milp.problem.table import SYMBOL, default_delimiter
 
 PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
-MADE = re.compile(r"\((?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+)\)\Z")  # as its source says
+MADE = re.compile(  # as its source says
+    r"\((?:(?P<way>widths|counts|levels|lengths) (?P<values>[\w./, -]+?)|dates)?(?:; )?(?:format (?P<form>.+))?\)\Z"
+)
 OPTIONS = {"widths": "--numeric", "counts": "--quantiles", "levels": "--dates", "lengths": "--prefix"}
 FROM_FILE = {"ordered": "order", "hierarchical": "hierarchy", "matrix": "matrix"}
 
@@ -66,6 +68,7 @@ def verify_command(
         ("--encoding", table["encoding"], "utf-8"),
     ):
         options += [] if value == usual else [option, value]
+    options += _names("--missing-values", table.get("missing_values", []))
     original = [table["file"]] if query is None else [table["source"], "--query", query]
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
     costs = "The costs of levels cannot be named there, so the loss that it prints is another one."
@@ -143,7 +146,11 @@ def _made(name: str, hierarchy: Mapping[str, Any]) -> list[str] | None:
     how = MADE.search(hierarchy.get("source") or "")
     if hierarchy["file"] is not None or how is None:
         return None
-    return [OPTIONS[how["way"]], f"{name}={how['values']}".replace(", ", ",")]
+    option = OPTIONS[how["way"] or "levels"]
+    values = (how["values"] or "").replace(", ", ",")
+    if how["form"] is not None:
+        values = ",".join([*filter(None, [values]), *_names("", [how["form"]])[1:]])
+    return [option, f"{name}={values}" if values else name]
 
 
 def _recoding(given: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,388 @@
+"""Every public function with arguments that work, and the kinds of values that each argument takes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+import kanon_milp as km
+from kanon_milp.problem.distances import HierarchicalDistance, MatrixDistance, OrderedDistance
+from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall
+
+FRAME = pd.DataFrame({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"], "s": ["u", "v", "u", "v"]})
+TABLE = km.Table.from_frame(FRAME, ["a", "b"], "s")
+PROBLEM = km.Problem(TABLE, km.KAnonymity(2))
+AGES = {"1": ("1", "all", "*"), "2": ("2", "all", "*")}
+
+
+class Example(km.SolverAdapter):
+    """An adapter that is registered and never asked."""
+
+    name = "example"
+    capabilities = frozenset()
+
+    def availability(self) -> Availability:
+        return Availability.NOT_FOUND
+
+    def version(self) -> str:
+        return ""
+
+    def location(self) -> str:
+        return ""
+
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        return RawResult(None, None, None)
+
+
+# values of all kinds; each argument is tried with those that it does not take
+WRONG: dict[str, Any] = {
+    "none": None,
+    "whole": 5,
+    "float": 2.5,
+    "text": "no such thing",
+    "truth": True,
+    "list": [1.5, None],
+    "dict": {3.5: object()},
+    "set": {"a"},
+    "class": km.KAnonymity,
+    "object": object(),
+    "frame": FRAME,
+    "table": TABLE,
+    "bytes": b"a",
+    "array": np.array(1),
+}
+# public name → (function, arguments that work, argument → kinds of WRONG that it takes)
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
+    "AlphaKAnonymity": (
+        km.AlphaKAnonymity,
+        {"alpha": "1/2"},
+        {"alpha": "", "k": "whole", "sensitive": "none whole text", "values": "none set"},
+    ),
+    "BetaLikeness": (km.BetaLikeness, {"beta": 1}, {"beta": "whole float", "sensitive": "none whole text"}),
+    "DeltaDisclosure": (
+        km.DeltaDisclosure,
+        {"delta": 1},
+        {"delta": "whole float", "log": "", "absent": "", "sensitive": "none whole text"},
+    ),
+    "Hierarchies": (
+        km.Hierarchies,
+        {"hierarchies": {"a": AGES}},
+        {"hierarchies": "", "weights": "", "level_costs": "", "mask": "none"},
+    ),
+    "Hierarchies.read": (km.Hierarchies.read, {"folder": ".", "columns": ["a"]}, {"folder": "", "columns": ""}),
+    "Hierarchy": (km.Hierarchy, {"paths": AGES}, {"paths": "", "source": "text"}),
+    "Hierarchy.from_rows": (km.Hierarchy.from_rows, {"rows": list(AGES.values())}, {"rows": ""}),
+    "Hierarchy.from_frame": (
+        km.Hierarchy.from_frame,
+        {"frame": pl.DataFrame({"level0": ["a"], "level1": ["*"]})},
+        {"frame": ""},
+    ),
+    "Hierarchy.intervals": (
+        km.Hierarchy.intervals,
+        {"column": [1, 12], "widths": [5, 10]},
+        {"column": "list", "widths": "whole float", "origin": "whole float", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.quantiles": (
+        km.Hierarchy.quantiles,
+        {"column": [1, 12], "counts": [2]},
+        {"column": "", "counts": "whole", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.dates": (
+        km.Hierarchy.dates,
+        {"column": ["2024-01-31"]},
+        {"column": "", "levels": "none", "format": "none", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.prefixes": (
+        km.Hierarchy.prefixes,
+        {"column": ["abcdef"], "lengths": [2, 1]},
+        {"column": "list", "lengths": "whole", "missing": "text"},
+    ),
+    "Hierarchy.ordered": (
+        km.Hierarchy.ordered,
+        {"column": ["a"], "order": ["a", "b"], "sizes": [2]},
+        {"column": "", "order": "", "sizes": "whole", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.groups": (
+        km.Hierarchy.groups,
+        {"column": ["a"], "groups": {"x": ["a"]}},
+        {"column": "", "groups": "", "missing": "text", "other": "none text"},
+    ),
+    "Hierarchy.read": (km.Hierarchy.read, {"path": "nowhere"}, {"path": "", "encoding": ""}),
+    "KAnonymity": (km.KAnonymity, {"k": 2}, {"k": "whole", "quasi_identifiers": "none whole text set"}),
+    "LDiversity": (km.LDiversity, {"l": 2}, {"l": "whole float", "form": "", "sensitive": "none whole text"}),
+    "Method": (
+        km.Method,
+        {"name": "mine", "about": "", "run": print},
+        {"name": "text", "about": "text", "run": "", "refuses": "", "takes": "", "candidates": "truth"},
+    ),
+    "PSensitivity": (km.PSensitivity, {"p": 2}, {"p": "whole", "sensitive": "none whole text"}),
+    "PatternMask": (
+        km.PatternMask,
+        {"patterns": [("keep", "*")]},
+        {"patterns": "", "weights": "", "columns": "none whole text", "source": "text"},
+    ),
+    "PatternMask.read": (km.PatternMask.read, {"path": "nowhere"}, {"path": ""}),
+    "PatternMask.random": (
+        km.PatternMask.random,
+        {"columns": ["a", "b"], "count": 2},
+        {"columns": "whole text", "count": "", "seed": "whole", "weights": "none"},
+    ),
+    "Problem": (
+        km.Problem,
+        {"table": TABLE, "privacy": km.KAnonymity(2)},
+        {
+            "table": "table",
+            "privacy": "",
+            "recoding": "",
+            "cost_bound": "none whole float",
+            "min_groups": "none whole",
+            "max_groups": "none whole",
+            "objective": "",
+            "suppressed_rows": "",
+            "name": "text",
+        },
+    ),
+    "Suppression": (km.Suppression, {}, {"weights": ""}),
+    "TCloseness": (km.TCloseness, {"t": "1/2"}, {"t": "", "distance": "", "sensitive": "none whole text", "form": ""}),
+    "Table": (km.Table, {"frame": None, "roles": None, "keys": None}, {"frame": ""}),
+    "Table.from_frame": (
+        km.Table.from_frame,
+        {"frame": FRAME, "quasi_identifiers": ["a"]},
+        {
+            "frame": "frame",
+            "quasi_identifiers": "",
+            "sensitive": "none",
+            "identifying": "none",
+            "keep": "none",
+            "missing": "",
+            "symbol": "text",
+            "source": "text",
+            "csv": "none",
+        },
+    ),
+    "build_model": (km.build_model, {"problem": PROBLEM}, {"problem": "", "formulation": ""}),
+    "compress": (
+        km.compress,
+        {"frame": TABLE.keys, "quasi_identifiers": ["a"]},
+        {"frame": "", "quasi_identifiers": "", "sensitive": "none"},
+    ),
+    "datasets.load": (km.datasets.load, {"name": "nothing"}, {"name": "", "base_url": ""}),
+    "export_model": (
+        km.export_model,
+        {"problem": PROBLEM, "path": "nowhere/model.mps"},
+        {
+            "problem": "",
+            "path": "",
+            "formulation": "",
+            "reduced": "truth",
+            "known": "none whole float",
+            "model": "none",
+        },
+    ),
+    "import_solution": (
+        km.import_solution,
+        {"problem": PROBLEM, "path": "nowhere.sol"},
+        {
+            "problem": "",
+            "path": "",
+            "names": "none",
+            "formulation": "none",
+            "reduced": "none truth",
+            "bound_seconds": "whole float",
+            "model": "none",
+        },
+    ),
+    "read_model": (km.read_model, {"path": "nowhere"}, {"path": ""}),
+    "read_table": (
+        km.read_table,
+        {"path": "@", "quasi_identifiers": ["a"]},
+        {
+            "path": "",
+            "quasi_identifiers": "",
+            "sensitive": "none",
+            "query": "none",
+            "identifying": "none",
+            "keep": "none",
+            "delimiter": "none",
+            "encoding": "",
+            "missing": "",
+            "missing_values": "text",
+            "symbol": "text",
+            "rows": "none whole",
+        },
+    ),
+    "register_solver": (km.register_solver, {"adapter": Example}, {"adapter": ""}),
+    "register_bound": (km.register_bound, {"bound": None}, {"bound": ""}),
+    "register_method": (
+        km.register_method,
+        {"method": km.Method("tried", "", print)},  # type: ignore[arg-type]
+        {"method": "", "replace": "truth"},
+    ),
+    "solve": (
+        km.solve,
+        {"problem": PROBLEM},
+        {
+            "problem": "",
+            "solver": "",
+            "formulation": "",
+            "method": "",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "gap": "",
+            "node_limit": "none whole",
+            "iteration_limit": "none whole",
+            "start": "none",
+            "log_file": "none text",
+            "solver_options": "none",
+            "dask": "none text",
+            "progress": "truth",
+            "on_progress": "none class",
+            "on_stage": "none class",
+            "interrupt": "none",
+        },
+    ),
+    "solve_model": (
+        km.solve_model,
+        {"problem": PROBLEM, "model": km.build_model(PROBLEM)},
+        {
+            "problem": "",
+            "model": "",
+            "solver": "",
+            "formulation": "",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "gap": "",
+            "log_file": "none text",
+            "solver_options": "none",
+            "progress": "truth",
+            "on_progress": "none class",
+            "on_stage": "none class",
+            "interrupt": "none",
+        },
+    ),
+    "compare": (
+        km.compare,
+        {"problem": PROBLEM, "methods": ["greedy"]},
+        {
+            "problem": "",
+            "methods": "none",
+            "released": "none",
+            "boxes": "truth",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "on_method": "none class",
+        },
+    ),
+    "write_table": (
+        km.write_table,
+        {"table": FRAME, "database": Path(tempfile.mkdtemp()) / "t.db", "name": "t"},
+        {"table": "frame", "database": "", "name": "text"},
+    ),
+    "sweep": (
+        km.sweep,
+        {"problem": PROBLEM, "k": [2]},
+        {
+            "problem": "",
+            "k": "none",
+            "l": "none",
+            "t": "none",
+            "method": "",
+            "baselines": "",
+            "time_limit": "none whole float",
+            "threads": "whole",
+            "seed": "whole",
+            "processes": "whole",
+            "dask": "none",
+            "known": "",
+            "progress": "truth",
+            "on_run": "none class",
+        },
+    ),
+    "FullDomain": (
+        km.FullDomain,
+        {},
+        {"hierarchies": "", "suppression_limit": "", "objective": "", "weights": "", "level_costs": ""},
+    ),
+    "solve_full_domain": (
+        km.solve_full_domain,
+        {"table": TABLE, "privacy": km.KAnonymity(2)},
+        {"table": "table", "privacy": "", "asked": "none"},
+    ),
+    "boxes": (km.boxes, {"result": km.solve(PROBLEM)}, {"result": ""}),
+    "inspect": (
+        km.inspect,
+        {"table": FRAME},
+        {
+            "table": "frame",
+            "quasi_identifiers": "none",
+            "sensitive": "none",
+            "identifying": "none",
+            "keep": "none",
+            "query": "none",
+            "k": "",
+            "population": "none frame",
+            "delimiter": "none",
+            "encoding": "",
+            "missing_values": "text",
+        },
+    ),
+    "measure": (km.measure, {"problem": PROBLEM, "anonymized": FRAME}, {"problem": "", "anonymized": "frame"}),
+    "write_report": (
+        km.write_report,
+        {"result": km.solve(PROBLEM), "path": "nowhere/report.html"},
+        {"result": "", "path": "text", "sample": "", "title": ""},
+    ),
+    "find_quasi_identifiers": (
+        km.find_quasi_identifiers,
+        {"table": FRAME},
+        {"table": "frame table", "columns": "none", "k": "whole", "reading": "", "every": "truth", "solver": ""},
+    ),
+    "check_certificate": (
+        km.check_certificate,
+        {"problem": PROBLEM, "certificate": {}},
+        {"problem": "", "certificate": ""},
+    ),
+    "verify": (
+        km.verify,
+        {"problem": PROBLEM, "anonymized": FRAME},
+        {"problem": "", "anonymized": "frame", "partition": "none", "distances": "none", "cells": ""},
+    ),
+}
+DISTANCES: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
+    "HierarchicalDistance": (HierarchicalDistance, {}, {"hierarchy": ""}),
+    "MatrixDistance": (
+        MatrixDistance,
+        {"values": ["u", "v"], "matrix": [[0, 1], [1, 0]]},
+        {"values": "", "matrix": ""},
+    ),
+    "OrderedDistance": (OrderedDistance, {}, {"order": "none"}),
+}
+# what the package makes itself, errors, and what is no function
+MADE = {
+    "Assignment",
+    "Comparison",
+    "Sweep",
+    "SweepRow",
+    "FullDomainResult",
+    "Inspection",
+    "Metrics",
+    "ModelFile",
+    "QuasiIdentifiers",
+    "Report",
+    "Requirement",
+    "Result",
+    "RowTypes",
+    "Session",
+    "SolverAdapter",
+    "datasets",
+}
+MADE |= {"distances"}

@@ -1,0 +1,92 @@
+"""Texts that stand for a missing value, wherever a table is read."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command_line import run, run_in
+
+import kanon_milp as km
+from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.table import read_frame
+
+ROWS = "a,b,s\nNA,x,1\nNA ,y,2\n1,x,1\n1,y,NA\n,x,2\nNAN,y,1\n"
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS)
+    return path
+
+
+def test_they_are_missing_in_every_column_and_others_stay_as_they_are(people: Path) -> None:
+    table = km.read_table(people, ["a", "b"], "s", missing_values=["NA"])
+    assert table.column("a").to_list() == [None, None, "1", "1", None, "NAN"]
+    assert table.column("s").to_list()[3] is None
+    assert km.read_table(people, ["a", "b"], "s").column("a").to_list()[:2] == ["NA", "NA "]
+    with pytest.raises(km.InputError, match='column "a", row 1: the value is missing'):
+        km.read_table(people, ["a", "b"], "s", missing_values="NA", missing="error")
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_other_kinds_of_files_have_them_too(name: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": ["NA", "1"], "^b$": ["x", "NA"], "n": [1, 2]})
+    path = tmp_path / name
+    frame.write_parquet(path) if name.endswith("parquet") else frame.write_ipc(path)
+    read = read_frame(path, CsvFormat(missing_values=("NA",)))
+    assert read.rows() == [(None, "x", 1), ("1", None, 2)]
+
+
+def test_the_symbol_is_none_of_them(people: Path) -> None:
+    with pytest.raises(km.InputError, match="stands for a missing value, too; choose another symbol"):
+        km.read_table(people, ["a", "b"], missing_values=["NA", "*"])
+    with pytest.raises(km.InputError, match="missing_values: text is expected, found int"):
+        km.read_table(people, ["a", "b"], missing_values=[9])  # type: ignore[list-item]
+
+
+def test_commands_count_them_as_missing(people: Path) -> None:
+    said = json.loads(run("compress", people, "--qi", "a", "--missing-values", "NA", "--json").stdout)
+    assert said["t_in"] == 3
+    assert json.loads(run("compress", people, "--qi", "a", "--json").stdout)["t_in"] == 5
+    found = json.loads(run("qid", people, "--qi", "a", "--missing-values", "NA", "--json").stdout)
+    assert found["uniqueness"][0]["classes"] == 3
+    out = people.parent / "h"
+    made = run("hierarchy", people, "--column", "a", "--widths", "5", "--missing-values", "NA,NAN", "--out", out, "-q")
+    assert made.returncode == 0, made.stderr
+    assert pl.read_csv(out / "a.csv", infer_schema=False)["level1"].to_list() == ["0-4", "missing"]
+
+
+def test_a_released_table_and_the_command_that_verifies_it_have_them(people: Path) -> None:
+    out = people.parent / "out"
+    asked = ["--qi", "a,b", "--sensitive", "s", "--k", 2, "--missing-values", "NA"]
+    done = run("solve", "--data", people, *asked, "--out", out, "--report", out / "r.html", "-q")
+    assert done.returncode == 0, done.stderr
+    assert "NA," not in (out / "anonymized.csv").read_text()
+    described = json.loads((out / "result.json").read_text())
+    assert described["input"]["table"]["missing_values"] == ["NA"]
+    assert (
+        described["objective"]
+        == km.solve(km.Problem(km.read_table(people, ["a", "b"], "s", missing_values="NA"), km.KAnonymity(2))).objective
+    )
+    page = (out / "r.html").read_text()
+    command = page[page.index("kanon-milp verify anonymized.csv") :].partition("<")[0]
+    assert "--missing-values NA" in command
+    assert run_in(out, *shlex.split(command)[1:]).returncode == 0
+    assert run("verify", out / "anonymized.csv", "--original", people, *asked).returncode == 0
+    assert run("verify", out / "anonymized.csv", "--original", people, *asked[:-2]).returncode == 6
+
+
+def test_a_model_file_names_them(people: Path) -> None:
+    model = people.parent / "m.toml"
+    model.write_text(
+        '[data]\nfile = "people.csv"\nquasi_identifiers = ["a", "b"]\nmissing_values = ["NA"]\n[privacy]\nk = 2\n'
+    )
+    assert km.read_model(model).problem.table.column("a").null_count() == 3
+    refused = run("solve", model, "--missing-values", "NA")
+    assert refused.returncode == 2
+    assert "write into it what --missing-values says" in " ".join(refused.stderr.split())

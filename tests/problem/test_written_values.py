@@ -1,0 +1,104 @@
+"""Dates and decimals as people write them: read where they can mean one thing, and else a word on what to do."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import hypothesis.strategies as st
+import polars as pl
+import pytest
+from command_line import run
+from hypothesis import given
+
+import kanon_milp as km
+from kanon_milp.problem.generalization.dates import date_form
+
+DAYS = st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)), min_size=1, max_size=8)
+
+
+def label(column: list[str], value: str, level: int = 1, **how: object) -> str | None:
+    return km.Hierarchy.dates(column, ["day", "month", "year"], **how).paths[value][level]  # type: ignore[arg-type]
+
+
+@given(days=DAYS)
+def test_a_day_in_front_of_points_is_read_as_python_reads_it(days: list[datetime.date]) -> None:
+    made = km.Hierarchy.dates([f"{day:%d.%m.%Y}" for day in days], ["day", "year"])
+    assert {path[1] for path in made.paths.values()} == {day.isoformat() for day in days}
+
+
+@given(days=DAYS, form=st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"]))
+def test_the_form_of_dates_is_never_another_one(days: list[datetime.date], form: str) -> None:
+    found = date_form([day.strftime(form) for day in days])
+    assert found in (form, None)
+    if any(day.day > 12 for day in days):
+        assert found == form
+    else:
+        assert found is None
+
+
+def test_dates_may_have_a_time_and_few_zeros() -> None:
+    column = ["28.04.2024 09:16", "3.5.2024 23:59:01", "01.12.2023"]
+    assert label(column, "28.04.2024 09:16") == "2024-04-28"
+    assert label(column, "3.5.2024 23:59:01") == "2024-05-03"
+    assert label(column, "01.12.2023", 2) == "2023-12"
+    hours = km.Hierarchy.dates(column, ["hour", "day"]).paths
+    assert hours["28.04.2024 09:16"][1] == "2024-04-28 09h"
+    assert km.Hierarchy.dates(column).height == 5  # times: day, month, quarter, year, *
+
+
+@pytest.mark.parametrize("form", ["%m/%d/%Y", "%m/%d/%Y %H:%M"])
+def test_a_form_of_dates_takes_times(form: str) -> None:
+    assert label(["03/04/2024 10:30"], "03/04/2024 10:30", format=form) == "2024-03-04"
+
+
+def test_a_slip_among_dates_is_another_value_and_is_told() -> None:
+    column = [f"{day:02d}.02.2024" for day in range(1, 29)] + ["31.02.2024"]
+    with pytest.warns(km.KanonWarning, match=r"1 value in 1 row is not a date of the form %d.%m.%Y"):
+        assert label(column, "31.02.2024") == "other"
+
+
+def test_dates_that_may_be_of_two_forms_are_an_error_with_a_way_out() -> None:
+    with pytest.raises(km.InputError, match=r"no value is a date .*--dates COLUMN=%m/%d/%Y"):
+        km.Hierarchy.dates(["03/04/2024", "05/06/2024"])
+
+
+def test_a_decimal_comma_is_read_where_it_divides_nothing_else() -> None:
+    assert km.Hierarchy.intervals(["27,4", "31", "-0,5"], [5]).paths["27,4"][1] == "[25, 30["
+    made = km.Hierarchy.quantiles(["1,5", "2,5", "3,25", "4"], [2])
+    assert [path[1] for path in made.paths.values()] == ["<3.25", "<3.25", ">=3.25", ">=3.25"]
+    with pytest.raises(km.InputError, match=r"no value is a number, such as 37, 2\.5 or, with a decimal comma"):
+        km.Hierarchy.intervals(["1,234", "2,345"], [5])
+    with pytest.warns(km.KanonWarning, match="1 value in 1 row is not a number"):
+        assert km.Hierarchy.intervals(["27,4", "27.4"], [5]).paths["27,4"][1] == "other"
+
+
+def european(path: Path) -> Path:
+    rows = [
+        (f"{1 + i % 28:02d}.0{1 + i % 9}.19{40 + i % 50} 0{i % 9}:16", f"{20 + i % 15},{i % 10}") for i in range(40)
+    ]
+    pl.DataFrame(rows, schema=["born", "bmi"], orient="row").write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "how", ["born=year,decade", "born=year,%d.%m.%Y", "born=%d.%m.%Y", 'born=decade,"%d.%m.%Y %H:%M"', "born"]
+)
+def test_the_command_line_says_how_dates_are_written_and_verify_repeats_it(how: str, tmp_path: Path) -> None:
+    path, out = european(tmp_path / "t.csv"), tmp_path / "out"
+    asked = ["--qi", "born,bmi", "--k", 3, "--dates", how, "--numeric", "bmi=5,10"]
+    done = run("solve", "--data", path, *asked, "--method", "greedy", "--out", out, "--report", out / "r.html", "-q")
+    assert done.returncode == 4, done.stderr
+    assert run("verify", out / "anonymized.csv", "--original", path, *asked).returncode == 0
+    shown = (out / "r.html").read_text()
+    assert "kanon-milp verify anonymized.csv" in shown
+    assert "--dates" in shown[shown.index("kanon-milp verify anonymized.csv") :][:500]
+
+
+def test_two_forms_or_one_that_reads_nothing_are_refused(tmp_path: Path) -> None:
+    path = european(tmp_path / "t.csv")
+    asked = ["solve", "--data", path, "--qi", "born,bmi", "--k", 3, "--dates"]
+    assert "one form says how the dates" in run(*asked, "born=%d.%m.%Y,%Y").stderr
+    said = " ".join(run(*asked, "born=%Y-%m-%d").stderr.split())
+    assert f'{path}: column "born"' in said
+    assert "no value is a date of the form %Y-%m-%d" in said
