@@ -1,7 +1,7 @@
 """The method `milp` as users call it: where one model alone would have no good table for long, it is given one.
 
 Where several sets of quasi-identifiers are k-anonymous, that is the search of `methods.several_sets`. Elsewhere, where
-the model would take longer than there is time, or none can be declared, it is the hybrid method in a part of the time.
+the model is likely to take most of the time, or none can be declared, it is the hybrid method in a part of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS, too_large
 from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.solvers.proof import REGISTERED
 
-SHARE = 0.3  # of the time left, for the hybrid method where a model follows
+SHARE = 0.3  # of the time left, for the hybrid method, where the model is likely to take longer than that
 
 
 def solve_started(session: Session) -> Result:
@@ -28,7 +28,7 @@ def solve_started(session: Session) -> Result:
         return solve_from_good_table(session)
     left = session.limit.seconds
     pairs = session.instance.candidates.pairs
-    slow = left is not None and pairs >= LARGE and pairs * (PAIR_SECONDS + SOLVE_SECONDS) > left
+    slow = left is not None and pairs >= LARGE and pairs * (PAIR_SECONDS + SOLVE_SECONDS) > SHARE * left
     if left is None or not slow or session.formulation.name != "strong" or session.options.node_limit is not None:
         return solve_milp(session)
     return _from_search(session, left)
