@@ -50,10 +50,10 @@ NEAR = 1e-4  # by how much a number of rows may miss an integer
 TOO_LATE = "it ended before the solver could start"
 
 
-def solve_milp(session: Session, *, explain: bool = True) -> Result:
+def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None = None) -> Result:
     """Declare and solve one model, with what is known of its bound before.
 
-    explain: find out what is in conflict where there is no solution.
+    explain: find out what is in conflict where there is no solution. known: a bound, where there is one already.
     """
     asked, instance = session.options, session.instance
     tuned = session.formulation.tune(instance).get(session.adapter.name, {})
@@ -61,7 +61,8 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
     if instance.candidates.pairs >= LARGE and not session.limit.over:
         _ = session.first  # while there is time for it: the solver may find none
-    known = _known_bound(session, asked)
+    if known is None:
+        known = _known_bound(session, asked)
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))
     if session.limit.over:
@@ -194,9 +195,11 @@ def solve_direct(
         return session.end(_too_late(session, known, own=own))
     options = replace(session.options, time_limit=session.limit.seconds)
 
+    before = time.perf_counter() - clock.began
+
     def forward(point: Progress) -> None:
         if session.on_progress is not None:
-            shown = Progress(point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound))
+            shown = Progress(before + point.seconds, scale.to_problem(point.incumbent), scale.to_problem(point.bound))
             session.on_progress(shown)
 
     with clock.step("solve"):
@@ -208,8 +211,8 @@ def solve_direct(
     bound = Bound(scale.proven(answer.bound), answer.backed_by)
     if known.bound.value is not None:
         bound = known.bound.and_also(bound)
-    trajectory = tuple((p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
-    outcome = replace(known, bound=bound, trajectory=trajectory, version=answer.version)
+    told = ((before + p.seconds, scale.to_problem(p.incumbent), scale.to_problem(p.bound)) for p in answer.trajectory)
+    outcome = replace(known, bound=bound, trajectory=(*known.trajectory, *told), version=answer.version)
     table = None
     if answer.x is not None:
         with clock.step("assign"):

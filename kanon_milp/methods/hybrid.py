@@ -34,7 +34,7 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.methods.warm_up import missing
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
-from kanon_milp.presolve.resources import PAIR_SECONDS
+from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.background import Background
@@ -65,7 +65,7 @@ CUT_ROWS = 15  # in a group: rows about a few row types say little about larger 
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
 # so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
-FEW_OPTIONS, SOLVE_SECONDS = 15, 2e-4  # and seconds a pair
+FEW_OPTIONS = 15
 FEW_PRESUMED = 4  # candidates a row type, of tables that cost no more than the bound
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time

@@ -18,7 +18,7 @@ from kanon_milp.methods.matching import solve_matching
 from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
-from kanon_milp.methods.several_sets import solve_from_good_table
+from kanon_milp.methods.started import solve_started
 from kanon_milp.methods.subset_dp import solve_subset_dp
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.problem.arguments import instance_of, text, wrong
@@ -85,7 +85,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "milp",
             "direct MILP, one model for the solver",
-            solve_from_good_table,
+            solve_started,
             takes=frozenset({"solver", "formulation", "node_limit"}),
         ),
         Method(

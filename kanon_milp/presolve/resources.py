@@ -9,6 +9,7 @@ from kanon_milp.presolve.instance import Instance
 
 # measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
 PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6
+SOLVE_SECONDS = 2e-4  # the same, for the solver on masks of Adult
 # measured for one (row type, level vector) pair, and for one level vector: enumerate and reduce
 COVER_BYTES, COVER_SECONDS, VECTOR_SECONDS = 100, 4e-7, 1e-4
 SHARE = 0.9  # of what is free

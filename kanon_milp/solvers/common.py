@@ -27,6 +27,7 @@ VIOLATION = 1e-5  # relative to the largest value (text files have about eight d
 _REPORT_EVERY = 0.25  # seconds between two calls of on_progress
 _NOTE_EVERY = 0.1  # seconds between two points of the trajectory that differ in the bound only
 _POLL_EVERY = 0.05  # seconds between two looks at the interrupt event
+_LATE = 1.0  # seconds after its time limit until a solver is stopped: rows are still to be assigned and verified
 
 
 def check_numbers(model: LinearModel) -> None:
@@ -249,10 +250,10 @@ class Watch:
 
         A second Ctrl-C ends the patience. `on_stop` is called once when stopping is asked for. An exception
         of on_progress stops the solver and is raised. seconds: the solver's own time limit; one that does not keep
-        it is stopped `patience` seconds later, and `late` is set.
+        it is stopped `_LATE` seconds later, and `late` is set.
         """
         deadline = math.inf
-        over = math.inf if seconds is None else time.perf_counter() + seconds + patience
+        over = math.inf if seconds is None else time.perf_counter() + seconds + _LATE
         while True:
             try:
                 while not done.wait(_POLL_EVERY):

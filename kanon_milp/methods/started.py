@@ -1,0 +1,57 @@
+"""The method `milp` as users call it: where one model alone would have no good table for long, it is given one.
+
+Where several sets of quasi-identifiers are k-anonymous, that is the search of `methods.several_sets`. Elsewhere, where
+the model is likely to take most of the time, or none can be declared, it is the hybrid method in a part of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kanon_milp.methods.direct import solve_milp
+from kanon_milp.methods.outcome import Bound, Outcome
+from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.several_sets import solve_from_good_table
+from kanon_milp.presolve.relaxation import LARGE
+from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS, too_large, too_long
+from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.solvers.proof import REGISTERED
+
+SHARE = 0.3  # of the time left, for the hybrid method, where the model is likely to take longer than that
+
+
+def solve_started(session: Session) -> Result:
+    """Direct MILP, from a good table where it has none for long by itself."""
+    if groups_not_alone(session.problem):
+        return solve_from_good_table(session)
+    left = session.limit.seconds
+    pairs = session.instance.candidates.pairs
+    slow = left is not None and pairs >= LARGE and pairs * (PAIR_SECONDS + SOLVE_SECONDS) > SHARE * left
+    if left is None or not slow or session.formulation.name != "strong" or session.options.node_limit is not None:
+        return solve_milp(session)
+    return _from_search(session, left)
+
+
+def _from_search(session: Session, left: float) -> Result:
+    """The hybrid method, then one model with its table and its bound; the former alone where none can be declared."""
+    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
+
+    why = too_large(session.instance) or too_long(session.instance, (1 - SHARE) * left)
+    asked = session.options
+    assert asked.time_limit is not None
+    until = asked.time_limit if why else asked.time_limit - (1 - SHARE) * left
+    first = solve_hybrid(replace(session, options=replace(asked, time_limit=until)))
+    first = replace(first, solver=replace(first.solver, options=asked))
+    if why:
+        return replace(first, message="; ".join(each for each in (first.message, why) if each))
+    if first.stop_reason != "time_limit" or first.groups is None:
+        return first
+    bound = Bound(first.exact_bound, first.backed_by)
+    known = Outcome(trajectory=first.trajectory)
+    # behind a registered bound there is nothing but a user's word, so it is kept apart
+    known = replace(known, registered=bound) if bound.backed_by == (REGISTERED,) else replace(known, bound=bound)
+    table = assignment_of_groups(session.prepared, first.groups)
+    result = solve_milp(replace(session, known=table), known=known)
+    return replace(result, dual=first.dual, required=first.required)

@@ -1,0 +1,78 @@
+"""Direct MILP where one model alone would take too long: the hybrid method begins, and nothing is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from case_judge import check, judge, value
+from census import census_problem
+from effort import examples
+from hypothesis import HealthCheck, given, settings
+from sensitive_cases import SensitiveCase, sensitive_cases
+
+import kanon_milp as km
+from kanon_milp.methods import hybrid, started
+from kanon_milp.methods.outcome import Bound, Outcome
+
+patient = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(60, 6))
+
+
+def as_if_slow(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(started, "LARGE", 0)
+    patch.setattr(started, "SOLVE_SECONDS", 1e9)
+
+
+@given(sensitive_cases())
+@patient
+def test_the_search_before_the_model_loses_nothing(case: SensitiveCase) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        as_if_slow(patch)
+        check(judge(case), km.solve(case.problem(), method="milp", time_limit=600))
+
+
+@given(sensitive_cases())
+@patient
+def test_the_model_goes_on_from_what_the_search_has(case: SensitiveCase) -> None:
+    """Where the search ends with its first table and a bound of one unit, the model does the rest."""
+
+    def stopped(session: Any) -> km.Result:
+        unit = session.instance.levels.unit
+        least = 1 if session.first is not None and session.first.cost > 0 and expected not in (None, 0) else 0
+        known = Outcome(bound=Bound(least * unit, ("own bound",))).stopped("time_limit")
+        return session.end(session.fallback(known))  # type: ignore[no-any-return]
+
+    expected = judge(case)
+    with pytest.MonkeyPatch.context() as patch:
+        as_if_slow(patch)
+        patch.setattr(hybrid, "solve_hybrid", stopped)
+        patch.setattr(started, "too_long", lambda *_: "")
+        result = km.solve(case.problem(), method="milp", time_limit=600)
+    assert value(result) == expected
+
+
+def test_a_model_that_cannot_be_declared_leaves_the_time_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = census_problem(400, 5)
+    monkeypatch.setattr(started, "LARGE", 1_000)
+    monkeypatch.setattr(started, "SOLVE_SECONDS", 1.0)
+    monkeypatch.setattr(started, "too_long", lambda *_: "it would take too long")
+    greedy = km.solve(problem, method="greedy")
+    result = km.solve(problem, method="milp", time_limit=20, gap=0.05)
+    assert result.verified
+    assert result.objective is not None
+    assert greedy.objective is not None
+    assert result.objective < greedy.objective
+    assert result.message.endswith("it would take too long")
+    assert result.solver.method == "milp"
+    assert result.solver.options == replace(result.solver.options, time_limit=20, gap=0.05)
+
+
+def test_without_a_time_limit_there_is_one_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(_session: Any) -> km.Result:
+        raise AssertionError
+
+    as_if_slow(monkeypatch)
+    monkeypatch.setattr(hybrid, "solve_hybrid", never)
+    assert km.solve(census_problem(30, 3), method="milp").is_optimal
+    assert km.solve(census_problem(30, 3), method="milp", time_limit=600, node_limit=1_000_000).is_optimal
