@@ -16,7 +16,7 @@ from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered
 from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
-from kanon_milp.methods.outcome import Bound, Outcome, objective_of, scale_of
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.assignment import Assignment
@@ -50,10 +50,10 @@ NEAR = 1e-4  # by how much a number of rows may miss an integer
 TOO_LATE = "it ended before the solver could start"
 
 
-def solve_milp(session: Session, *, explain: bool = True) -> Result:
+def solve_milp(session: Session, *, explain: bool = True, bound: Bound = UNKNOWN) -> Result:
     """Declare and solve one model, with what is known of its bound before.
 
-    explain: find out what is in conflict where there is no solution.
+    explain: find out what is in conflict where there is no solution. bound: what has been proven of the loss.
     """
     asked, instance = session.options, session.instance
     tuned = session.formulation.tune(instance).get(session.adapter.name, {})
@@ -62,6 +62,7 @@ def solve_milp(session: Session, *, explain: bool = True) -> Result:
     if instance.candidates.pairs >= LARGE and not session.limit.over:
         _ = session.first  # while there is time for it: the solver may find none
     known = _known_bound(session, asked)
+    known = replace(known, bound=known.bound.and_also(bound))
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))
     if session.limit.over:

@@ -64,9 +64,10 @@ class LinkedSets:
 
     parts: the parts of all sets with their candidates. options: per row type its options. option_cost: int64 (o,).
     option_parts: int32 (o, sets), numbers of parts. option_link: int32 (o,), which combination of levels of the linked
-    columns. kept: per set int32 (level vectors, row types of the set), the candidate that stands for it, -1 where the
-    class is too small. type_in: int32 (sets, t), row type there. vector_in: int32 (sets, p), level vector there.
-    private: int32 (G,), combination of levels of the set's other columns. privates: the numbers of these combinations.
+    columns; link_of: int32 (p,), that of each level vector. set_of: int32 (G,), ascending. kept: per set int32 (level
+    vectors there, row types there), the candidate that stands for it, -1 where the class is too small. type_in: int32
+    (sets, t), row type there. vector_in: int32 (sets, p), level vector there. private: int32 (G,), which combination
+    of levels of the set's other columns; private_of: int32 (sets, p), that of each level vector.
     """
 
     instance: Instance
@@ -75,6 +76,7 @@ class LinkedSets:
     option_cost: Ints
     option_parts: NDArray[np.int32]
     option_link: NDArray[np.int32]
+    set_of: NDArray[np.int32]
     kept: tuple[NDArray[np.int32], ...]
     type_in: NDArray[np.int32]
     vector_in: NDArray[np.int32]
@@ -102,9 +104,7 @@ class LinkedSets:
         asked = table.row_type * size + self.link_of[vector]
         at = np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)
         option = np.where(keys[order][at] == asked, order[at], NONE)
-        columns = [
-            self.kept[s][self.vector_in[s][vector], self.type_in[s][table.row_type]] for s in range(self.sets)
-        ]
+        columns = [self.kept[s][self.vector_in[s][vector], self.type_in[s][table.row_type]] for s in range(self.sets)]
         return option.astype(np.int64), np.column_stack(columns).astype(np.int64)
 
     def table(self, option: Ints, candidate: Ints, rows: Ints) -> Assignment | None:
@@ -138,7 +138,9 @@ def sets_of(problem: Problem) -> list[tuple[tuple[int, ...], int]]:
     names, found = problem.table.quasi_identifiers, dict[tuple[int, ...], int]()
     for each in problem.requirements:
         if isinstance(each, KAnonymity):
-            at = tuple(j for j, name in enumerate(names) if each.quasi_identifiers is None or name in each.quasi_identifiers)
+            at = tuple(
+                j for j, name in enumerate(names) if each.quasi_identifiers is None or name in each.quasi_identifiers
+            )
             found[at] = max(each.k, found.get(at, 0))
     return list(found.items())
 
@@ -164,10 +166,14 @@ def linked_sets(instance: Instance) -> LinkedSets | None:
 
     begins = np.cumsum([0, *(side.parts for side in found)])
     option_parts = np.stack(
-        [side.part[side.vector_in[some_vector]][:, side.type_in] + begin for side, begin in zip(found, begins, strict=False)],
+        [
+            side.part[side.vector_in[some_vector]][:, side.type_in] + begin
+            for side, begin in zip(found, begins, strict=False)
+        ],
         axis=2,
     )  # (links, t, sets)
-    candidates, sizes, private, kept = _side_by_side(found, begins)
+    candidates, sizes, levels_of, kept = _side_by_side(found, begins)
+    set_of = np.searchsorted(begins, candidates.representative, side="right") - 1
     covered = np.zeros(begins[-1], dtype=bool)
     covered[candidates.members] = True
     usable = covered[option_parts].all(axis=2)  # (links, t)
@@ -190,11 +196,12 @@ def linked_sets(instance: Instance) -> LinkedSets | None:
         option_cost=cost[keep],
         option_parts=chosen[keep].astype(np.int32),
         option_link=link[keep].astype(np.int32),
+        set_of=set_of.astype(np.int32),
         kept=tuple(kept),
         type_in=np.stack([side.type_in for side in found]).astype(np.int32),
         vector_in=np.stack([side.vector_in for side in found]).astype(np.int32),
         link_of=link_of.astype(np.int32),
-        private=private,
+        private=levels_of,
         private_of=np.stack([side.private_of for side in found]).astype(np.int32),
     )
 
@@ -239,7 +246,7 @@ def _independent(vectors: NDArray[np.int16], sets: Sequence[tuple[int, ...]], li
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One set: part: (level vectors there, row types there), the part; candidate: the same, before anything is left out.
+    """One set. part, candidate: (level vectors there, row types there), before anything is left out.
 
     counts: (row types there,). of_part: the row type of each part. cost, private, least: per candidate.
     """
@@ -260,9 +267,7 @@ class _Side:
         return len(self.of_part)
 
     @classmethod
-    def of(
-        cls, instance: Instance, at: Sequence[int], k: int, linked: Sequence[int], costs: Sequence[Ints]
-    ) -> _Side:
+    def of(cls, instance: Instance, at: Sequence[int], k: int, linked: Sequence[int], costs: Sequence[Ints]) -> _Side:
         types, levels = instance.types, instance.levels
         key = mixed_key([types.codes[:, j] for j in at], [len(types.domains[j]) for j in at])
         _, first, type_in = np.unique(key, return_index=True, return_inverse=True)
@@ -302,11 +307,14 @@ class _Side:
         )
 
 
-def _side_by_side(sides: Sequence[_Side], begins: Ints) -> tuple[Candidates, Ints, NDArray[np.int32], list[NDArray[np.int32]]]:
-    """The candidates of all sets that are large enough, of those that cover the same parts the cheapest; their sizes and
-    private levels; and per set what stands for each class."""
+def _side_by_side(
+    sides: Sequence[_Side], begins: Ints
+) -> tuple[Candidates, Ints, NDArray[np.int32], list[NDArray[np.int32]]]:
+    """The candidates of all sets that are large enough, of those that cover the same parts the cheapest; their sizes
+    and private levels; and per set what stands for each class."""
     covers: list[NDArray[np.int32]] = []
-    cost, support, least, private, kept = [], [], [], [], []
+    cost, support, least, private = [], [], [], []
+    kept: list[NDArray[np.int32]] = []
     for side, begin in zip(sides, begins, strict=False):
         pairs = np.unique(np.column_stack([side.candidate.reshape(-1), side.part.reshape(-1)]), axis=0)
         rows = np.bincount(pairs[:, 0], weights=side.counts[side.of_part[pairs[:, 1]]]).astype(np.int64)

@@ -1,8 +1,8 @@
 """Moves of rows between the candidates of several sets of quasi-identifiers, as compiled arrays.
 
-Each row has an option, and in each set a candidate of the part that comes with it (`presolve.linked_sets`). A move opens
-a candidate, closes one, or gives one row another option. What it leaves too small is filled up again or closed, until
-every candidate has no row or enough of them; a move that costs more than its limit is taken back.
+Each row has an option, and in each set a candidate of the part that comes with it (`presolve.linked_sets`). A move
+opens a candidate, closes one, or gives one row another option. What it leaves too small is filled up again or closed,
+until every candidate has no row or enough of them; a move that costs more than its limit is taken back.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ PULLS, DROPS = 0.65, 0.1  # shares of the moves; the others give one row another
 class LinkedState(NamedTuple):
     """Rows r, options o, sets s and candidates g of all sets.
 
-    Fixed: type_of: int32 (rows,). begins: int64 (t+1,), the rows of type i are begins[i], ... options: int64 (t+1,), the
-    same for its options. option_cost: int64 (o,). option_type: int32 (o,). part: int32 (o, sets).
-    choices: per part its candidates, the cheapest first. wanting: per candidate the options with a part that it covers.
-    set_of: int32 (G,). cost, least: int64 (G,).
-    Changing: option: int32 (rows,). group: int32 (rows, sets). size: int64 (G,). first: int32 (G,), after, before: int32
-    (rows, sets), the rows of each candidate as a list, -1 at its ends. barred: uint8 (G,), takes no row in this move.
-    trial: int32 (sets,). log_row, log_option: int32, log_group: int32 (., sets), rows that have moved and where they
-    were. queue: int32, candidates that may be too small. numbers: int64 (3,), lengths of log and queue, and a
-    candidate that may be taken though it has no rows, -1 for none. rows,
-    picks: room for rows that a candidate may take, and their options. cell: int64 (1,), what a cell costs. random: uint64 (1,).
+    Fixed: type_of: int32 (rows,). begins: int64 (t+1,), the rows of type i are begins[i], ... options: int64 (t+1,),
+    the same for its options. option_cost: int64 (o,). option_type: int32 (o,). part: int32 (o, sets).
+    choices: per part its candidates, the cheapest first. wanting: per candidate the options with a part that it
+    covers. set_of: int32 (G,). cost, least: int64 (G,).
+    Changing: option: int32 (rows,). group: int32 (rows, sets). size: int64 (G,). first: int32 (G,), after, before:
+    int32 (rows, sets), the rows of each candidate as a list, -1 at its ends. barred: uint8 (G,), takes no row in this
+    move. trial: int32 (sets,). log_row, log_option: int32, log_group: int32 (., sets), rows that have moved and where
+    they were. queue: int32, candidates that may be too small. numbers: int64 (3,), lengths of log and queue, and a
+    candidate that may be taken though it has no rows, -1 for none. rows, picks: room for rows that a candidate may
+    take, and their options. cell: int64 (1,), what a cell costs. random: uint64 (1,).
     """
 
     type_of: Small
@@ -117,10 +117,10 @@ def _unlink(s: LinkedState, r: int, k: int) -> None:
 
 @compiled_part_in_place
 def _price(s: LinkedState, r: int, o: int, g: int) -> int:
-    """What it changes to give row r option o and candidate g of its set (-1: none in particular), the cheapest open ones
-    in the other sets; these are in `trial`. FAILED where there are none."""
+    """What it changes to give row r option o and candidate g of its set (-1: none in particular), the cheapest open
+    ones in the other sets; these are in `trial`. FAILED where there are none."""
     sets, now = s.group.shape[1], s.option[r]
-    change = s.option_cost[o] - s.option_cost[now]
+    change: int = s.option_cost[o] - s.option_cost[now]
     for k in range(sets):
         current = s.group[r, k]
         if g >= 0 and s.set_of[g] == k:
@@ -153,7 +153,8 @@ def _note(s: LinkedState, g: int) -> bool:
     if at < len(s.queue):
         s.queue[at] = g
         s.numbers[1] = at + 1
-    return at < len(s.queue)
+    fits: bool = at < len(s.queue)
+    return fits
 
 
 @compiled_part_in_place
@@ -223,9 +224,9 @@ def _close(s: LinkedState, g: int, limit: int) -> int:
 
 @compiled_part_in_place
 def _harm(s: LinkedState, r: int, sparing: bool) -> int:
-    """What it may cost, in eighths of a unit, that row r leaves its candidates for those in `trial`: others of a candidate that is
-    just large enough have to go, too; one that is too small already should lose all. FAILED where it is asked for rows
-    that can be spared."""
+    """What it may cost, in eighths of a cell, that row r leaves its candidates for those in `trial`: others of one that
+    is just large enough have to go, too; one that is too small already should lose all. FAILED where only rows that can
+    be spared are asked for."""
     harm = 0
     for k in range(s.group.shape[1]):
         current = s.group[r, k]
@@ -233,10 +234,10 @@ def _harm(s: LinkedState, r: int, sparing: bool) -> int:
             continue
         if s.size[current] < s.least[current]:
             harm -= _draw(s, 8)
-        elif s.size[current] == s.least[current]:
+        elif s.size[current] == s.least[current] and s.least[current] > 1:
             if sparing:
                 return FAILED
-            harm += _draw(s, 8 * (s.least[current] if s.least[current] < 4 else 4))
+            harm += _draw(s, 8 * min(s.least[current], 4))
     return harm
 
 
@@ -284,7 +285,8 @@ def _partner(s: LinkedState, g: int) -> int:
     o = s.wanting.values[s.wanting.indptr[g] + _draw(s, s.wanting.indptr[g + 1] - s.wanting.indptr[g])]
     k = _draw(s, s.group.shape[1])
     begin, end = s.choices.indptr[s.part[o, k]], s.choices.indptr[s.part[o, k] + 1]
-    return s.choices.values[end - 1 if _draw(s, 2) == 0 else begin + _draw(s, end - begin)]
+    found: int = s.choices.values[end - 1 if _draw(s, 2) == 0 else begin + _draw(s, end - begin)]
+    return found
 
 
 @compiled_part_in_place
@@ -331,10 +333,11 @@ def make_moves(s: LinkedState, count: int, hot: float, cold: float, chance: Floa
             g = _draw(s, len(alias))
             if _uniform(s) > chance[g]:
                 g = alias[g]
-            need = 1 if s.size[g] > 0 else s.least[g]
-            s.numbers[2] = _partner(s, g)
-            change = _fill(s, g, need, False)
-            s.numbers[2] = -1
+            need, change = 1 if s.size[g] > 0 else s.least[g], FAILED
+            if s.wanting.indptr[g] < s.wanting.indptr[g + 1]:
+                s.numbers[2] = _partner(s, g)
+                change = _fill(s, g, need, False)
+                s.numbers[2] = -1
             if change < FAILED and s.size[g] < s.least[g]:
                 change = FAILED
         elif kind < PULLS + DROPS:

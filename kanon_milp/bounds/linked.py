@@ -16,7 +16,6 @@ Other requirements and side constraints only take solutions away.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +24,7 @@ from kanon_milp.bounds.dual import DENOMINATOR, NEVER, ExactDual, exact_subprobl
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.volume import Ascent, Evaluation, Evaluator
 from kanon_milp.errors import InputError
-from kanon_milp.methods.linked_sets import LinkedSets
-
-if TYPE_CHECKING:
-    from kanon_milp.solvers.base import OnProgress
+from kanon_milp.presolve.linked_sets import LinkedSets
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,7 +32,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class LinkedPoint:
-    """multipliers: float64 (parts,), λ. value: L in floating point. phi: float64 (G,). evaluations: how many it took."""
+    """A point of the dual.
+
+    multipliers: float64 (parts,), λ. value: L in units of `Levels.unit`, in floating point (`proven_units` is what
+    proves). phi: float64 (G,), φ. evaluations: how many it took.
+    """
 
     multipliers: Floats
     value: float
@@ -69,29 +69,26 @@ class LinkedEvaluator(Evaluator):
         return Evaluation(below + float(self._rows @ least), phi, asked - taken)
 
 
-def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1, on_progress: OnProgress | None = None) -> LinkedPoint:
+def linked_bound(linked: LinkedSets, limit: BoundLimit, threads: int = 1) -> LinkedPoint:
     """Maximize L by the volume algorithm, until it no longer rises or the limit."""
-    ascent = Ascent(LinkedEvaluator(linked, threads), limit, on_progress)
-    highest = float(linked.instance.levels.costs.max())
-    ascent.ceiling = highest * linked.instance.types.n
+    ascent = Ascent(LinkedEvaluator(linked, threads), limit)
+    ascent.ceiling = float(linked.instance.levels.costs.max()) * linked.instance.types.n
     ascent.maximize(packing_cuts=False)
     found = ascent.end()
     return LinkedPoint(found.multipliers, found.value, found.phi, found.evaluations)
 
 
-def proven_linked(linked: LinkedSets, multipliers: Floats, denominator: int = DENOMINATOR) -> int:
+def proven_units(linked: LinkedSets, point: LinkedPoint, denominator: int = DENOMINATOR) -> int:
     """⌈L⌉ at λ rounded to multiples of 1/denominator, computed in integers: no table loses fewer units.
 
     Raises InputError where the numbers could leave the range of int64.
     """
-    lambdas = round_multipliers(multipliers, denominator)
-    # the parts as they are, with rows that would all have to be placed; that part of the sum is replaced
-    exact = exact_subproblems(linked.parts, ExactDual(lambdas, denominator))
-    below = exact.total - sum(n * each for n, each in zip(linked.parts.types.counts.tolist(), lambdas.tolist(), strict=True))
+    lambdas = round_multipliers(point.multipliers, denominator)
+    phi = exact_subproblems(linked.parts, ExactDual(lambdas, denominator)).phi
     largest = int(linked.option_cost.max()) * denominator + linked.sets * int(np.abs(lambdas).max())
     if largest * linked.instance.types.n >= NEVER:
         raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
     cost = linked.option_cost * denominator + lambdas[linked.option_parts].sum(axis=1)
     least = np.minimum.reduceat(cost, linked.options.indptr[:-1])
-    total = below + int(linked.instance.types.counts @ least)
+    total: int = sum(phi[phi < 0].tolist()) + int(linked.instance.types.counts @ least)
     return -(-total // denominator)
