@@ -63,6 +63,34 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
     assert known == [result.exact_objective] * 2
 
 
+def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes: list[int | None] = []
+    solved = several_sets.solve_checked
+
+    def spied(solver: Any, linear: Any, options: Any, *rest: Any, **more: Any) -> Any:
+        nodes.append(options.node_limit)
+        return solved(solver, linear, options, *rest, **more)
+
+    monkeypatch.setattr(several_sets, "solve_checked", spied)
+    monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
+    monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
+    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 200)
+    results = [km.solve(problem(60, 3), node_limit=100_000) for _ in range(2)]
+    assert nodes
+    assert set(nodes) == {several_sets.NODES}
+    assert len(nodes) <= 2 * several_sets.COUNTED * (len(SETS) + 1)
+    assert results[0].table is not None
+    assert results[0].table.equals(results[1].table)
+
+
+def test_the_bound_of_the_sets_is_that_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(several_sets, "_improved", lambda _session, table, _limit: table)
+    result = km.solve(problem(300), node_limit=1)
+    assert result.exact_bound is not None
+    assert result.exact_objective is not None
+    assert result.exact_objective * 9 / 10 <= result.exact_bound <= result.exact_objective
+
+
 def test_a_limit_is_kept() -> None:
     result = km.solve(problem(400), time_limit=4)
     assert result.verified
