@@ -74,8 +74,9 @@ def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(several_sets, "solve_checked", spied)
     monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
     monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
-    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 200)
-    results = [km.solve(problem(60, 3), node_limit=100_000) for _ in range(2)]
+    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 100)
+    monkeypatch.setattr(several_sets, "COUNTED", 1)
+    results = [km.solve(problem(40, 3), node_limit=100_000) for _ in range(2)]
     assert nodes
     assert set(nodes) == {several_sets.NODES}
     assert len(nodes) <= 2 * several_sets.COUNTED * (len(SETS) + 1)
@@ -83,12 +84,19 @@ def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatc
     assert results[0].table.equals(results[1].table)
 
 
-def test_the_bound_of_the_sets_is_that_of_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[Any, int]] = []
+
+    def spied(session: Any, bound: Any) -> Any:
+        told.append((bound, session.known.cost))
+        return session.finish(session.known)
+
+    monkeypatch.setattr(several_sets, "solve_milp", spied)
     monkeypatch.setattr(several_sets, "_improved", lambda _session, table, _limit: table)
-    result = km.solve(problem(300), node_limit=1)
-    assert result.exact_bound is not None
-    assert result.exact_objective is not None
-    assert result.exact_objective * 9 / 10 <= result.exact_bound <= result.exact_objective
+    assert km.solve(problem(300), node_limit=1).verified
+    ((bound, loss),) = told
+    assert bound.backed_by == ("own bound",)
+    assert 0.9 * loss <= bound.value <= loss
 
 
 def test_a_limit_is_kept() -> None:
