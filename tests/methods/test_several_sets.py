@@ -18,6 +18,7 @@ import kanon_milp as km
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import several_sets
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
 
 SETS = (Q8[:4], Q8[3:6])
@@ -65,11 +66,10 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
 
 def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes: list[int | None] = []
-    solved = several_sets.solve_checked
 
     def spied(solver: Any, linear: Any, options: Any, *rest: Any, **more: Any) -> Any:
         nodes.append(options.node_limit)
-        return solved(solver, linear, options, *rest, **more)
+        return solve_checked(solver, linear, options, *rest, **more)
 
     monkeypatch.setattr(several_sets, "solve_checked", spied)
     monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
