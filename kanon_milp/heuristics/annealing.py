@@ -81,7 +81,7 @@ class Draw:
         """The same. phi: float64 (candidates of the instance,)."""
         phi = np.maximum(phi[board.candidate], 0) / board.cell
         cover = board.state.covers.lengths[: len(phi)]
-        chance, alias = _alias(np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1)))
+        chance, alias = alias_tables(np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1)))
         return cls(chance, alias)
 
 
@@ -147,7 +147,7 @@ def _moves(s: State, count: int, hot: float, cold: float, chance: Floats, alias:
 
 
 @compiled
-def _alias(weight: Floats) -> tuple[Floats, Ints]:
+def alias_tables(weight: Floats) -> tuple[Floats, Ints]:
     """The tables of the alias method."""
     n = len(weight)
     p = weight * (n / weight.sum())

@@ -61,8 +61,11 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
     if instance.candidates.pairs >= LARGE and not session.limit.over:
         _ = session.first  # while there is time for it: the solver may find none
+    registered = _registered(session, asked)
     if known is None:
-        known = _known_bound(session, asked)
+        known = _known_bound(session, asked, registered)
+    else:
+        known = replace(known, registered=registered.registered)
     if message := too_large(instance):
         return session.end(session.fallback(known.stopped("error", message)))
     if session.limit.over:
@@ -77,22 +80,32 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     return solve_direct(session, model, own=True, explain=(lambda: _explain(session)) if explain else None, known=known)
 
 
-def _known_bound(session: Session, asked: SolverOptions) -> Outcome:
-    """A bound on the loss before the solver begins: what users have registered says, and where the model is large, the
-    relaxation to a network, and multipliers.
+def _bound_seconds(asked: SolverOptions) -> float:
+    return BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
+
+
+def _registered(session: Session, asked: SolverOptions) -> Outcome:
+    """What bounds that users have registered say of the loss."""
+    instance = session.instance
+    if session.problem.objective != "loss" or session.limit.over or not registered_bounds(instance):
+        return Outcome()
+    with session.clock.step("bound"):
+        limit = _bound_limit(session.limit, _bound_seconds(asked))
+        own = best_registered(instance, BoundTask(limit, threads=asked.threads))
+    return Outcome().with_registered(own.units * instance.levels.unit)
+
+
+def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Outcome:
+    """A bound on the loss before the solver begins, where the model is large: the relaxation to a network, and
+    multipliers.
 
     With sensitive attributes the multipliers returned, and a certificate of them, may prove less: they know sizes only.
+    nothing: what is known without them.
     """
-    nothing = Outcome()
     problem, instance, clock = session.problem, session.instance, session.clock
     if problem.objective != "loss" or session.limit.over:
         return nothing
-    unit, limit = instance.levels.unit, session.limit
-    seconds = BOUND_SECONDS if asked.time_limit is None else min(BOUND_SECONDS, BOUND_SHARE * asked.time_limit)
-    if registered_bounds(instance):
-        with clock.step("bound"):
-            own = best_registered(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
-        nothing = nothing.with_registered(own.units * unit)
+    unit, limit, seconds = instance.levels.unit, session.limit, _bound_seconds(asked)
     if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
         return nothing
     with clock.step("bound"):

@@ -1,9 +1,12 @@
 """A good first table where several sets of quasi-identifiers are k-anonymous, each by its own columns.
 
-Such classes add up groups, so that no group can be judged alone, as the hybrid method does. A table that is k-anonymous
-in all columns together is so in each set of them, and is soon found. Then neighbourhoods of it are searched by the
-complete model with most pairs left out: row types near each other take any candidates that release the same as now in
-the columns that are held, and all others stay as they are.
+Such classes add up groups, so that no group can be judged alone, as the hybrid method does. But each set alone is a
+k-anonymity problem over its own columns, and the sets are linked by what rows release in the columns that they share
+(`presolve.linked_sets`): that gives a bound (`bounds.linked`), and tables by moves that keep all sets k-anonymous
+(`heuristics.linked_annealing`). Where there are other requirements, too, the bound holds as it is, and the table is one
+that is k-anonymous in all columns together, which is so in each set of them. Then neighbourhoods of it are searched by
+the complete model with most pairs left out: row types near each other take any candidates that release the same as now
+in the columns that are held, and all others stay as they are.
 """
 
 from __future__ import annotations
@@ -11,16 +14,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds import BoundLimit
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods.direct import assignment_of, integral_assignment, settled, solve_milp, start_of
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, separable_by_group, supports
@@ -34,13 +44,23 @@ from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import precision_size, solve_checked
+from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds.linked import LinkedPoint
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
+LINKING_SHARE, COLD_SHARE = 0.2, 0.3  # of the time left, at most, for arrays, and to wait for a compiler
+BOUND_SHARE, BOUND_SECONDS = 0.2, 60.0  # of the time left, and at most, for the bound
+COUNTED_EVALUATIONS = 2_000  # of it, where work is counted instead of time
+# of the time left, for annealing, where the complete model can be declared afterwards and where not; seconds without a
+# limit
+ANNEAL_SHARE, MOST_SHARE, ANNEAL_SECONDS = 0.3, 0.8, 30.0
 JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
 COLD_SECONDS = 30.0  # of the time left, below which nothing is compiled for it
 JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
@@ -49,23 +69,99 @@ NEAR_PAIRS = 1_000  # that the first neighbourhoods free
 WIDER, NARROWER = 1.5, 0.6  # times as many in the next one, after a model that was solved, and one that was not
 TURN_SECONDS = 5.0  # for one of them, at most; none is widened after half of that, nor where work is counted
 PATIENCE = 4  # rounds of them that find nothing
-COUNTED = 4  # rounds, where work is counted instead of time
+COUNTED = 4  # annealings and rounds, where work is counted instead of time
+NODES = 50  # for each neighbourhood of these, at most
 
 
 def solve_from_good_table(session: Session) -> Result:
-    """Direct MILP, from a good table where several sets of quasi-identifiers have their own k."""
-    problem, table = session.problem, None
-    large = session.instance.candidates.pairs >= FEWEST_PAIRS
-    if large and not separable_by_group(problem) and problem.objective == "loss" and not side_constraints(problem):
-        with session.clock.step("search"):
-            table = _good_table(session)
-    return solve_milp(session if table is None else replace(session, known=table))
+    """Direct MILP, from a bound and a good table where several sets of quasi-identifiers have their own k."""
+    problem, instance = session.problem, session.instance
+    if separable_by_group(problem) or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
+        return solve_milp(session)
+    table, bound, point = None, UNKNOWN, None
+    with Background(_missing("bound", "linked")) as background:
+        with session.clock.step("bound"):
+            linked = _linked(session)
+            if linked is not None and _is_compiled("bound", background, session.limit):
+                point, units = _bound(session, linked)
+                bound = Bound(units * instance.levels.unit, ("own bound",))
+        if not side_constraints(problem):
+            with session.clock.step("search"):
+                started = None
+                if linked is not None and point is not None and _is_compiled("linked", background, session.limit):
+                    started = _annealed(session, linked, point)
+                table = _good_table(session, started)
+    if table is not None:
+        session = replace(session, known=table)
+        if bound.value is not None and table.cost * instance.levels.unit <= bound.value:
+            return session.end(session.fallback(Outcome(bound=bound)))
+    return solve_milp(session, known=None if bound.value is None else Outcome(bound=bound))
 
 
-def _good_table(session: Session) -> Assignment | None:
+def _missing(*parts: str) -> list[str]:
+    from kanon_milp.methods.warm_up import missing  # imports the compiler
+
+    return missing(parts)
+
+
+def _is_compiled(part: str, background: Background, limit: Limit) -> bool:
+    """Whether a part is on disk, after a wait, or there is time to compile it here."""
+    background.wait(part, limit.share(COLD_SHARE))
+    return limit.left >= COLD_SECONDS or not (limit.over or _missing(part))
+
+
+def _linked(session: Session) -> LinkedSets | None:
+    """The sets and what links them; None where the time is too short, or some row has no class that is large enough."""
+    try:
+        return session.limit.share(LINKING_SHARE).call(linked_sets, session.instance)
+    except Over:
+        return None
+
+
+def _bound(session: Session, linked: LinkedSets) -> tuple[LinkedPoint, int]:
+    """The best multipliers that are found within the limit, and what they prove; 0 where exact numbers would need more
+    than 64 bits."""
+    from kanon_milp.bounds.linked import linked_bound, proven_units  # compiled code, as below
+
+    limit = session.limit
+    if session.options.node_limit is not None:
+        limits = BoundLimit(limit.ends, limit.interrupt, iterations=COUNTED_EVALUATIONS)
+    else:
+        left = BOUND_SECONDS if limit.seconds is None else min(BOUND_SHARE * limit.left, BOUND_SECONDS)
+        limits = BoundLimit(time.perf_counter() + left, limit.interrupt)
+    point = linked_bound(linked, limits, session.options.threads)
+    try:
+        return point, proven_units(linked, point)
+    except InputError:
+        return point, 0
+
+
+def _annealed(session: Session, linked: LinkedSets, point: LinkedPoint) -> Assignment | None:
+    """A table by annealing, where nothing but sets of quasi-identifiers is required; None where it has no table to
+    start with."""
+    from kanon_milp.heuristics.linked_annealing import anneal_sets
+
+    if not all(isinstance(each, KAnonymity) for each in session.problem.requirements):
+        return None
+    starts = [each for each in (session.first, suppress_all(session.instance)) if each is not None]
+    starts = [each for each in starts if session.release(each).report.ok]
+    if not starts or session.limit.over:
+        return None
+    limit, annealings = session.limit, None
+    if session.options.node_limit is not None:
+        annealings = COUNTED
+    else:
+        fits = session.instance.candidates.pairs * PAIR_SECONDS <= limit.left
+        left = ANNEAL_SECONDS if limit.seconds is None else limit.left * (ANNEAL_SHARE if fits else MOST_SHARE)
+        limit = limit.part(left)
+    start = min(starts, key=lambda each: each.cost)
+    return anneal_sets(linked, start, point.phi, Effort(limit.ends, limit.interrupt, annealings), session.options.seed)
+
+
+def _good_table(session: Session, annealed: Assignment | None) -> Assignment | None:
     """The best table found, which is valid; None where none is."""
-    tables = [each for each in (_of_all_columns(session), session.first) if each is not None]
-    valid = [each for each in tables if session.release(each).report.ok]
+    others = (_of_all_columns(session) if annealed is None else annealed, session.first)
+    valid = [each for each in others if each is not None and session.release(each).report.ok]
     if not valid:
         return None
     table = min(valid, key=lambda each: each.cost)
@@ -183,6 +279,8 @@ def _rebuilt(session: Session, table: Assignment, pairs: Bools, limit: Limit) ->
     tuned = session.formulation.tune(rest).get(session.adapter.name, {})
     extra = {**tuned, **session.options.extra}
     options = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, log_file=None, extra=extra)
+    if options.node_limit is not None:
+        options = replace(options, node_limit=min(options.node_limit, NODES))
     here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
     grid = Grid(size=precision_size(session.adapter, compiled.linear))
     start = start_of(rest, model, compiled, here)

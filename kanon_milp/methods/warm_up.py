@@ -31,7 +31,7 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.system.jit import number_compiled  # imports the compiler
 
     began, before = time.perf_counter(), number_compiled()
-    ours, theirs = ["bound", "cuts", "matching"], ["search"]
+    ours, theirs = ["bound", "cuts", "matching", "linked"], ["search"]
     if sensitive:
         ours, theirs = [*ours, "proven", "valued_cuts"], [*theirs, "required", "valued_search"]
     with Background(missing(theirs)) as background:
@@ -54,6 +54,7 @@ def missing(parts: Iterable[str]) -> list[str]:
     from kanon_milp.bounds.sizes import cheapest_by_size
     from kanon_milp.bounds.valued_pricing import cheapest_valued_groups
     from kanon_milp.bounds.volume import dot
+    from kanon_milp.heuristics.linked_moves import make_moves as make_linked_moves
     from kanon_milp.heuristics.neighbourhood import _exchange
     from kanon_milp.heuristics.requirements.annealing import make_moves
     from kanon_milp.system.jit import on_disk
@@ -63,6 +64,7 @@ def missing(parts: Iterable[str]) -> list[str]:
         "search": _exchange,
         "cuts": _enlarged,
         "matching": _growing_sets,
+        "linked": make_linked_moves,
         "required": solve_left,
         "proven": cheapest_by_size,
         "valued_search": make_moves,
@@ -155,6 +157,21 @@ def _matching() -> None:
     prove(space, program.dual)
 
 
+def _linked() -> None:
+    """Annealing of several sets of quasi-identifiers."""
+    from kanon_milp.heuristics.effort import Effort
+    from kanon_milp.heuristics.greedy import suppress_all
+    from kanon_milp.heuristics.linked_annealing import anneal_sets
+    from kanon_milp.presolve.linked_sets import linked_sets
+
+    frame, names = _cells()
+    sets = [KAnonymity(3, quasi_identifiers=names[:3]), KAnonymity(3, quasi_identifiers=names[2:])]
+    instance = prepare(Problem(Table.from_frame(frame, names), sets))
+    linked, start = linked_sets(instance), suppress_all(instance)
+    if linked is not None and start is not None:
+        anneal_sets(linked, start, np.zeros(linked.parts.candidates.count), Effort(neighbourhoods=1), 0)
+
+
 def _sensitive() -> list[Instance]:
     frame, names = _cells()
     table = Table.from_frame(frame, names[:-1], names[-1])
@@ -219,6 +236,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "search": _search,
     "cuts": _cuts,
     "matching": _matching,
+    "linked": _linked,
     "required": _required,
     "proven": _proven,
     "valued_search": _valued_search,

@@ -18,6 +18,7 @@ import kanon_milp as km
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import several_sets
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
 
 SETS = (Q8[:4], Q8[3:6])
@@ -61,6 +62,41 @@ def test_it_is_better_than_k_anonymity_of_all_columns(monkeypatch: pytest.Monkey
     again = km.solve(stated, node_limit=1_000)
     assert again.objective == result.objective
     assert known == [result.exact_objective] * 2
+
+
+def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes: list[int | None] = []
+
+    def spied(solver: Any, linear: Any, options: Any, *rest: Any, **more: Any) -> Any:
+        nodes.append(options.node_limit)
+        return solve_checked(solver, linear, options, *rest, **more)
+
+    monkeypatch.setattr(several_sets, "solve_checked", spied)
+    monkeypatch.setattr(several_sets, "solve_milp", lambda session, **_rest: session.finish(session.known))
+    monkeypatch.setattr(several_sets, "FEWEST_PAIRS", 0)
+    monkeypatch.setattr(several_sets, "NEAR_PAIRS", 100)
+    monkeypatch.setattr(several_sets, "COUNTED", 1)
+    results = [km.solve(problem(40, 3), node_limit=100_000) for _ in range(2)]
+    assert nodes
+    assert set(nodes) == {several_sets.NODES}
+    assert len(nodes) <= 2 * several_sets.COUNTED * (len(SETS) + 1)
+    assert results[0].table is not None
+    assert results[0].table.equals(results[1].table)
+
+
+def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[Any, int]] = []
+
+    def spied(session: Any, bound: Any) -> Any:
+        told.append((bound, session.known.cost))
+        return session.finish(session.known)
+
+    monkeypatch.setattr(several_sets, "solve_milp", spied)
+    monkeypatch.setattr(several_sets, "_improved", lambda _session, table, _limit: table)
+    assert km.solve(problem(300), node_limit=1).verified
+    ((bound, loss),) = told
+    assert bound.backed_by == ("own bound",)
+    assert 0.9 * loss <= bound.value <= loss
 
 
 def test_a_limit_is_kept() -> None:

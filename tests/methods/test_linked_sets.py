@@ -1,0 +1,183 @@
+"""Sets of quasi-identifiers and what links them: the bound holds, the tables are valid, against every table."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import judges
+import numpy as np
+import pytest
+from census import Q8, census
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sensitive_cases import MOST_TABLES
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.linked import LinkedEvaluator, LinkedPoint, linked_bound, proven_units
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import suppress_all
+from kanon_milp.heuristics.linked_annealing import anneal_sets, linked_state, loss_of
+from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets, sets_of
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
+
+
+@dataclass(frozen=True)
+class SetsCase:
+    """A case whose k is replaced by these sets of columns, each with its own."""
+
+    case: Case
+    sets: tuple[tuple[tuple[int, ...], int], ...]
+
+    def problem(self) -> km.Problem:
+        names = self.case.names
+        sets = [km.KAnonymity(k, quasi_identifiers=[names[c] for c in columns]) for columns, k in self.sets]
+        return replace(self.case.problem(), privacy=sets)
+
+    def optimum(self) -> Fraction | None:
+        """By trying every table."""
+        judged = self.case.judged()
+        exempt = judged.pop("suppressed_rows") == "exempt"
+        return judges.best_table(
+            self.case.rows,
+            lambda released: all(judges.k_anonymous_in(released, at, k, exempt) for at, k in self.sets),
+            **judged,
+        )
+
+
+@st.composite
+def sets_cases(draw: st.DrawFn) -> SetsCase:
+    """Two or three sets, apart, overlapping or one within another."""
+    case = replace(draw(cases(max_rows=6)), sides={})
+    rows, columns = len(case.rows), range(len(case.rows[0]))
+    heights = [len(next(iter(case.hierarchies[c].values()))) - 1 if c in case.hierarchies else 1 for c in columns]
+    vectors = case.vectors or tuple(itertools.product(*(range(height + 1) for height in heights)))
+    most = max(v for v in range(1, len(vectors) + 1) if v**rows <= MOST_TABLES)
+    if most < len(vectors):
+        chosen = draw(st.permutations(vectors))[:most]
+        case = replace(case, vectors=tuple({tuple(heights): None, **dict.fromkeys(chosen)})[:most])
+    columns_of = st.sets(st.sampled_from(columns), min_size=1).map(lambda found: tuple(sorted(found)))
+    sets = draw(
+        st.lists(st.tuples(columns_of, st.sampled_from([k for k in (2, 3, 1) if k <= rows])), min_size=2, max_size=3)
+    )
+    return SetsCase(case, tuple(sets))
+
+
+def reduced(problem: km.Problem) -> Instance:
+    return presolve(problem, Clock()).instance
+
+
+def proven(linked: LinkedSets, iterations: int = 60) -> tuple[LinkedPoint, int]:
+    point = linked_bound(linked, BoundLimit(iterations=iterations))
+    return point, proven_units(linked, point)
+
+
+@given(sets_cases(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 12))
+def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SetsCase, seed: int) -> None:
+    problem = case.problem()
+    assume(len(sets_of(problem)) > 1)
+    prepared, best = presolve(problem, Clock()), case.optimum()
+    linked = None if prepared.obstacle else linked_sets(prepared.instance)
+    if linked is None:
+        assert best is None
+        return
+    unit = prepared.instance.levels.unit
+    start = suppress_all(prepared.instance)
+    point, units = proven(linked)
+    if best is not None:
+        assert units * unit <= best
+        scale = float(prepared.instance.levels.costs.max()) + 1
+        drawn = np.random.default_rng(seed).normal(0, scale, linked.parts.types.count)
+        for multipliers in (drawn, np.abs(drawn), point.multipliers + 0.1 * drawn):
+            assert proven_units(linked, replace(point, multipliers=multipliers)) * unit <= best
+    if start is None:
+        return
+    state = linked_state(linked, start, 1.0, seed)
+    if state is None:
+        return
+    assert best is not None
+    assert loss_of(state) <= start.cost  # what covers the same rows may cost less
+    found = anneal_sets(linked, start, point.phi, Effort(neighbourhoods=2), seed)
+    assert found.cost * unit >= best
+    result = km.solve(problem, start=_groups(prepared.instance, found))
+    assert result.exact_objective == best
+
+
+def _groups(instance: Instance, table: object) -> list[int]:
+    from kanon_milp.presolve.assignment import Assignment
+    from kanon_milp.presolve.expansion import expand
+
+    assert isinstance(table, Assignment)
+    release = expand(instance, table)
+    released = km.verify(instance.problem, instance.problem.table.released(release.columns))
+    assert released.ok, released.violations
+    assert released.cost == table.cost * instance.levels.unit
+    return list(release.group.tolist())
+
+
+def problem(rows: int, sets: tuple[tuple[str, ...], ...], k: int = 3) -> km.Problem:
+    columns = Q8[:6]
+    table = km.Table.from_frame(census(rows).select(columns), columns)
+    return km.Problem(table, [km.KAnonymity(k, quasi_identifiers=each) for each in sets])
+
+
+def test_sets_without_common_columns_are_problems_of_their_own() -> None:
+    apart = (Q8[:3], Q8[3:6])
+    stated = problem(60, apart)
+    linked = linked_sets(reduced(stated))
+    assert linked is not None
+    assert linked.parts.candidates.count == len(linked.set_of)
+    point = linked_bound(linked, BoundLimit())
+    alone = 0.0
+    for columns in apart:
+        table = km.Table.from_frame(census(60).select(columns), columns)
+        found = prepare(km.Problem(table, [km.KAnonymity(3)]))
+        from kanon_milp.bounds import lagrangian
+
+        found = found.subset(found.candidates.support >= 3)
+        alone += lagrangian(found, packing_cuts=False).value
+    assert point.value == pytest.approx(alone, rel=2e-3)
+
+
+def test_the_bound_is_no_less_than_that_of_the_complete_model() -> None:
+    import pyomo.environ as pyo
+
+    stated = problem(40, (Q8[:4], Q8[3:6]))
+    model = km.build_model(stated)
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(model)
+    pyo.SolverFactory("appsi_highs").solve(model)
+    relaxed = float(pyo.value(model.loss))
+    linked = linked_sets(reduced(stated))
+    assert linked is not None
+    assert linked_bound(linked, BoundLimit()).value >= relaxed * 0.998
+
+
+def test_the_subgradient_is_one() -> None:
+    """L is concave: no point is above the plane through another one."""
+    linked = linked_sets(reduced(problem(80, (Q8[:4], Q8[3:6], Q8[1:3]))))
+    assert linked is not None
+    evaluator, random = LinkedEvaluator(linked), np.random.default_rng(5)
+    points = [random.normal(1, 1, linked.parts.types.count) for _ in range(6)]
+    found = [evaluator(point) for point in points]
+    for (a, at_a), (b, at_b) in itertools.permutations(zip(points, found, strict=True), 2):
+        assert at_b.value <= at_a.value + at_a.subgradient @ (b - a) + 1e-6
+
+
+def test_annealing_is_far_better_than_where_it_begins_and_the_same_each_time() -> None:
+    instance = reduced(problem(200, (Q8[:4], Q8[3:6])))
+    linked, start = linked_sets(instance), suppress_all(instance)
+    assert linked is not None
+    assert start is not None
+    point, units = proven(linked, 300)
+    first, again = (anneal_sets(linked, start, point.phi, Effort(neighbourhoods=2), 0) for _ in range(2))
+    assert units <= first.cost < start.cost / 2
+    assert np.array_equal(first.candidate, again.candidate)
+    assert np.array_equal(first.rows, again.rows)
+    _groups(instance, first)
