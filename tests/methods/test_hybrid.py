@@ -26,7 +26,7 @@ import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, hybrid
+from kanon_milp.methods import condensed_core, core_problem, hybrid
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.hybrid import _Hybrid
 from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, Argument, choose
@@ -57,6 +57,19 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
 def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(60, 25))
+def test_condensed_models_agree_with_brute_force(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(condensed_core, "WORTH", 2.0)
+        patch.setattr(_Hybrid, "promising", lambda *_: True)
+        patch.setattr(_Hybrid, "condenses", True)
+        expected = optimum(case.rows, case.k, **case.judged())
+        result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
     assert result.exact_objective == expected
 
