@@ -194,7 +194,7 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
     position = np.cumsum(useful) - 1
     placed = f < NOWHERE
     packing = PackingCuts.of(instance, sets)
-    inside = [position[each[useful[each]]] for each in packing.nested.each()]
+    nested = [position[each[useful[each]]] for each in packing.nested.each()]
     return Condensed(
         instance=instance,
         ample=ample,
@@ -212,5 +212,5 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
         supply=supply[of_supply, at_tier],
         merged=merged,
         limits=packing.limits,
-        nested=Ragged.of((each.tolist() for each in inside), np.int64),
+        nested=Ragged.of((each.tolist() for each in nested), np.int64),
     )

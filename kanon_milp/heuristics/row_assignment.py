@@ -123,7 +123,7 @@ class Placed:
 
 def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed | None:
     """As `assign_rows`, with as few rows missing as possible; None where some row has no open candidate."""
-    from scipy.optimize import linprog
+    from scipy.optimize import linprog  # takes long to import
 
     candidates, least = instance.candidates, instance.least
     of_pair = candidates.candidate_of_pair()
@@ -135,7 +135,8 @@ def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed
     supply = sp.csr_array((np.ones(arcs), (candidates.members[pair], np.arange(arcs))), shape=(t, arcs + len(opened)))
     cost = candidates.cost[of_pair[pair]].astype(float)
     penalty = MISSING * (1.0 + cost.max(initial=0.0))
-    answer = linprog(
+    solve: Any = linprog  # its types know no sparse arrays
+    answer = solve(
         np.concatenate([cost, np.full(len(opened), penalty)]),
         A_ub=-sp.hstack([in_group, sp.eye_array(len(opened))], format="csr"),
         b_ub=-least[opened].astype(float),

@@ -36,7 +36,8 @@ Flags = NDArray[np.bool_]
 
 NEAR = 0.2  # units between what a row is worth and what it costs somewhere that count as none
 WORTH = 0.3  # of the pairs of an instance, at most, that condensing leaves
-AHEAD = 12
+AHEAD = 12  # units above the bound, of the first tables that are looked for; doubled each time
+SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has one of the first tables
 TURNS = 6  # of a model whose point is no table, each with less taken for ample
 CLOSINGS = 5  # of groups that are too small, until there is a table
 
@@ -75,15 +76,22 @@ class CondensedCore:
         while not self.limit.over and not self.guide.settled:
             best = self.tracker.best
             assert best is not None
-            loss = min(self.tracker.bound + ahead, best.cost - 1)
-            presuming = self.guide.presuming(loss)
-            if presuming is None:
+            loss, near = best.cost - 1, self.tracker.bound + ahead
+            step = self._up_to(loss)
+            smaller = self._up_to(near) if near < loss else None
+            if step is None:
                 return False
-            step = presuming.apply(self.session.instance)
+            if smaller and smaller.instance.candidates.pairs <= SMALLER * step.instance.candidates.pairs:
+                loss, step = near, smaller
             if not self._decide(step, loss):
                 return self.limit.over or self.guide.settled
             ahead *= 2
         return True
+
+    def _up_to(self, loss: int) -> Dropped | None:
+        """What tables up to this loss use, and the best one; None where nothing is known."""
+        presuming = self.guide.presuming(loss)
+        return None if presuming is None else presuming.apply(self.session.instance)
 
     def _decide(self, step: Dropped, loss: int) -> bool:
         """Whether there is a table up to this loss, and if so the cheapest; False where that is not known."""
@@ -119,7 +127,7 @@ class CondensedCore:
 
         def watch(point: Progress) -> None:
             bound = grid.safe(point.bound)
-            self.tracker.show(Progress(point.seconds, None, None if bound is None else float(min(bound, loss + 1))))
+            self.tracker.show(Progress(point.seconds, None, None if bound is None else min(float(bound), loss + 1.0)))
             if point.incumbent is not None and round(point.incumbent) <= self.tracker.bound:
                 call.set()  # nothing is cheaper
 
@@ -139,9 +147,9 @@ class CondensedCore:
                 self.guide.keep(_table(condensed.instance, opened, step))
         bound = grid.safe(answer.bound)
         if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
-            bound = loss + 1
+            self.tracker.higher(loss + 1, answer.backed_by)
         if bound is not None:
-            self.tracker.higher(int(min(bound, loss + 1)), answer.backed_by)
+            self.tracker.higher(min(int(bound), loss + 1), answer.backed_by)
         ended = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
         return opened if ended or (call.is_set() and not limit.over) else None
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from reduction_cases import best, relaxed
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from strategies import Case, cases
 
 from kanon_milp.bounds.condensed import Condensed, condense
@@ -26,8 +26,8 @@ def value_of(condensed: Condensed) -> float:
         return model.offset if (model.constraint_lower <= 0).all() else math.inf
     rows = LinearConstraint(model.A, model.constraint_lower, model.constraint_upper)
     answer = milp(
-        model.c, constraints=rows, bounds=(model.lower, model.upper), integrality=np.ones(model.variables)
-    )  # fmt: skip
+        model.c, constraints=rows, bounds=Bounds(model.lower, model.upper), integrality=np.ones(model.variables, int)
+    )
     return math.inf if answer.x is None else model.offset + float(answer.fun)
 
 
