@@ -35,6 +35,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import AlsoSet
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -123,11 +124,11 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
 
-    def end(call: core_problem._Call) -> None:
+    def end(call: AlsoSet) -> None:
         ended.append(1)
         threading.Event.set(call)
 
-    monkeypatch.setattr(core_problem._Call, "set", end)
+    monkeypatch.setattr(AlsoSet, "set", end)
     problem = census_problem(80, 5)
     result = km.solve(problem, method="search", time_limit=60)
     assert ended
