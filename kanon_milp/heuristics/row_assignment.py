@@ -17,6 +17,9 @@ from kanon_milp.solvers.highs import HighsAdapter
 
 Ints = NDArray[np.int64]
 
+MISSING = 4.0  # times what the most expensive row costs is the price of one that is missing
+PRICED = 1e-6  # what a smallest size costs if it costs anything
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -103,3 +106,50 @@ def _incidence(of_arc: NDArray[np.integer[Any]], chosen: Ints) -> tuple[sp.csr_a
     at = position[of_arc]
     arcs = np.flatnonzero(at >= 0)
     return sp.csr_array((np.ones(len(arcs)), (at[arcs], arcs)), shape=(len(chosen), len(of_arc))), chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Rows in open candidates, some of which may be too few for their smallest group.
+
+    rows: int64 (pairs,). short: bool (G,), those with too few rows. scarce: bool (G,), those whose smallest size makes
+    the rows more expensive, the short ones among them.
+    """
+
+    rows: Ints
+    short: NDArray[np.bool_]
+    scarce: NDArray[np.bool_]
+
+
+def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed | None:
+    """As `assign_rows`, with as few rows missing as possible; None where some row has no open candidate."""
+    from scipy.optimize import linprog  # takes long to import
+
+    candidates, least = instance.candidates, instance.least
+    of_pair = candidates.candidate_of_pair()
+    pair = np.flatnonzero(open_candidates[of_pair])
+    arcs, t = len(pair), instance.types.count
+    if len(np.unique(candidates.members[pair])) < t:
+        return None
+    in_group, opened = _incidence(of_pair[pair], np.flatnonzero(open_candidates))
+    supply = sp.csr_array((np.ones(arcs), (candidates.members[pair], np.arange(arcs))), shape=(t, arcs + len(opened)))
+    cost = candidates.cost[of_pair[pair]].astype(float)
+    penalty = MISSING * (1.0 + cost.max(initial=0.0))
+    solve: Any = linprog  # its types know no sparse arrays
+    answer = solve(
+        np.concatenate([cost, np.full(len(opened), penalty)]),
+        A_ub=-sp.hstack([in_group, sp.eye_array(len(opened))], format="csr"),
+        b_ub=-least[opened].astype(float),
+        A_eq=supply,
+        b_eq=instance.types.counts.astype(float),
+        method="highs-ds",
+    )
+    if answer.x is None:
+        return None
+    rows = np.zeros(candidates.pairs, dtype=np.int64)
+    rows[pair] = np.round(answer.x[:arcs]).astype(np.int64)
+    size = np.bincount(of_pair, weights=rows, minlength=candidates.count)
+    short, scarce = open_candidates & (size < least), np.zeros(candidates.count, dtype=np.bool_)
+    scarce[opened[answer.ineqlin.marginals < -PRICED]] = True
+    placed = np.bincount(candidates.members, weights=rows, minlength=t)
+    return Placed(rows, short, scarce | short) if (placed == instance.types.counts).all() else None

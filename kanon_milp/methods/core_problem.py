@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from kanon_milp.methods.condensed_core import CondensedCore
 from kanon_milp.methods.direct import assignment_of, integral_assignment, start_of
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide
 from kanon_milp.methods.session import Session
@@ -22,24 +23,12 @@ from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.solvers.second_look import MOMENT, precision_size, solve_checked
-from kanon_milp.system.limit import Limit, Over
+from kanon_milp.system.limit import AlsoSet, Limit, Over
 
 # of the time left, and at most, for a model of the tables that cost no more than the bound
 PRESUMED_SHARE, PRESUMED_SECONDS = 0.3, 60.0
 FIXING_SECONDS = 1e-7  # a pair, for fixing and what is left by it
 WORTH = 0.7  # the model is declared anew if no more than this part of its pairs would be left
-
-
-class _Call(threading.Event):
-    """Set by a better table, or by whoever sets the other event."""
-
-    def __init__(self, other: threading.Event) -> None:
-        super().__init__()
-        self.other = other
-
-    def is_set(self) -> bool:
-        """Whether one of the two is."""
-        return super().is_set() or self.other.is_set()
 
 
 @dataclass(eq=False)
@@ -68,6 +57,13 @@ class CoreProblem:
         """
         if not self._in_time:
             return None
+        if self._promising and self.guide.condenses:
+            condensed = CondensedCore(self.session, self.guide, self.tracker, self.limit)
+            if condensed.applies:
+                done = condensed.solve()
+                self.size, self.backed_by = condensed.size, condensed.backed_by
+                if done:
+                    return self.guide.why()
         if not self._promising:
             presumed = self.tracker.bound
             step = self._presuming(presumed)
@@ -160,7 +156,7 @@ class CoreProblem:
         if best is not None and step is not None:
             candidate = np.searchsorted(step.origin, best.candidate)
             start = start_of(rest, model, compiled, replace(best, candidate=candidate))
-        call = _Call(limit.interrupt or threading.Event())
+        call = AlsoSet(limit.interrupt or threading.Event())
         seen: list[int] = [] if best is None else [best.cost]
         presumed = loss if loss is not None and best is not None and loss < best.cost else None
         began = time.perf_counter()

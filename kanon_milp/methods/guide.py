@@ -83,6 +83,11 @@ class Guide(ABC):
         return False
 
     @property
+    def condenses(self) -> bool:
+        """Whether condensed models are valid, since nothing but sizes of groups is required, and worth it."""
+        return False
+
+    @property
     def raises_first(self) -> bool:
         """Whether to raise the bound before anything is searched."""
         return False

@@ -215,6 +215,12 @@ class _Hybrid(Guide):
         return pairs <= EASY_PAIRS or (few and seconds <= limit.left)
 
     @property
+    def condenses(self) -> bool:
+        """Where there are few candidates a row type; with more of them less is left by fixing."""
+        instance = self.session.instance
+        return instance.candidates.pairs <= FEW_OPTIONS * instance.types.count
+
+    @property
     def fits(self) -> bool:
         """Whether the core problem is likely to fit into one model."""
         return self.session.instance.candidates.pairs <= MODEL_PAIRS

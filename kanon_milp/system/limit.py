@@ -25,6 +25,18 @@ class Over(BaseException):
     """The limit was reached within a call. No `Exception`, so that nothing on the way takes it for an error."""
 
 
+class AlsoSet(threading.Event):
+    """An event that is set by itself, or as soon as the other event is."""
+
+    def __init__(self, other: threading.Event) -> None:
+        super().__init__()
+        self.other = other
+
+    def is_set(self) -> bool:
+        """Whether one of the two is."""
+        return super().is_set() or self.other.is_set()
+
+
 @dataclass(frozen=True)
 class Limit:
     """When to stop: at a moment of `time.perf_counter()`, or once the event is set."""

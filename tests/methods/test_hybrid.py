@@ -26,7 +26,7 @@ import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, hybrid
+from kanon_milp.methods import condensed_core, core_problem, hybrid
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.hybrid import _Hybrid
 from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, Argument, choose
@@ -35,6 +35,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import AlsoSet
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -57,6 +58,19 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
 def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(60, 25))
+def test_condensed_models_agree_with_brute_force(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(condensed_core, "WORTH", 2.0)
+        patch.setattr(_Hybrid, "promising", lambda *_: True)
+        patch.setattr(_Hybrid, "condenses", True)
+        expected = optimum(case.rows, case.k, **case.judged())
+        result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
     assert result.exact_objective == expected
 
@@ -110,11 +124,11 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
 
-    def end(call: core_problem._Call) -> None:
+    def end(call: AlsoSet) -> None:
         ended.append(1)
         threading.Event.set(call)
 
-    monkeypatch.setattr(core_problem._Call, "set", end)
+    monkeypatch.setattr(AlsoSet, "set", end)
     problem = census_problem(80, 5)
     result = km.solve(problem, method="search", time_limit=60)
     assert ended

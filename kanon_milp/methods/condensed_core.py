@@ -1,0 +1,202 @@
+"""The core problem under a mask of few patterns: condensed models (`kanon_milp.bounds.condensed`), from below.
+
+With few candidates a row type reduced costs fix little, since no row can cost much more elsewhere; but most rows are in
+groups with rows to spare, and what is left to decide is a small part of the model.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
+from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.heuristics.row_assignment import place_rows
+from kanon_milp.methods.guide import Guide
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.infeasibility import side_constraints
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.solvers import Progress, StopReason
+from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.solvers.second_look import precision_size, solve_checked
+from kanon_milp.system.limit import AlsoSet, Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+Flags = NDArray[np.bool_]
+
+NEAR = 0.2  # units between what a row is worth and what it costs somewhere that count as none
+WORTH = 0.3  # of the pairs of an instance, at most, that condensing leaves
+AHEAD = 12  # units above the bound, of the first tables that are looked for; doubled each time
+SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has one of the first tables
+TURNS = 6  # of a model whose point is no table, each with less taken for ample
+CLOSINGS = 5  # of groups that are too small, until there is a table
+
+
+@dataclass(eq=False)
+class CondensedCore:
+    """Models of the tables up to some loss, which grows until there is one.
+
+    size: variables and constraints of the last model. backed_by: what the last answer is backed by.
+    """
+
+    session: Session
+    guide: Guide
+    tracker: Tracker
+    limit: Limit
+    size: tuple[int, int] = (0, 0)
+    backed_by: tuple[Backing, ...] = ()
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is valid here, and likely to be worth it."""
+        best, instance = self.tracker.best, self.session.instance
+        if best is None or side_constraints(self.session.problem):
+            return False
+        return _worth(condense(instance, *_by_prices(instance, self._dual, best), self._dual.sets)) is not None
+
+    @property
+    def _dual(self) -> DualPoint:
+        assert self.guide.dual is not None
+        return self.guide.dual
+
+    def solve(self) -> bool:
+        """Model after model, until table and bound meet or the time is over; False where condensed models do not lead
+        to a table, and something else has to."""
+        ahead = AHEAD
+        while not self.limit.over and not self.guide.settled:
+            best = self.tracker.best
+            assert best is not None
+            loss, near = best.cost - 1, self.tracker.bound + ahead
+            step = self._up_to(loss)
+            smaller = self._up_to(near) if near < loss else None
+            if step is None:
+                return False
+            if smaller and smaller.instance.candidates.pairs <= SMALLER * step.instance.candidates.pairs:
+                loss, step = near, smaller
+            if not self._decide(step, loss):
+                return self.limit.over or self.guide.settled
+            ahead *= 2
+        return True
+
+    def _up_to(self, loss: int) -> Dropped | None:
+        """What tables up to this loss use, and the best one; None where nothing is known."""
+        presuming = self.guide.presuming(loss)
+        return None if presuming is None else presuming.apply(self.session.instance)
+
+    def _decide(self, step: Dropped, loss: int) -> bool:
+        """Whether there is a table up to this loss, and if so the cheapest; False where that is not known."""
+        rest, best = step.instance, self.tracker.best
+        assert best is not None
+        table = replace(best, candidate=np.searchsorted(step.origin, best.candidate))
+        ample, apart = _by_prices(rest, self._dual, table)
+        for turn in range(TURNS):
+            condensed = _worth(condense(rest, ample, apart, self._dual.sets))
+            if condensed is None:
+                return False
+            opened = self._solve(condensed, table if turn == 0 else None, step, loss)
+            if opened is None or self.guide.settled or self.tracker.bound > loss:
+                return self.tracker.bound > loss or self.guide.settled
+            ample, apart = _refined(condensed, opened, apart)
+        return False
+
+    def _solve(self, condensed: Condensed, table: Assignment | None, step: Dropped, loss: int) -> Flags | None:
+        """Solve one model, and take its table and bound; what it opens, None where it was not solved to the end."""
+        session, limit = self.session, self.limit
+        model = condensed.model()
+        self.size = (model.variables, model.constraints)
+        grid = Grid(size=precision_size(session.adapter, model))
+        extra = {"mip_detect_symmetry": False} if session.adapter.name == "highs" else {}
+        options = replace(
+            session.options,
+            time_limit=limit.seconds,
+            gap=0.0,
+            absolute_gap=INTEGRAL_GAP,
+            extra={**extra, **session.options.extra},
+        )
+        start, call = None if table is None else condensed.start(table), AlsoSet(limit.interrupt or threading.Event())
+
+        def watch(point: Progress) -> None:
+            bound = grid.safe(point.bound)
+            self.tracker.show(Progress(point.seconds, None, None if bound is None else min(float(bound), loss + 1.0)))
+            if point.incumbent is not None and round(point.incumbent) <= self.tracker.bound:
+                call.set()  # nothing is cheaper
+
+        with session.clock.step("solve"):
+            answer = tried(
+                session.adapter,
+                options,
+                lambda: solve_checked(
+                    session.adapter, model, options, grid, start=start, on_progress=watch, interrupt=call
+                ),
+            )
+        self.backed_by = answer.backed_by
+        opened = None
+        if answer.x is not None:
+            opened = condensed.opened(answer.x)
+            with session.clock.step("assign"):
+                self.guide.keep(_table(condensed.instance, opened, step))
+        bound = grid.safe(answer.bound)
+        if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
+            self.tracker.higher(loss + 1, answer.backed_by)
+        if bound is not None:
+            self.tracker.higher(min(int(bound), loss + 1), answer.backed_by)
+        ended = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
+        return opened if ended or (call.is_set() and not limit.over) else None
+
+
+def _worth(found: Condensed) -> Condensed | None:
+    """What condensing leaves, None where it is too much."""
+    few = len(found.pair) + len(found.supply) <= WORTH * found.instance.candidates.pairs
+    return found if few else None
+
+
+def _by_prices(instance: Instance, dual: DualPoint, table: Assignment) -> tuple[Flags, Flags]:
+    """What is ample, bool (G,), and which row types are told apart, bool (t,), by what a row is worth: ample is a group
+    that has, in the table and by the multipliers, rows to spare at its own cost, and rows of a type are told apart
+    where they are worth less than what they would lose there, because many groups want them."""
+    candidates, least, worth = instance.candidates, instance.least, dual.multipliers
+    of_pair, members = candidates.candidate_of_pair(), candidates.members
+    here = worth[members] >= candidates.cost[of_pair] - NEAR
+    rows = np.bincount(of_pair, weights=instance.types.counts[members] * here, minlength=candidates.count)
+    size = np.bincount(table.candidate, weights=table.rows, minlength=candidates.count)
+    ample = (rows > least) & (size > least)
+    ample[PackingCuts.of(instance, dual.sets).nested.values] = False  # or the cuts would say less
+    lost = np.full(instance.types.count, NOWHERE, dtype=np.int64)
+    inside = ample[of_pair]
+    np.minimum.at(lost, members[inside], candidates.cost[of_pair[inside]])
+    return ample, (worth < lost - NEAR) & (lost < NOWHERE)
+
+
+def _refined(condensed: Condensed, opened: Flags, apart: Flags) -> tuple[Flags, Flags]:
+    """What is ample, and which row types are told apart, after a point that is no table of its loss."""
+    instance = condensed.instance
+    placed = place_rows(instance, opened)
+    if placed is None:
+        return np.zeros_like(opened), apart
+    scarce = placed.scarce & ~condensed.ample
+    of_pair = instance.candidates.candidate_of_pair()
+    more = apart.copy()
+    more[instance.candidates.members[scarce[of_pair]]] = True
+    return condensed.ample & ~placed.scarce, more
+
+
+def _table(instance: Instance, opened: Flags, step: Dropped) -> Assignment | None:
+    """A table of these open candidates, without those that would be too small."""
+    for _ in range(CLOSINGS):
+        placed = place_rows(instance, opened)
+        if placed is None:
+            return None
+        if not placed.short.any():
+            return step.invert(Assignment.from_pairs(instance, placed.rows))
+        opened = opened & ~placed.short
+    return None
