@@ -32,13 +32,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import ValuedRows, make_workspace
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import refuse
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
-from kanon_milp.bounds.sizes import CheapestGroups, cheapest_by_size
+from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size
+from kanon_milp.bounds.small_sizes import EXACT_TRIED, cheapest_small_groups, small_sizes
 from kanon_milp.bounds.volume import FAST, FAST_ITERATIONS, Ascent, Pace
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
@@ -169,11 +170,31 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        groups = CheapestGroups(np.empty(candidates.count, np.int64), instance.least.copy(), instance.least.copy())
-        room = make_workspace(widest, tree)
-        cheapest_by_size(priced, rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups)
-        found = np.maximum(found, groups.phi)
+        room, small = make_workspace(widest, tree), small_sizes(relaxation)
+        phi = _every_phi(priced, rows, tree, room, 1 if small is None else small.most + 1)
+        if small is not None:
+            hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, small.most), np.int32)
+            cheapest_small_groups(priced, rows, small, EXACT_TRIED, hard, phi, chosen)
+            if hard.any():
+                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
+        found = np.maximum(found, phi)
     return found
+
+
+def _every_phi(
+    priced: ValuedCandidates[np.int64],
+    rows: ValuedRows[np.int64],
+    tree: TreeArrays[np.int64],
+    room: Workspace[np.int64],
+    least: int,
+) -> Ints:
+    """φ (G,) of groups of at least so many rows."""
+    sizes = np.maximum(priced.least, least)
+    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
+    cheapest_by_size(
+        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
+    )  # fmt: skip
+    return groups.phi
 
 
 def exact_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> Fraction:
