@@ -94,12 +94,12 @@ class _Relaxed:
     """One relaxation over an instance: covers sorted by value, and of each candidate what the last points have shown:
     prices, and the size at which the search ended, since that of the next point is near."""
 
-    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int) -> None:
+    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int, small: bool) -> None:
         widest, nodes = int(instance.candidates.covers.lengths.max(initial=0)), len(relaxation.nodes)
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
-        self.small = small_sizes(relaxation)
+        self.small = small_sizes(relaxation) if small else None
         most = 0 if self.small is None else self.small.most
         # the smallest size that is charged; the rows of groups that are smaller, -1 for none
         self.least = np.maximum(instance.least, most + 1)
@@ -136,7 +136,13 @@ class RequiredEvaluator(Evaluator):
     """
 
     def __init__(
-        self, instance: Instance, start: Floats | None = None, charges: Floats | None = None, threads: int = 1
+        self,
+        instance: Instance,
+        start: Floats | None = None,
+        charges: Floats | None = None,
+        threads: int = 1,
+        *,
+        small: bool = True,
     ) -> None:
         super().__init__(instance, threads)
         relaxations = relaxations_of(instance)
@@ -144,7 +150,7 @@ class RequiredEvaluator(Evaluator):
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
         self.first, self.first_charges = start, charges
         first = super().start() if start is None else np.asarray(start, np.float64)
-        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts) for relaxation in relaxations]
+        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts, small) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed

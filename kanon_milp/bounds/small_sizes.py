@@ -1,8 +1,8 @@
 """The cheapest group of a few rows, exactly, for every candidate under a relaxation that charges work; compiled.
 
 A charge θ_g relaxes the work that t-closeness limits, and that is weakest for small groups: one row that is far from
-the table's values and one that is near it are within the limit "on average over two points of the subproblem", though
-no group has two thirds of a row. Where single rows are allowed (the ordered distance: a row near the median), nearly all
+the table's values and one that is near are within the limit on an average of two points of the subproblem, though no
+group has two thirds of a row. Where single rows are allowed (the ordered distance: a row near the median), nearly all
 groups have one, two or three rows, and a bound that knows charges alone is half of the optimum.
 
 So groups of up to `SmallSizes.most` rows are looked at one by one. Which of them are allowed depends on their values
@@ -54,6 +54,9 @@ class SmallSizes(NamedTuple):
     allowed: Flags
     begins: Ints
     ways: Ints
+
+
+NO_SIZES = SmallSizes(0, np.zeros(0, np.bool_), np.zeros(2, np.int64), np.zeros((0, 1), np.int64))  # none is looked at
 
 
 class Lined(NamedTuple, Generic[Scalar]):
@@ -110,7 +113,9 @@ def _small_sizes(nodes: tuple[Node, ...], closeness: Fraction) -> SmallSizes:
 
 
 @compiled
-def _allow(size: int, tree: tuple[Ints, Ints, Ints], work: tuple[Ints, Ints], limit: tuple[int, int], into: Flags) -> None:
+def _allow(
+    size: int, tree: tuple[Ints, Ints, Ints], work: tuple[Ints, Ints], limit: tuple[int, int], into: Flags
+) -> None:
     """Whether each multiset of so many values is within the work and the limits of single values.
 
     tree: own, children and of_value of the nodes. work: their shares and weights. limit: the denominator of shares, and
@@ -199,7 +204,10 @@ def _line_up(
                     break
                 place = min(own, most - 1)
                 while place > 0 and lined.own_keys[place - 1] > key:
-                    lined.own_keys[place], lined.own_items[place] = lined.own_keys[place - 1], lined.own_items[place - 1]
+                    lined.own_keys[place], lined.own_items[place] = (
+                        lined.own_keys[place - 1],
+                        lined.own_items[place - 1],
+                    )
                     place -= 1
                 lined.own_keys[place], lined.own_items[place] = key, i
                 own = min(own + 1, most)
@@ -223,18 +231,23 @@ def _line_up(
 
 
 @compiled_part
-def _is_allowed(size: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
-    """Whether the group that is chosen is."""
-    number = small.begins[size]
+def _is_allowed(some: int, size: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
+    """Whether a part of the group that is chosen is allowed. some: bit d for its row number d; size: of the group."""
+    number, rows = 0, 0
     # its values in ascending order, each by the number of those before it
     for d in range(size):
+        if some >> d & 1 == 0:
+            continue
+        rows += 1
         value, j = lined.values[lined.chosen[d]], 1
         for other in range(size):
+            if some >> other & 1 == 0:
+                continue
             another = lined.values[lined.chosen[other]]
             if another < value or (another == value and other < d):
                 j += 1
         number += small.ways[value + j - 1, j]
-    return bool(small.allowed[number])
+    return bool(small.allowed[small.begins[rows] + number])
 
 
 @compiled_part
@@ -270,7 +283,7 @@ def cheapest_small_group(
                         lined.used[at] = True
                         spent[depth + 1] = spent[depth] + lined.keys[at]
                         depth += 1
-                    elif _is_allowed(size, small, lined):
+                    elif _is_allowed((1 << size) - 1, size, small, lined):
                         best = spent[depth] + lined.keys[at]
                         for d in range(small.most):
                             lined.best[d] = lined.items[chosen[d]] if d < size else -1
@@ -295,12 +308,9 @@ def cheapest_small_groups(
     phi: NDArray[Scalar],
     chosen: Codes,
 ) -> None:
-    """For all candidates in `left` the least of φ and the cheapest small group into φ, and its rows into `chosen`, int32
-    (G, most), -1 for no row. `left` stays where the search gave up."""
-    values = 0
-    for v in candidates.cell_value:
-        values = max(values, v + 1)
-    lined = make_lined(small.most, values, candidates.cost)
+    """For all candidates in `left` the least of φ and the cheapest small group into φ, and its rows into `chosen`,
+    int32 (G, most), -1 for no row. `left` stays where the search gave up."""
+    lined = make_lined(small.most, len(small.ways), candidates.cost)
     for g in range(len(left)):
         for d in range(small.most):
             chosen[g, d] = -1
@@ -315,7 +325,11 @@ def cheapest_small_groups(
 
 @compiled
 def take_small_groups(
-    candidates: tuple[Ints, Codes], wanted: Flags, chosen: Codes, taken: NDArray[np.float64], average: NDArray[np.float64]
+    candidates: tuple[Ints, Codes],
+    wanted: Flags,
+    chosen: Codes,
+    taken: NDArray[np.float64],
+    average: NDArray[np.float64],
 ) -> None:
     """Add the rows of wanted candidates' small groups to row types, and those of each pair times the last entry to the
     averages; arrays that are not asked for are empty. candidates: indptr and ascending members."""
@@ -332,3 +346,105 @@ def take_small_groups(
             if len(average) > 0:
                 at = indptr[g] + np.searchsorted(members[indptr[g] : indptr[g + 1]], i)
                 average[at] += average[-1]
+
+
+@compiled_part
+def _list_rows(
+    below: Scalar, candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], most: int
+) -> tuple[NDArray[Scalar], Ints, Ints]:
+    """All rows that can be in a group that costs less than `below`, by rising reduced cost: reduced costs, row types,
+    ranks of values. A row type is there as often as it can have rows in it."""
+    length = 0
+    for i in candidate.members:
+        length += min(int(rows.counts[i]), most)
+    keys, items = np.empty(length, rows.multipliers.dtype), np.empty(length, np.int64)
+    at = 0
+    for i in candidate.members:
+        for _ in range(min(int(rows.counts[i]), most)):
+            keys[at], items[at] = candidate.w - rows.multipliers[i], i
+            at += 1
+    order = stable_order(keys)
+    highest = below
+    for d in range(min(length, most - 1)):
+        highest -= min(keys[order[d]], below * 0)
+    kept = 0
+    while kept < length and keys[order[kept]] < highest:
+        kept += 1
+    chosen = order[:kept]
+    return keys[chosen], items[chosen], rows.value[items[chosen]]
+
+
+@compiled
+def list_small_groups(
+    candidates: ValuedCandidates[Scalar],
+    rows: ValuedRows[Scalar],
+    small: SmallSizes,
+    below: Scalar,
+    limit: int,
+) -> tuple[bool, Ints, Ints]:
+    """All allowed groups of up to `small.most` rows with a reduced cost under `below` that do not fall into two allowed
+    ones: (whether there are no more than `limit`, and they were found within a thousand times as many steps,
+    candidates, row types (C, most), -1 for no row)."""
+    most, groups, steps = small.most, 0, 1000 * limit
+    found, types = np.empty(limit, np.int64), np.full((limit, most), -1, np.int64)
+    chosen, spent = np.empty(most, np.int64), np.empty(most + 1, rows.multipliers.dtype)
+    for g in range(len(candidates.cost)):
+        candidate = candidate_of(candidates, g)
+        negative = False
+        for i in candidate.members:
+            negative = negative or candidate.w - rows.multipliers[i] < below
+        if not negative:
+            continue
+        keys, items, values = _list_rows(below, candidate, rows, most)
+        length = len(keys)
+        lined = Lined(keys, keys, items, values, items, np.zeros(0, np.bool_), chosen, spent, items, keys, keys, items)
+        prefix = np.empty(length + 1, keys.dtype)
+        prefix[0] = below * 0
+        for at in range(length):
+            prefix[at + 1] = prefix[at] + keys[at]
+        for size in range(max(candidate.least, 1), min(most, candidate.support) + 1):
+            depth, at = 0, 0
+            spent[0] = below * 0
+            while True:
+                need = size - depth
+                if at + need <= length and spent[depth] + (prefix[at + need] - prefix[at]) < below:
+                    steps -= 1
+                    if steps < 0:
+                        return False, found[:groups], types[:groups]
+                    # rows of one type are taken one after the other
+                    if at == 0 or items[at - 1] != items[at] or (depth > 0 and chosen[depth - 1] == at - 1):
+                        chosen[depth] = at
+                        if need > 1:
+                            spent[depth + 1] = spent[depth] + keys[at]
+                            depth += 1
+                        elif _is_allowed((1 << size) - 1, size, small, lined) and not _falls_apart(
+                            size, candidate.least, small, lined
+                        ):
+                            if groups == limit:
+                                return False, found, types
+                            found[groups] = g
+                            for d in range(size):
+                                types[groups, d] = items[chosen[d]]
+                            groups += 1
+                    at += 1
+                    continue
+                if depth == 0:
+                    break
+                depth -= 1
+                at = chosen[depth] + 1
+    return True, found[:groups], types[:groups]
+
+
+@compiled_part
+def _falls_apart(size: int, least: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
+    """Whether the group that is chosen is two allowed ones together."""
+    every = (1 << size) - 1
+    for some in range(1, every, 2):  # the part with the first row
+        rows = 0
+        for d in range(size):
+            rows += some >> d & 1
+        if rows < least or size - rows < least:
+            continue
+        if _is_allowed(some, size, small, lined) and _is_allowed(every - some, size, small, lined):
+            return True
+    return False
