@@ -173,7 +173,7 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        room, sizes = make_workspace(widest, tree), small_sizes(relaxation) if small else None
+        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
         phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
         if sizes is not None:
             hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)

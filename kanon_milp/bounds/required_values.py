@@ -99,7 +99,7 @@ class _Relaxed:
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
-        self.small = small_sizes(relaxation) if small else None
+        self.small = small_sizes(relaxation, instance.least) if small else None
         most = 0 if self.small is None else self.small.most
         # the smallest size that is charged; the rows of groups that are smaller, -1 for none
         self.least = np.maximum(instance.least, most + 1)

@@ -27,7 +27,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
-from kanon_milp.heuristics.requirements.partition import FIRST_ROWS, Columns, Partition
+from kanon_milp.heuristics.requirements.partition import SmallGroupTables
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.requirements.rounding import rounded
 from kanon_milp.heuristics.state import cell_cost
@@ -71,8 +71,6 @@ SLOW, SLOW_AFTER = 5e-4, 20  # the same where rank-1 cuts can go on from there, 
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
 NARROW_SHARE = 0.7  # of the time for neighbourhoods
-PARTITION_SHARE = 0.5  # of a search, for tables of small groups; the same, where these have gained nothing
-IDLE_SHARE = 0.1
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
@@ -111,9 +109,7 @@ class RequiredGuide(Guide):
         self._cuts, self._width = RaisedByCuts(session, tracker), NARROW
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
-        # tables of small groups: by which multipliers, and for what share of a search
-        self._partition: Partition | None = None
-        self._partition_at, self._partition_share = Fraction(-(10**18)), PARTITION_SHARE
+        self._small_groups = SmallGroupTables(instance)
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -265,7 +261,12 @@ class RequiredGuide(Guide):
             start = new
         if start is None or effort.ended(start.cost):
             return
-        start = self._of_small_groups(start, effort, seed)
+        known, session = self.tracker.best, self.session
+        self._small_groups.improve(
+            known or start, self._point, session.adapter, session.options, effort, seed, self._accept
+        )
+        if self.tracker.best is not None and self.tracker.best is not known:
+            start = self.tracker.best
         if effort.ended(start.cost):
             return
         share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
@@ -285,24 +286,6 @@ class RequiredGuide(Guide):
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
-
-    def _of_small_groups(self, table: Assignment, effort: Effort, seed: int) -> Assignment:
-        """A table of groups of a few rows, where the requirements allow these, that is no worse than this one."""
-        session, instance = self.session, self.session.instance
-        if self._partition_share and self._value > self._partition_at:
-            self._partition_at = self._value
-            columns = Columns.near(instance, self._point) if self._point.ascent is not None else None
-            rows = FIRST_ROWS if self._partition is None else self._partition.rows
-            self._partition = None if columns is None else Partition(instance, columns, rows)
-        if self._partition is None:
-            return table
-        found = self._partition.improve(
-            table, session.adapter, session.options, self._part(effort, self._partition_share), seed, self._accept
-        )
-        self._partition_share = PARTITION_SHARE if found.cost < table.cost else IDLE_SHARE
-        self.keep(found)
-        best = self.tracker.best
-        return table if best is None or best.cost > table.cost else best
 
     def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last

@@ -8,24 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
-from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows
+from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import TRIES
 from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
-from kanon_milp.bounds.small_sizes import TRIED as TRIED_SMALL
-from kanon_milp.bounds.small_sizes import cheapest_small_group
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.requirements.counted import CountedBoard
-from kanon_milp.heuristics.requirements.guide import Guide, Rooms
+from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
 from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.jit import compiled, compiled_part, compiled_part_in_place
+from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
 
 Ints = NDArray[np.int64]
@@ -40,7 +38,6 @@ EXCHANGES = 40  # rows that are exchanged in a group that meets one relaxation a
 PAIRED = 32  # values up to which one row is exchanged for another
 TRIED = 50  # rows of each value that are tried for a group that is mended
 NEVER = np.float64(np.inf)  # φ of a candidate without a group
-AGAIN = 1000  # small groups of one candidate, at most
 CHUNK = 1000  # candidates between two looks at the clock
 
 
@@ -164,65 +161,36 @@ def _place_groups(
     priced: ValuedCandidates[np.float64],
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
-    rooms: Rooms,
+    room: Workspace[np.float64],
     rest: Rest,
     rules: Rules,
 ) -> None:
-    """Place the cheapest group of each candidate, in this order, if it is worth its rows' multipliers; small groups one
-    after the other."""
+    """Place the cheapest group of each candidate, in this order, if it is worth its rows' multipliers."""
     for g in order:
-        for _ in range(1 if rooms.small.most == 0 else AGAIN):
-            if not _place_group(g, slack, priced, rows, tree, rooms, rest, rules):
-                break
-
-
-@compiled_part
-def _place_group(
-    g: int,
-    slack: float,
-    priced: ValuedCandidates[np.float64],
-    rows: ValuedRows[np.float64],
-    tree: TreeArrays[np.float64],
-    rooms: Rooms,
-    rest: Rest,
-    rules: Rules,
-) -> bool:
-    """The same for one candidate; whether it is worth to look at it again."""
-    room, small, lined = rooms
-    begin, end = priced.indptr[g], priced.indptr[g + 1]
-    least = priced.least[g]
-    cost = priced.cost[g] - slack / least
-    left, below = 0.0, 0.0
-    for i in priced.members[begin:end]:
-        left += rest.left[i]
-        below += rows.counts[i] * min(cost - rows.multipliers[i], 0.0)
-    if left < least or below >= 0:
-        return False
-    whole = candidate_of(priced, g)
-    one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
-    few, phi = small.most > 0, 0.0
-    if few:
-        few, phi = cheapest_small_group(0.0, TRIED_SMALL, one, rows, small, lined)
-    if not few or phi >= 0:
-        few = False
+        begin, end = priced.indptr[g], priced.indptr[g + 1]
+        least = priced.least[g]
+        cost = priced.cost[g] - slack / least
+        left, below = 0.0, 0.0
+        for i in priced.members[begin:end]:
+            left += rest.left[i]
+            below += rows.counts[i] * min(cost - rows.multipliers[i], 0.0)
+        if left < least or below >= 0:
+            continue
+        whole = candidate_of(priced, g)
+        one = ValuedCover(cost, whole.theta, least, int(left), whole.members, whole.values, whole.begins)
         phi, _, size = cheapest_of_candidate(least, TRIES, NEVER, False, one, rows, tree, room)
         if phi >= 0:
-            return False
+            continue
         for at in range(choose_rows(size, one, rows, tree, room)):
             rest.taken[room.chosen[at]] += room.chosen_amounts[at]
-    else:
-        for d in range(small.most):
-            if lined.best[d] >= 0:
-                rest.taken[lined.best[d]] += 1.0
-    value, good = _integral(begin, end, least, cost, rows.multipliers, rest, rules)
-    for i in priced.members[begin:end]:
-        if rest.amount[i] > 0:
-            if good and value < 0:
-                rest.left[i] -= rest.amount[i]
-            else:
-                rest.amount[i] = 0
-    _keep(begin, end, rest)
-    return bool(few and good and value < 0)
+        value, good = _integral(begin, end, least, cost, rows.multipliers, rest, rules)
+        for i in priced.members[begin:end]:
+            if rest.amount[i] > 0:
+                if good and value < 0:
+                    rest.left[i] -= rest.amount[i]
+                else:
+                    rest.amount[i] = 0
+        _keep(begin, end, rest)
 
 
 @compiled_part_in_place

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,19 +13,10 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.bounds.sizes import ValuedCandidates
-from kanon_milp.bounds.small_sizes import NO_SIZES, Lined, SmallSizes, make_lined
 from kanon_milp.presolve.instance import Instance
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class Rooms(NamedTuple):
-    """Where groups are worked out, those of few rows that are looked at one by one in `lined`."""
-
-    room: Workspace[np.float64]
-    small: SmallSizes
-    lined: Lined[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +26,7 @@ class Priced:
     candidates: ValuedCandidates[np.float64]
     rank: Ints
     tree: TreeArrays[np.float64]
-    room: Rooms
+    room: Workspace[np.float64]
 
     def rows(self, counts: Floats, multipliers: Floats) -> ValuedRows[np.float64]:
         """Row types with these numbers of rows."""
@@ -76,9 +66,7 @@ class Guide:
             thetas = np.ascontiguousarray(at.thetas(place, v))
             candidates = relaxed.cells.candidates(instance, covers, at.candidates.cost, thetas)
             phis.append(at.every_phi(v, multipliers, thetas))
-            small = relaxed.small or NO_SIZES
-            lined = make_lined(small.most, len(small.ways), phis[-1])
-            room = Rooms(make_workspace(widest, relaxed.tree), small, lined)
+            room = make_workspace(widest, relaxed.tree)
             priced.append(Priced(candidates, relaxed.cells.rank, relaxed.tree, room))
         found = np.array(phis)
         # poor multipliers say little of candidates none of whose rows is worth its place: these are not left out

@@ -1,5 +1,5 @@
 """Tables from small groups: those that may be part of a good table, by their reduced costs, as a set partitioning
-program, some rows at a time.
+program, of all rows, or of some at a time where that takes too long.
 
 Where requirements allow groups of a few rows (`bounds.small_sizes`), nearly all groups of a good table are such, and
 the relaxation of that program is tight: first 200 rows of Adult, ordered distance of ages, t = 0.3 and 0.2: 100 and
@@ -8,8 +8,9 @@ the relaxation of that program is tight: first 200 rows of Adult, ordered distan
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.composition import ValuedRows
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import RequiredEvaluator
-from kanon_milp.bounds.small_sizes import list_small_groups
+from kanon_milp.bounds.small_group_lists import list_small_groups
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import assignment_of, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options
@@ -32,9 +33,13 @@ from kanon_milp.solvers.base import LinearModel, SolverOptions
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-WIDTHS = (2.0, 1.0, 0.5, 0.25, 0.1, 0.05)  # cells that a group may cost more than its multipliers
-MOST = 60_000  # groups of one program
-FIRST_ROWS = 300  # that the first neighbourhood frees
+WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
+NARROWEST = 0.01
+MOST = 60_000  # groups of the first program: all of 5,000 rows is solved in seconds
+SHARE = 0.8  # of the time left, for one program
+SHRINK = 0.5
+SEARCHED, IDLE = 0.8, 0.3  # of a search; the same where the last one has gained nothing
+MORE = 2  # times as many groups where a program of all rows was solved
 SMALLEST = 30
 DRAWS = 30  # for each row that is to be freed
 
@@ -53,21 +58,21 @@ class Columns:
     of_type: sp.csr_array
 
     @classmethod
-    def near(cls, instance: Instance, point: RequiredPoint) -> Columns | None:
-        """Those whose reduced cost is low, as many as a program may have; None where there are none, or more than one
-        relaxation says what is required."""
+    def near(cls, instance: Instance, point: RequiredPoint, most: int = MOST) -> Columns | None:
+        """Those whose reduced cost is lowest, about so many; None where there are none, or more than one relaxation
+        says what is required."""
         at = RequiredEvaluator(instance, point.multipliers)
-        if len(at.relaxed) != 1 or at.relaxed[0].small is None or not instance.problem.merge_closed:
-            return None
         relaxed, multipliers = at.relaxed[0], np.ascontiguousarray(point.multipliers)
+        small = relaxed.small
+        if len(at.relaxed) != 1 or small is None or not instance.problem.merge_closed:
+            return None
         rows = ValuedRows(at.counts, multipliers, relaxed.cells.rank)
         some = at.some(0, 0, instance.candidates.count, np.zeros(instance.candidates.count))
-        for width in WIDTHS:
-            complete, candidate, types = list_small_groups(
-                some, rows, relaxed.small, np.float64(width * cell_cost(instance)), MOST
-            )
-            if complete:
-                break
+        width, complete = WIDEST, False
+        while not complete and width >= NARROWEST:
+            below = np.float64(width * cell_cost(instance))
+            complete, candidate, types = list_small_groups(some, rows, small, below, most)
+            width *= NARROWER
         if not len(candidate):
             return None
         types = -np.sort(-types, axis=1)
@@ -96,10 +101,10 @@ class _Freed:
 class Partition:
     """Improves a table by programs over the same columns; what it has learned of their size stays.
 
-    rows: how many the next program frees.
+    rows: how many the next program frees; infinite for all.
     """
 
-    def __init__(self, instance: Instance, columns: Columns, rows: float = FIRST_ROWS) -> None:
+    def __init__(self, instance: Instance, columns: Columns, rows: float = math.inf) -> None:
         self.instance, self.columns, self.rows = instance, columns, rows
 
     def improve(
@@ -110,8 +115,9 @@ class Partition:
         effort: Effort,
         seed: int,
         on_better: Callable[[Assignment], None],
-    ) -> Assignment:
-        """A table that is no worse. on_better: called after each improvement."""
+    ) -> tuple[Assignment, bool]:
+        """A table that is no worse, and whether there is none better of these columns and the groups of the table.
+        on_better: called after each improvement."""
         random, begun, n = np.random.default_rng(seed), 0, self.instance.types.n
         while not effort.ended(table.cost) and begun != effort.neighbourhoods:
             begun += 1
@@ -120,6 +126,8 @@ class Partition:
                 break
             model, start = self._program(table, freed)
             limited = limited_options(adapter, options, effort, seed + begun)
+            if not effort.counted:
+                limited = replace(limited, time_limit=max(SHARE * effort.left, 0.1))
             answer = solve_part(model, adapter, limited, start, effort.interrupt)
             if answer.x is not None:
                 better = self._replaced(table, freed, np.rint(answer.x).astype(np.int64))
@@ -127,9 +135,12 @@ class Partition:
                     table = better
                     on_better(table)
             if answer.optimal and int(freed.counts.sum()) == n:
-                break
-            self.rows = min(max(self.rows * growth(answer, limited, counted=effort.counted), SMALLEST), n)
-        return table
+                return table, True
+            if answer.optimal:
+                self.rows *= growth(answer, limited, counted=effort.counted)
+            else:
+                self.rows = max(SHRINK * min(self.rows, n), SMALLEST)
+        return table, False
 
     def _free(self, table: Assignment, random: np.random.Generator) -> _Freed | None:
         """Groups around a random one with a loss: those with rows that a column has beside rows of those before."""
@@ -224,3 +235,38 @@ class Partition:
         if (placed != self.instance.types.counts).any():
             return None
         return tighten_groups(self.instance, assignment_of(self.instance, types, candidate, number))
+
+
+class SmallGroupTables:
+    """Tables of small groups from turn to turn, as the bound rises."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self._partition: Partition | None = None
+        self._most, self._value, self._share = MOST, -math.inf, SEARCHED
+
+    def improve(
+        self,
+        table: Assignment,
+        point: RequiredPoint,
+        adapter: SolverAdapter,
+        options: SolverOptions,
+        effort: Effort,
+        seed: int,
+        on_better: Callable[[Assignment], None],
+    ) -> None:
+        """Part of a search, from a table that satisfies all requirements; nothing where these allow no small groups.
+        on_better: told of better tables, whose groups are not yet checked for requirements that bounds do not know."""
+        if point.ascent is None:
+            return
+        if point.value > self._value:
+            columns = Columns.near(self.instance, point, self._most)
+            self._partition = None if columns is None else Partition(self.instance, columns)
+            self._value = point.value
+        if self._partition is None:
+            return
+        part = effort if effort.counted else effort.part(self._share * effort.left)
+        found, done = self._partition.improve(table, adapter, options, part, seed, on_better)
+        self._share = SEARCHED if found.cost < table.cost else IDLE
+        if done:  # more groups next time, also at the same point
+            self._most, self._value = MORE * self._most, -math.inf
