@@ -100,10 +100,10 @@ def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.Da
         (g, tuple(sorted(i for i in group if i >= 0))) for g, group in zip(of.tolist(), types.tolist(), strict=True)
     }
     assert len(found) == len(of)
-    kind = instance.types.type_of_rows(case.table().keys)
+    of_row = instance.types.type_of_rows(case.table().keys)
     expected: set[Any] = set()
     for g, cover in enumerate(instance.candidates.cover_lists()):
-        members = [r for r in range(len(kind)) if kind[r] in cover]
+        members = [r for r in range(len(of_row)) if of_row[r] in cover]
         least = 1 if instance.exempt[g] else case.k
         good = {
             group
@@ -118,9 +118,9 @@ def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.Da
                 for part in itertools.combinations(group, size)
                 if part in good and tuple(r for r in group if r not in part) in good
             )
-            value = sum(cost[g] - multipliers[kind[r]] for r in group)
+            value = sum(cost[g] - multipliers[of_row[r]] for r in group)
             if value < below and next(parts, None) is None:
-                expected.add((g, tuple(sorted(int(kind[r]) for r in group))))
+                expected.add((g, tuple(sorted(int(of_row[r]) for r in group))))
     assert found == expected
 
 
