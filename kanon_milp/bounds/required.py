@@ -14,7 +14,8 @@ for each group that a candidate may have: at least that of the strong formulatio
 of a candidate hold for all of these groups (Geoffrion 1974). The work that t-closeness limits is charged with
 multipliers θ_g for each candidate, which together are as strong as its constraints in the linear relaxation (its
 minimum is convex in the group, and its constraints are those of the work, whose Lagrangian dual has no gap), less what
-`relaxations` says of metrics of no tree.
+`relaxations` says of metrics of no tree. Groups of up to four rows are not charged but looked at one by one
+(`bounds.small_sizes`), which is stronger.
 
 θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone.
 All values are in units of `Levels.unit`; the proof is in exact integer arithmetic (`exact_required`).
@@ -32,13 +33,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import ValuedRows, make_workspace
+from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import refuse
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
-from kanon_milp.bounds.sizes import CheapestGroups, cheapest_by_size
+from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size
+from kanon_milp.bounds.small_sizes import EXACT_TRIED, cheapest_small_groups, small_sizes
 from kanon_milp.bounds.volume import FAST, FAST_ITERATIONS, Ascent, Pace
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
@@ -96,13 +98,15 @@ def required_bound(
     *,
     point: RequiredPoint | None = None,
     threads: int = 1,
+    small: bool = True,
 ) -> RequiredPoint:
     """Maximize L by the volume algorithm.
 
-    start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead,
-    of this instance; with its `ascent` as if it had not been interrupted. iterations: at most so many more. threads:
-    the result is the same for any number. The other parameters are those of `lagrangian`. Raises InputError where the
-    loss is not the objective, a row type has no candidate, or no requirement is about a sensitive attribute.
+    start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead, of this
+    instance; with its `ascent` as if it had not been interrupted. iterations: at most so many more. threads: the result
+    is the same for any number. small: whether groups of a few rows are looked at one by one (`bounds.small_sizes`),
+    which a certificate cannot say. The other parameters are those of `lagrangian`. Raises InputError where the loss is
+    not the objective, a row type has no candidate, or no requirement is about a sensitive attribute.
     """
     refuse(instance)
     limit = BoundLimit(math.inf if seconds is None else time.perf_counter() + seconds, interrupt, target, iterations)
@@ -112,7 +116,7 @@ def required_bound(
         ascent.go_on(replace(limit, iterations=None if iterations is None else done + iterations), on_progress)
     else:
         charges = None if point is None else point.charges
-        at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads)
+        at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads, small=small)
         near = all(relaxed.tree.convex for relaxed in at.relaxed)
         pace, fast_iterations = (FAST, FAST_ITERATIONS) if near else (FAR, FAR_ITERATIONS)
         ascent = Ascent(at, limit, on_progress, pace, fast_iterations)
@@ -149,11 +153,11 @@ def finest_bits(instance: Instance, multipliers: Ints, theta: int, denominator: 
     return bits
 
 
-def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int) -> Ints:
+def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int, *, small: bool = True) -> Ints:
     """φ_g times the denominator, rounded down, int64 (G,); `NEVER` where a candidate cannot have a group.
 
-    multipliers, charges: λ and θ as integer multiples of 1/denominator. Raises InputError where the numbers could leave
-    the range of int64.
+    multipliers, charges: λ and θ as integer multiples of 1/denominator. small: as in `required_bound`. Raises
+    InputError where the numbers could leave the range of int64.
     """
     candidates = instance.candidates
     relaxations = relaxations_of(instance)
@@ -169,11 +173,31 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
         covers = cells.covers(instance, multipliers)
         priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
         rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
-        groups = CheapestGroups(np.empty(candidates.count, np.int64), instance.least.copy(), instance.least.copy())
-        room = make_workspace(widest, tree)
-        cheapest_by_size(priced, rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups)
-        found = np.maximum(found, groups.phi)
+        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
+        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
+        if sizes is not None:
+            hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
+            cheapest_small_groups(priced, rows, sizes, EXACT_TRIED, hard, phi, chosen)
+            if hard.any():
+                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
+        found = np.maximum(found, phi)
     return found
+
+
+def _every_phi(
+    priced: ValuedCandidates[np.int64],
+    rows: ValuedRows[np.int64],
+    tree: TreeArrays[np.int64],
+    room: Workspace[np.int64],
+    least: int,
+) -> Ints:
+    """φ (G,) of groups of at least so many rows."""
+    sizes = np.maximum(priced.least, least)
+    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
+    cheapest_by_size(
+        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
+    )  # fmt: skip
+    return groups.phi
 
 
 def exact_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> Fraction:

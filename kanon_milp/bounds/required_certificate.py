@@ -10,7 +10,8 @@ charges             list of {"sensitive": a column, "levels": a level vector, "r
                     distance; 0 for all others
 
 φ_g is then the least cost of a group that is within what the requirements say of shares and different values, plus
-θ_g (½ Σ_σ |X_σ - p_σ·S| - t·S) of it; `kanon_milp.verify.group_costs` has how it is bounded, and why.
+θ_g (½ Σ_σ |X_σ - p_σ·S| - t·S) of it; `kanon_milp.verify.group_costs` has how it is bounded, and why. What the bound
+of a session gains by looking at groups of a few rows one by one (`bounds.small_sizes`) is not in it.
 """
 
 from __future__ import annotations
@@ -78,9 +79,11 @@ def certify_required(
     _, first, of_tuple = np.unique(tuples, axis=0, return_index=True, return_inverse=True)
     multipliers = round_multipliers(point.multipliers, denominator)
     charges = round_multipliers(np.maximum(point.charges, 0.0), denominator)
-    phi = exact_phi(instance, multipliers, charges, denominator)
+    phi = exact_phi(instance, multipliers, charges, denominator, small=False)
     # what is charged so much that no group is worth it is charged for that
-    uncharged = exact_phi(instance, multipliers, np.zeros_like(charges), denominator) if charges.any() else phi
+    uncharged = phi
+    if charges.any():
+        uncharged = exact_phi(instance, multipliers, np.zeros_like(charges), denominator, small=False)
     total = sum(n * each for n, each in zip(instance.types.counts.tolist(), multipliers.tolist(), strict=True))
     total += sum(phi[phi < 0].tolist())
     return Certificate(

@@ -14,6 +14,7 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
 from kanon_milp.bounds.sizes import CheapestGroups, Taken, ValuedCandidates, take_groups
+from kanon_milp.bounds.small_sizes import TRIED, cheapest_small_groups, small_sizes, take_small_groups
 from kanon_milp.bounds.volume import Evaluation, Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
@@ -93,12 +94,17 @@ class _Relaxed:
     """One relaxation over an instance: covers sorted by value, and of each candidate what the last points have shown:
     prices, and the size at which the search ended, since that of the next point is near."""
 
-    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int) -> None:
+    def __init__(self, instance: Instance, relaxation: Relaxation, first: Floats, parts: int, small: bool) -> None:
         widest, nodes = int(instance.candidates.covers.lengths.max(initial=0)), len(relaxation.nodes)
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
-        self.sizes, self.groups = instance.least.copy(), instance.least.copy()
+        self.small = small_sizes(relaxation, instance.least) if small else None
+        most = 0 if self.small is None else self.small.most
+        # the smallest size that is charged; the rows of groups that are smaller, -1 for none
+        self.least = np.maximum(instance.least, most + 1)
+        self.chosen = np.full((len(self.least), most), -1, np.int32)
+        self.sizes, self.groups = self.least.copy(), self.least.copy()
         self.prices = no_prices(instance.candidates.count, nodes)
         self.rooms = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
 
@@ -106,6 +112,21 @@ class _Relaxed:
         """What is remembered of some candidates that stand next to each other."""
         prices = Prices(self.prices.of_limits[begin:end], self.prices.of_shares[begin:end])
         return Memory(prices, *self.rooms[part])
+
+    def take(
+        self,
+        some: ValuedCandidates[np.float64],
+        rows: ValuedRows[np.float64],
+        begin: int,
+        wanted: Flags,
+        taken: Taken,
+        part: int = 0,
+    ) -> None:
+        """Add the rows of the groups found last. some: candidates from number `begin` on; wanted: some of these."""
+        each = slice(begin, begin + len(wanted))
+        small = wanted & (self.chosen[each] >= 0).any(axis=1)
+        take_groups(some, rows, self.tree, self.rooms[part][1], wanted & ~small, self.groups[each], taken)
+        take_small_groups((some.indptr, taken.members), small, self.chosen[each], taken.rows, taken.average)
 
 
 class RequiredEvaluator(Evaluator):
@@ -115,7 +136,13 @@ class RequiredEvaluator(Evaluator):
     """
 
     def __init__(
-        self, instance: Instance, start: Floats | None = None, charges: Floats | None = None, threads: int = 1
+        self,
+        instance: Instance,
+        start: Floats | None = None,
+        charges: Floats | None = None,
+        threads: int = 1,
+        *,
+        small: bool = True,
     ) -> None:
         super().__init__(instance, threads)
         relaxations = relaxations_of(instance)
@@ -123,7 +150,7 @@ class RequiredEvaluator(Evaluator):
             raise InputError("no requirement is about a sensitive attribute: the bound is that of the sizes")
         self.first, self.first_charges = start, charges
         first = super().start() if start is None else np.asarray(start, np.float64)
-        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts) for relaxation in relaxations]
+        self.relaxed = [_Relaxed(instance, relaxation, first, self.parts, small) for relaxation in relaxations]
         self.charged = [v for v, relaxation in enumerate(relaxations) if relaxation.closeness is not None]
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
@@ -186,10 +213,8 @@ class RequiredEvaluator(Evaluator):
         for v, relaxed in enumerate(self.relaxed):
             rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), which == v
             taken = Taken(self._taken[number], excesses[v], self.instance.candidates.members, NOTHING)
-            take_groups(
-                self.some(v, begin, end, thetas[v]), rows, relaxed.tree, relaxed.rooms[number][1], wanted,
-                relaxed.groups[begin:end], taken,
-            )  # fmt: skip
+            some = self.some(v, begin, end, thetas[v])
+            relaxed.take(some, rows, begin, wanted, taken, number)
         return most
 
     def average(self, weight: float) -> None:
@@ -204,7 +229,7 @@ class RequiredEvaluator(Evaluator):
             some = self.some(v, 0, candidates.count, self.thetas(self._last, v))
             rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
             taken = Taken(NOTHING, NOTHING, candidates.members, self._rows)
-            take_groups(some, rows, relaxed.tree, relaxed.rooms[0][1], self._which == v, relaxed.groups, taken)
+            relaxed.take(some, rows, 0, self._which == v, taken)
 
     @property
     def rows(self) -> Floats:
@@ -216,18 +241,44 @@ class RequiredEvaluator(Evaluator):
         relaxed = self.relaxed[v]
         return relaxed.cells.candidates(self.instance, relaxed.covers, self.candidates.cost, thetas, begin, end)
 
-    def solve(self, v: int, number: int, multipliers: Floats, thetas: Floats, everything: bool, left: Flags) -> Floats:
-        """φ under one relaxation of those candidates of a part that are `left`, unless they are surely not negative."""
+    def solve(
+        self,
+        v: int,
+        number: int,
+        multipliers: Floats,
+        thetas: Floats,
+        everything: bool,
+        left: Flags,
+        larger: bool = False,
+    ) -> Floats:
+        """φ under one relaxation of those candidates of a part that are `left`, unless they are surely not negative.
+
+        larger: without the sizes that are looked at one by one.
+        """
         begin, end = self._ends[number : number + 2]
         relaxed = self.relaxed[v]
         rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self.some(v, begin, end, thetas)
         memory = relaxed.memory(begin, end, number)
-        if not everything:
-            left = left.copy()
-            screen(some, rows, relaxed.tree, memory.prices, memory.levels, left)
-        phi = np.empty(end - begin)
+        phi = np.zeros(end - begin)
         found = CheapestGroups(phi, relaxed.sizes[begin:end], relaxed.groups[begin:end])
-        solve_left(some, rows, relaxed.tree, TRIES, everything, left, memory, found)
+
+        def charged(some: ValuedCandidates[np.float64], left: Flags) -> None:
+            if not everything:
+                screen(some, rows, relaxed.tree, memory.prices, memory.levels, left)
+            solve_left(some, rows, relaxed.tree, TRIES, everything, left, memory, found)
+
+        least = relaxed.least[begin:end]
+        charged(some._replace(least=least), left & (least <= some.support))
+        if relaxed.small is None or larger:
+            return phi
+        if everything:
+            phi[least > some.support] = np.inf
+        hard = left.copy()
+        cheapest_small_groups(some, rows, relaxed.small, TRIED, hard, phi, relaxed.chosen[begin:end])
+        if hard.any():
+            known = phi.copy()
+            charged(some, hard.copy())
+            phi[~hard] = known[~hard]
         return phi
 
     def every_phi(self, v: int, multipliers: Floats, thetas: Floats) -> Floats:
@@ -259,11 +310,11 @@ class RequiredEvaluator(Evaluator):
         return refined if (refined != point).any() else None
 
     def _phi(self, v: int, multipliers: Floats, thetas: Floats, left: Flags) -> Floats:
-        """φ under one relaxation, at most 0, of some candidates; 0 for the others."""
+        """φ under one relaxation, at most 0, of the larger groups of some candidates; 0 for the others."""
 
         def part(number: int) -> Floats:
             some = left[self._ends[number] : self._ends[number + 1]]
-            return self.solve(v, number, multipliers, thetas, False, some)
+            return self.solve(v, number, multipliers, thetas, False, some, larger=True)
 
         found: Floats = np.concatenate(list(self.each_part(part)))
         return found

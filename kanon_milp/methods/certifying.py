@@ -51,7 +51,8 @@ def _under_requirements(
     if instance is None:
         return None
     known = required is not None and len(required) == instance.types.count
-    point = required_bound(instance, required if known else first_multipliers(instance, dual), seconds=SECONDS)
+    start = required if known else first_multipliers(instance, dual)
+    point = required_bound(instance, start, seconds=SECONDS, small=False)
     found = certify_required(problem, instance, point)
     if found.bound <= sizes.bound:
         return None

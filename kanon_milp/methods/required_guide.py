@@ -27,6 +27,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
+from kanon_milp.heuristics.requirements.partition import SmallGroupTables
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.requirements.rounding import rounded
 from kanon_milp.heuristics.state import cell_cost
@@ -108,6 +109,7 @@ class RequiredGuide(Guide):
         self._cuts, self._width = RaisedByCuts(session, tracker), NARROW
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
+        self._small_groups = SmallGroupTables(instance)
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -258,6 +260,14 @@ class RequiredGuide(Guide):
         if new is not None and (start is None or new.cost < self._promise * start.cost):
             start = new
         if start is None or effort.ended(start.cost):
+            return
+        known, session = self.tracker.best, self.session
+        self._small_groups.improve(
+            known or start, self._point, session.adapter, session.options, effort, seed, self._accept
+        )
+        if self.tracker.best is not None and self.tracker.best is not known:
+            start = self.tracker.best
+        if effort.ended(start.cost):
             return
         share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
         if first is not None and self.tracker.best is not None:

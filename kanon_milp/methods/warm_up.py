@@ -220,12 +220,14 @@ def _valued_search() -> None:
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.requirements.annealing import anneal
     from kanon_milp.heuristics.requirements.construction import construct
+    from kanon_milp.heuristics.requirements.partition import Columns
     from kanon_milp.system.limit import NO_LIMIT
 
     for instance in _sensitive():
         price = np.full(instance.types.count, float(instance.candidates.cost.mean()))
         charged = sum(relaxation.closeness is not None for relaxation in relaxations_of(instance))
         point = RequiredPoint(price, np.zeros(charged * instance.candidates.count), 0.0, 0)
+        Columns.near(instance, point)
         start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
         if start is not None:
             anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)

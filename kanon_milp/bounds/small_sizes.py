@@ -1,0 +1,348 @@
+"""The cheapest group of a few rows, exactly, for every candidate under a relaxation that charges work; compiled.
+
+A charge θ_g relaxes the work that t-closeness limits, and that is weakest for small groups: one row that is far from
+the table's values and one that is near are within the limit on an average of two points of the subproblem, though no
+group has two thirds of a row. Where single rows are allowed (the ordered distance: a row near the median), nearly all
+groups have one, two or three rows, and a bound that knows charges alone is half of the optimum.
+
+So groups of up to `SmallSizes.most` rows are looked at one by one. Which of them are allowed depends on their values
+alone: a table with one entry for each multiset of values, in exact integers. The search goes depth first through rows
+of rising reduced cost; the rows of one value are taken in this order, too, since one more expensive changes nothing
+else. What is still to come costs at least the next rows in order. Where it takes too many steps it gives up, and the
+candidate has the charged bound for these sizes as well.
+
+All larger groups keep the charge (`kanon_milp.bounds.sizes` with a smallest size of `most` + 1).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.composition import ValuedCover, ValuedRows
+from kanon_milp.bounds.relaxations import Node, Relaxation
+from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of
+from kanon_milp.bounds.star import integral_limits
+from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.jit import compiled, compiled_part
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int32]
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+MOST = 4  # rows of a group
+STEPS = 100_000_000  # multisets times nodes of a table, at most: a tenth of a second
+LARGEST = 1 << 62
+TRIED, EXACT_TRIED = 20_000, 200_000  # rows that are tried for one candidate, and for the proof
+
+
+class SmallSizes(NamedTuple):
+    """Which groups of up to `most` rows a relaxation allows.
+
+    allowed: bool, for all multisets of values, those of S rows from begins[S] on. begins: int64 (most + 2,). ways:
+    int64 (V + most, most + 1), binomial coefficients: the ranks u_1 ≤ u_2 ≤ ... ≤ u_S of values in the order of the
+    nodes are number Σ_j ways[u_j + j - 1, j] of their size.
+    """
+
+    most: int
+    allowed: Flags
+    begins: Ints
+    ways: Ints
+
+
+class Lined(NamedTuple, Generic[Scalar]):
+    """Room for the rows of one candidate. Those that may be in a small group, by rising reduced cost: keys (one more,
+    sums of them in `prefix`), items: row types, values: ranks, before: place of the one of the same value before, -1
+    for the first. used, chosen, spent: the group so far. best: row types of the cheapest one, -1 for no row. lows: the
+    least reduced costs. Of one value: own_keys, own_items."""
+
+    keys: NDArray[Scalar]
+    prefix: NDArray[Scalar]
+    items: Ints
+    values: Ints
+    before: Ints
+    used: Flags
+    chosen: Ints
+    spent: NDArray[Scalar]
+    best: Ints
+    lows: NDArray[Scalar]
+    own_keys: NDArray[Scalar]
+    own_items: Ints
+
+
+def small_sizes(relaxation: Relaxation, least: Ints) -> SmallSizes | None:
+    """The sizes that are looked at one by one; None without a charge, where there are too many values, or where no
+    group is so small. least: smallest sizes of groups, of all candidates."""
+    if relaxation.closeness is None or least.min(initial=MOST + 1) > MOST:
+        return None
+    found = _small_sizes(relaxation.nodes, relaxation.closeness)
+    return found if found.most else None
+
+
+@lru_cache(maxsize=4)
+def _small_sizes(nodes: tuple[Node, ...], closeness: Fraction) -> SmallSizes:
+    relaxation = Relaxation("", nodes, closeness=closeness)
+    count, most = len(relaxation.ranks), 0
+    while most < MOST and math.comb(count + most, most + 1) * len(nodes) <= STEPS:
+        most += 1
+    ways = np.array([[math.comb(a, b) for b in range(most + 1)] for a in range(count + most)], np.int64)
+    each = [0, 1, *(math.comb(count + size - 1, size) for size in range(1, most + 1))]
+    begins = np.cumsum(each, dtype=np.int64)
+    allowed = np.zeros(int(begins[-1]), np.bool_)
+    scale = math.lcm(*(node.share.denominator for node in nodes))
+    unit = math.lcm(closeness.denominator, *(node.weight.denominator for node in nodes))
+    edges = math.ceil(sum(node.weight for node in nodes)) + 1
+    # where numbers would be too long, weights are rounded so that no group is refused that is allowed
+    unit = min(unit, LARGEST // (edges * scale * MOST))
+    if unit < 1:
+        return SmallSizes(0, allowed, begins, ways)
+    tree = relaxation.floats()
+    weights = np.array([int(node.weight * unit) for node in nodes], np.int64)
+    shares = np.array([int(node.share * scale) for node in nodes], np.int64)
+    limit = math.ceil(closeness * unit) * scale
+    for size in range(1, most + 1):
+        _allow(size, (tree.own, tree.children, tree.of_value), (shares, weights), (scale, limit),
+               allowed[begins[size] : begins[size + 1]])  # fmt: skip
+    return SmallSizes(most, allowed, begins, ways)
+
+
+@compiled
+def _allow(
+    size: int, tree: tuple[Ints, Ints, Ints], work: tuple[Ints, Ints], limit: tuple[int, int], into: Flags
+) -> None:
+    """Whether each multiset of so many values is within the work and the limits of single values.
+
+    tree: own, children and of_value of the nodes. work: their shares and weights. limit: the denominator of shares, and
+    the work of one row, in these units.
+    """
+    own, children, of_value = tree
+    share, weight = work
+    scale, most = limit
+    values = own.max() + 1
+    held, below = np.zeros(values, np.int64), np.zeros(len(own) + 1, np.int64)
+    ranks = np.zeros(size, np.int64)
+    for number in range(len(into)):
+        for v in range(values):
+            held[v] = 0
+        for j in range(size):
+            held[ranks[j]] += 1
+        top, far, good = 0, 0, True
+        for v in range(len(own)):
+            inside = held[own[v]] if own[v] >= 0 else 0
+            if own[v] >= 0:
+                low, high = integral_limits(of_value[v], size)
+                good = good and low <= inside <= high
+            for _ in range(children[v]):
+                top -= 1
+                inside += below[top]
+            far += weight[v] * abs(scale * inside - share[v] * size)
+            below[top] = inside
+            top += 1
+        into[number] = good and far <= most * size
+        j = 0
+        while j < size - 1 and ranks[j] == ranks[j + 1]:
+            j += 1
+        ranks[j] += 1
+        for i in range(j):
+            ranks[i] = 0
+
+
+@compiled
+def make_lined(most: int, values: int, kind: NDArray[Scalar]) -> Lined[Scalar]:
+    """Room for groups of at most so many rows. kind: an array of the numbers' type."""
+    length = most * values + 1
+    return Lined(
+        np.empty(length, kind.dtype), np.empty(length + 1, kind.dtype), np.empty(length, np.int64),
+        np.empty(length, np.int64), np.empty(length, np.int64), np.zeros(length, np.bool_),
+        np.empty(most + 1, np.int64), np.empty(most + 2, kind.dtype), np.empty(most, np.int64),
+        np.empty(most + 1, kind.dtype), np.empty(most + 1, kind.dtype), np.empty(most + 1, np.int64),
+    )  # fmt: skip
+
+
+@compiled_part
+def _line_up(
+    below: Scalar, candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], most: int, lined: Lined[Scalar]
+) -> int:
+    """The rows that can be in a group of at most `most` rows that costs less than `below`, in order; how many."""
+    cover, lows = candidate.members, lined.lows
+    # the least reduced costs of all
+    kept = 0
+    for i in cover:
+        key = candidate.w - rows.multipliers[i]
+        copies = min(int(rows.counts[i]), most)
+        for _ in range(copies):
+            if kept == most and key >= lows[kept - 1]:
+                break
+            at = min(kept, most - 1)
+            while at > 0 and lows[at - 1] > key:
+                lows[at] = lows[at - 1]
+                at -= 1
+            lows[at] = key
+            kept = min(kept + 1, most)
+    # all other rows of a group cost at least the least negative ones
+    highest = below
+    for at in range(min(kept, most - 1)):
+        highest -= min(lows[at], below * 0)
+    if kept == 0 or lows[0] >= highest:
+        return 0
+    length = 0
+    for cell in range(len(candidate.values)):
+        own = 0
+        for at in range(candidate.begins[cell], candidate.begins[cell + 1]):
+            i = cover[at]
+            key = candidate.w - rows.multipliers[i]
+            if key >= highest:
+                continue
+            for _ in range(min(int(rows.counts[i]), most)):
+                if own == most and key >= lined.own_keys[own - 1]:
+                    break
+                place = min(own, most - 1)
+                while place > 0 and lined.own_keys[place - 1] > key:
+                    lined.own_keys[place], lined.own_items[place] = (
+                        lined.own_keys[place - 1],
+                        lined.own_items[place - 1],
+                    )
+                    place -= 1
+                lined.own_keys[place], lined.own_items[place] = key, i
+                own = min(own + 1, most)
+        for at in range(own):
+            lined.keys[length], lined.items[length] = lined.own_keys[at], lined.own_items[at]
+            lined.values[length] = candidate.values[cell]
+            length += 1
+    order = stable_order(lined.keys[:length])
+    keys, items, values = lined.keys[:length][order], lined.items[:length][order], lined.values[:length][order]
+    places = np.empty(length, np.int64)
+    places[order] = np.arange(length)
+    lined.prefix[0] = below * 0
+    for at in range(length):
+        first = order[at] == 0 or values[at] != lined.values[order[at] - 1]
+        lined.before[at] = -1 if first else places[order[at] - 1]
+        lined.prefix[at + 1] = lined.prefix[at] + keys[at]
+        lined.used[at] = False
+    for at in range(length):
+        lined.keys[at], lined.items[at], lined.values[at] = keys[at], items[at], values[at]
+    return length
+
+
+@compiled_part
+def is_allowed(some: int, size: int, small: SmallSizes, lined: Lined[Scalar]) -> bool:
+    """Whether a part of the group that is chosen is allowed. some: bit d for its row number d; size: of the group."""
+    number, rows = 0, 0
+    # its values in ascending order, each by the number of those before it
+    for d in range(size):
+        if some >> d & 1 == 0:
+            continue
+        rows += 1
+        value, j = lined.values[lined.chosen[d]], 1
+        for other in range(size):
+            if some >> other & 1 == 0:
+                continue
+            another = lined.values[lined.chosen[other]]
+            if another < value or (another == value and other < d):
+                j += 1
+        number += small.ways[value + j - 1, j]
+    return bool(small.allowed[small.begins[rows] + number])
+
+
+@compiled_part
+def cheapest_small_group(
+    below: Scalar,
+    tried: int,
+    candidate: ValuedCover[Scalar],
+    rows: ValuedRows[Scalar],
+    small: SmallSizes,
+    lined: Lined[Scalar],
+) -> tuple[bool, Scalar]:
+    """The cheapest allowed group of few rows, if it costs less than `below`: (whether the search came to its end, what
+    it costs or `below`). Its rows are in `lined.best`."""
+    best = below
+    for d in range(small.most):
+        lined.best[d] = -1
+    length = _line_up(below, candidate, rows, small.most, lined)
+    if length == 0:
+        return True, best
+    prefix, chosen, spent = lined.prefix, lined.chosen, lined.spent
+    for size in range(max(candidate.least, 1), min(small.most, candidate.support) + 1):
+        depth, at = 0, 0
+        spent[0] = below * 0
+        while True:
+            need = size - depth
+            if at + need <= length and spent[depth] + (prefix[at + need] - prefix[at]) < best:
+                tried -= 1
+                if tried < 0:
+                    return False, best
+                if lined.before[at] < 0 or lined.used[lined.before[at]]:
+                    chosen[depth] = at
+                    if need > 1:
+                        lined.used[at] = True
+                        spent[depth + 1] = spent[depth] + lined.keys[at]
+                        depth += 1
+                    elif is_allowed((1 << size) - 1, size, small, lined):
+                        best = spent[depth] + lined.keys[at]
+                        for d in range(small.most):
+                            lined.best[d] = lined.items[chosen[d]] if d < size else -1
+                at += 1
+                continue
+            if depth == 0:
+                break
+            depth -= 1
+            at = chosen[depth]
+            lined.used[at] = False
+            at += 1
+    return True, best
+
+
+@compiled
+def cheapest_small_groups(
+    candidates: ValuedCandidates[Scalar],
+    rows: ValuedRows[Scalar],
+    small: SmallSizes,
+    tried: int,
+    left: Flags,
+    phi: NDArray[Scalar],
+    chosen: Codes,
+) -> None:
+    """For all candidates in `left` the least of φ and the cheapest small group into φ, and its rows into `chosen`,
+    int32 (G, most), -1 for no row. `left` stays where the search gave up."""
+    lined = make_lined(small.most, len(small.ways), candidates.cost)
+    for g in range(len(left)):
+        for d in range(small.most):
+            chosen[g, d] = -1
+        if not left[g]:
+            continue
+        complete, phi[g] = cheapest_small_group(phi[g], tried, candidate_of(candidates, g), rows, small, lined)
+        left[g] = not complete
+        if complete:
+            for d in range(small.most):
+                chosen[g, d] = lined.best[d]
+
+
+@compiled
+def take_small_groups(
+    candidates: tuple[Ints, Codes],
+    wanted: Flags,
+    chosen: Codes,
+    taken: NDArray[np.float64],
+    average: NDArray[np.float64],
+) -> None:
+    """Add the rows of wanted candidates' small groups to row types, and those of each pair times the last entry to the
+    averages; arrays that are not asked for are empty. candidates: indptr and ascending members."""
+    indptr, members = candidates
+    for g in range(len(wanted)):
+        if not wanted[g]:
+            continue
+        for d in range(chosen.shape[1]):
+            i = chosen[g, d]
+            if i < 0:
+                break
+            if len(taken) > 0:
+                taken[i] += 1.0
+            if len(average) > 0:
+                at = indptr[g] + np.searchsorted(members[indptr[g] : indptr[g + 1]], i)
+                average[at] += average[-1]

@@ -1,0 +1,272 @@
+"""Tables from small groups: those that may be part of a good table, by their reduced costs, as a set partitioning
+program, of all rows, or of some at a time where that takes too long.
+
+Where requirements allow groups of a few rows (`bounds.small_sizes`), nearly all groups of a good table are such, and
+the relaxation of that program is tight: first 200 rows of Adult, ordered distance of ages, t = 0.3 and 0.2: 100 and
+289.5, optima 100 and 291. Moves of single rows hardly find the way from one such table to a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.composition import ValuedRows
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.required_values import RequiredEvaluator
+from kanon_milp.bounds.small_group_lists import list_small_groups
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.grouping import assignment_of, tighten_groups
+from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options
+from kanon_milp.heuristics.requirements.rebuilding import solve_part
+from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers.adapter import SolverAdapter
+from kanon_milp.solvers.base import LinearModel, SolverOptions
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
+NARROWEST = 0.01
+MOST = 60_000  # groups of the first program: all of 5,000 rows is solved in seconds
+SHARE = 0.8  # of the time left, for one program
+SHRINK = 0.5
+SEARCHED, IDLE = 0.8, 0.3  # of a search; the same where the last one has gained nothing
+MORE = 2  # times as many groups where a program of all rows was solved
+SMALLEST = 30
+DRAWS = 30  # for each row that is to be freed
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Groups that may be part of a good table.
+
+    rows: int64 (C, most), row types, -1 for no row. candidate: int64 (C,), the cheapest one that has them all. cost:
+    int64 (C,), loss of each in units. of_type: bool CSR (t, C), the groups that have rows of a type.
+    """
+
+    rows: Ints
+    candidate: Ints
+    cost: Ints
+    of_type: sp.csr_array
+
+    @classmethod
+    def near(cls, instance: Instance, point: RequiredPoint, most: int = MOST) -> Columns | None:
+        """Those whose reduced cost is lowest, about so many; None where there are none, or more than one relaxation
+        says what is required."""
+        at = RequiredEvaluator(instance, point.multipliers)
+        relaxed, multipliers = at.relaxed[0], np.ascontiguousarray(point.multipliers)
+        small = relaxed.small
+        if len(at.relaxed) != 1 or small is None or not instance.problem.merge_closed:
+            return None
+        rows = ValuedRows(at.counts, multipliers, relaxed.cells.rank)
+        some = at.some(0, 0, instance.candidates.count, np.zeros(instance.candidates.count))
+        width, complete = WIDEST, False
+        while not complete and width >= NARROWEST:
+            below = np.float64(width * cell_cost(instance))
+            complete, candidate, types = list_small_groups(some, rows, small, below, most)
+            width *= NARROWER
+        if not len(candidate):
+            return None
+        types = -np.sort(-types, axis=1)
+        size = (types >= 0).sum(axis=1)
+        cost = size * instance.candidates.cost[candidate]
+        # the same rows under a candidate that costs more are of no use
+        order = np.lexsort((cost, *types.T))
+        types, candidate, cost = types[order], candidate[order], cost[order]
+        first = np.concatenate([[True], (types[1:] != types[:-1]).any(axis=1)])
+        types, candidate, cost = types[first], candidate[first], cost[first]
+        group, place = np.nonzero(types >= 0)
+        shape = (instance.types.count, len(cost))
+        return cls(types, candidate, cost, sp.csr_array((np.ones(len(group)), (types[group, place], group)), shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _Freed:
+    """Groups of a table whose rows are placed anew. candidates: int64, which; counts: int64 (t,), their rows; columns:
+    int64, the groups that these can form."""
+
+    candidates: Ints
+    counts: Ints
+    columns: Ints
+
+
+class Partition:
+    """Improves a table by programs over the same columns; what it has learned of their size stays.
+
+    rows: how many the next program frees; infinite for all.
+    """
+
+    def __init__(self, instance: Instance, columns: Columns, rows: float = math.inf) -> None:
+        self.instance, self.columns, self.rows = instance, columns, rows
+
+    def improve(
+        self,
+        table: Assignment,
+        adapter: SolverAdapter,
+        options: SolverOptions,
+        effort: Effort,
+        seed: int,
+        on_better: Callable[[Assignment], None],
+    ) -> tuple[Assignment, bool]:
+        """A table that is no worse, and whether there is none better of these columns and the groups of the table.
+        on_better: called after each improvement."""
+        random, begun, n = np.random.default_rng(seed), 0, self.instance.types.n
+        while not effort.ended(table.cost) and begun != effort.neighbourhoods:
+            begun += 1
+            freed = self._free(table, random)
+            if freed is None:
+                break
+            model, start = self._program(table, freed)
+            limited = limited_options(adapter, options, effort, seed + begun)
+            if not effort.counted:
+                limited = replace(limited, time_limit=max(SHARE * effort.left, 0.1))
+            answer = solve_part(model, adapter, limited, start, effort.interrupt)
+            if answer.x is not None:
+                better = self._replaced(table, freed, np.rint(answer.x).astype(np.int64))
+                if better is not None and better.cost < table.cost:
+                    table = better
+                    on_better(table)
+            if answer.optimal and int(freed.counts.sum()) == n:
+                return table, True
+            if answer.optimal:
+                self.rows *= growth(answer, limited, counted=effort.counted)
+            else:
+                self.rows = max(SHRINK * min(self.rows, n), SMALLEST)
+        return table, False
+
+    def _free(self, table: Assignment, random: np.random.Generator) -> _Freed | None:
+        """Groups around a random one with a loss: those with rows that a column has beside rows of those before."""
+        instance, columns = self.instance, self.columns
+        cost = instance.candidates.cost[table.candidate] * table.rows
+        freed = np.zeros(instance.candidates.count, np.bool_)
+        if self.rows >= instance.types.n:
+            freed[:] = True
+        elif cost.sum() == 0:
+            return None
+        else:
+            size = np.bincount(table.candidate, weights=table.rows, minlength=instance.candidates.count)
+            by_type = np.searchsorted(table.row_type, np.arange(instance.types.count + 1))
+            by_candidate = np.argsort(table.candidate, kind="stable")
+            used = table.candidate[by_candidate]
+            types: list[int] = []
+            held = 0
+
+            def take(entry: int) -> None:
+                """Free the group of an entry of the table."""
+                nonlocal held
+                g = table.candidate[entry]
+                if not freed[g]:
+                    freed[g] = True
+                    held += int(size[g])
+                    begin, end = np.searchsorted(used, [g, g + 1])
+                    types.extend(table.row_type[by_candidate[begin:end]].tolist())
+
+            take(int(random.choice(len(cost), p=cost / cost.sum())))
+            for _ in range(int(DRAWS * self.rows)):
+                if held >= self.rows:
+                    break
+                i = types[random.integers(len(types))]
+                begin, end = columns.of_type.indptr[i : i + 2]
+                if begin == end:
+                    continue
+                for j in columns.rows[columns.of_type.indices[random.integers(begin, end)]].tolist():
+                    if j >= 0:
+                        take(int(random.integers(by_type[j], by_type[j + 1])))
+        entries = freed[table.candidate]
+        counts = np.bincount(table.row_type[entries], weights=table.rows[entries], minlength=instance.types.count)
+        padded = np.append(counts > 0, True)  # -1 is no row
+        return _Freed(
+            np.unique(table.candidate[entries]),
+            counts.astype(np.int64),
+            np.flatnonzero(padded[columns.rows].all(axis=1)),
+        )
+
+    def _program(self, table: Assignment, freed: _Freed) -> tuple[LinearModel, dict[int, float]]:
+        """Each freed row is in one of the columns, or in the group that it was in; and the start that changes
+        nothing."""
+        columns, types = self.columns, np.flatnonzero(freed.counts)
+        entries = np.isin(table.candidate, freed.candidates)
+        place = np.searchsorted(freed.candidates, table.candidate[entries])
+        shape = (self.instance.types.count, len(freed.candidates))
+        old = sp.csr_array((table.rows[entries].astype(np.float64), (table.row_type[entries], place)), shape)
+        matrix = sp.csr_array(sp.hstack([columns.of_type[:, freed.columns], old])[types])
+        loss = self.instance.candidates.cost[table.candidate[entries]] * table.rows[entries]
+        count, none = matrix.shape[1], ("",)
+        right = freed.counts[types].astype(np.float64)
+        model = LinearModel(
+            name="small groups",
+            c=np.concatenate([columns.cost[freed.columns], np.bincount(place, weights=loss)]).astype(np.float64),
+            offset=0.0,
+            A=matrix,
+            constraint_lower=right,
+            constraint_upper=right.copy(),
+            lower=np.zeros(count),
+            upper=np.concatenate([np.full(len(freed.columns), right.max(initial=0.0)), np.ones(len(freed.candidates))]),
+            integer=np.ones(count, np.bool_),
+            variable_names=none * count,
+            constraint_names=none * len(types),
+            integral=True,
+        )
+        # complete: solvers spend time on what a start leaves open
+        start = np.concatenate([np.zeros(len(freed.columns)), np.ones(len(freed.candidates))])
+        return model, dict(enumerate(start.tolist()))
+
+    def _replaced(self, table: Assignment, freed: _Freed, times: Ints) -> Assignment | None:
+        """The table with these groups in place of those freed; None where the answer does not place each row once."""
+        new, old = times[: len(freed.columns)], times[len(freed.columns) :]
+        if (times < 0).any() or (old > 1).any():
+            return None
+        gone = np.isin(table.candidate, freed.candidates[old == 0])
+        rows = self.columns.rows[freed.columns]
+        there = (rows >= 0) & (new > 0)[:, None]
+        of = np.nonzero(there)[0]
+        types = np.concatenate([table.row_type[~gone], rows[there]])
+        candidate = np.concatenate([table.candidate[~gone], self.columns.candidate[freed.columns][of]])
+        number = np.concatenate([table.rows[~gone], new[of]])
+        placed = np.bincount(types, weights=number, minlength=self.instance.types.count)
+        if (placed != self.instance.types.counts).any():
+            return None
+        return tighten_groups(self.instance, assignment_of(self.instance, types, candidate, number))
+
+
+class SmallGroupTables:
+    """Tables of small groups from turn to turn, as the bound rises."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self._partition: Partition | None = None
+        self._most, self._value, self._share = MOST, -math.inf, SEARCHED
+
+    def improve(
+        self,
+        table: Assignment,
+        point: RequiredPoint,
+        adapter: SolverAdapter,
+        options: SolverOptions,
+        effort: Effort,
+        seed: int,
+        on_better: Callable[[Assignment], None],
+    ) -> None:
+        """Part of a search, from a table that satisfies all requirements; nothing where these allow no small groups.
+        on_better: told of better tables, whose groups are not yet checked for requirements that bounds do not know."""
+        if point.ascent is None:
+            return
+        if point.value > self._value:
+            columns = Columns.near(self.instance, point, self._most)
+            self._partition = None if columns is None else Partition(self.instance, columns)
+            self._value = point.value
+        if self._partition is None:
+            return
+        part = effort if effort.counted else effort.part(self._share * effort.left)
+        found, done = self._partition.improve(table, adapter, options, part, seed, on_better)
+        self._share = SEARCHED if found.cost < table.cost else IDLE
+        if done:  # more groups next time, also at the same point
+            self._most, self._value = MORE * self._most, -math.inf
