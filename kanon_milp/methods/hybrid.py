@@ -27,7 +27,7 @@ from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
-from kanon_milp.methods.raised_by_cuts import LARGEST
+from kanon_milp.methods.raised_by_cuts import LARGEST, small_groups
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -61,7 +61,6 @@ BRANCH_GAP = 6  # units between table and bound, at most: it takes three times a
 SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
-CUT_ROWS = 15  # in a group: rows about a few row types say little about larger ones (all of Adult: nothing for k = 25)
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
 # so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
@@ -226,9 +225,7 @@ class _Hybrid(Guide):
         return self.session.instance.candidates.pairs <= MODEL_PAIRS
 
     def cuts(self, seconds: float) -> bool:
-        """Whether a table that does not fit has groups small enough for rank-1 cuts, and so many seconds are enough."""
-        if float(np.median(self.session.instance.least)) > CUT_ROWS:
-            return False
+        """Whether so many seconds are enough for rank-1 cuts on a table that does not fit."""
         return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
 
     @property
@@ -241,7 +238,7 @@ class _Hybrid(Guide):
         """Whether a master problem alone is the quickest way to rank-1 cuts."""
         instance = self.session.instance
         few = instance.types.count <= min(FIRST_TYPES, MASTER_TYPES)
-        return few and self.fits and float(np.median(instance.least)) <= CUT_ROWS
+        return few and self.fits and small_groups(instance)
 
     def search_briefly(self) -> None:
         """A few annealings."""
@@ -261,7 +258,7 @@ class _Hybrid(Guide):
                 longer = BRIEFLY if self.branches else LONGER
                 seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
             effort = replace(effort.part(seconds), patience=PATIENCE)
-        elif self.cuts(CUT_SHARE * effort.left):
+        elif small_groups(self.session.instance) and self.cuts(CUT_SHARE * effort.left):
             effort = effort.part((1 - CUT_SHARE) * effort.left)
         self._search(effort, self.session.options.seed).run(self.session.adapter, self.session.options)
 
@@ -299,7 +296,7 @@ class _Hybrid(Guide):
         """Whether rank-1 cuts are worth their time: the core problem that multipliers without them leave is not
         easy."""
         best = self.tracker.best
-        if best is None or self.raised or self.settled or self.branches:
+        if best is None or self.raised or self.settled or self.branches or not small_groups(self.session.instance):
             return False
         # the search may have taken a little more than its part
         if self.limit.over or not (self.fits or self.cuts(2 * self.limit.left)):

@@ -13,6 +13,7 @@ from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress
 from kanon_milp.system.limit import Limit
 
@@ -23,6 +24,16 @@ LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 
 
+# in a group: cuts about a few row types say little about larger ones (nothing for k = 25 on 5,000 rows of Adult, as on
+# all of them), and looking for them takes minutes at k = 100
+CUT_ROWS = 15
+
+
+def small_groups(instance: Instance) -> bool:
+    """Whether groups are small enough for rank-1 cuts."""
+    return float(np.median(instance.least)) <= CUT_ROWS
+
+
 class RaisedByCuts:
     """Goes on with its rounds from turn to turn.
 
@@ -31,11 +42,12 @@ class RaisedByCuts:
 
     def __init__(self, session: Session, tracker: Tracker) -> None:
         self.session, self.tracker = session, tracker
-        self.possible = session.iterations is None and session.instance.types.count <= LARGEST
+        instance = session.instance
+        self.possible = session.iterations is None and instance.types.count <= LARGEST and small_groups(instance)
         if self.possible and session.problem.attributes:
             from kanon_milp.bounds.columns.required_program import accepts  # imports the compiler
 
-            self.possible = accepts(session.instance)
+            self.possible = accepts(instance)
         else:
             self.possible = False
         self._cuts: RequiredCuts | None = None

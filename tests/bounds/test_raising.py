@@ -38,7 +38,7 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, hybrid
+from kanon_milp.methods import core_problem, hybrid, raised_by_cuts
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -322,12 +322,28 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     assert report.valid
     assert report.bound == result.exact_bound
     # larger groups, or no time: left out
-    for name, limit, options in (
-        ("CUT_ROWS", 4.0, {"iteration_limit": 1}),
-        ("CUT_ITERATIONS", math.inf, {"time_limit": 1.5}),
+    for module, name, limit, options in (
+        (raised_by_cuts, "CUT_ROWS", 4.0, {"iteration_limit": 1}),
+        (hybrid, "CUT_ITERATIONS", math.inf, {"time_limit": 1.5}),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(hybrid, name, limit)
+            patch.setattr(module, name, limit)
             plain = km.solve(problem, method="search", **options)
             assert plain.exact_bound is not None
             assert plain.exact_bound < result.exact_bound
+
+
+def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 5,000 rows with k = 100 looking for them took 207 s of a minute."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(hybrid, "EASY_PAIRS", 0)
+    monkeypatch.setattr(type(hybrid.RELAX_AND_CUT), "compute", never)
+    monkeypatch.setattr(type(hybrid.COLUMN_GENERATION), "compute", never)
+    result = km.solve(census_problem(300, 20), method="search", iteration_limit=1)
+    assert result.verified
+    monkeypatch.setattr(raised_by_cuts, "CUT_ROWS", 30.0)
+    with pytest.raises(AssertionError):
+        km.solve(census_problem(300, 20), method="search", iteration_limit=1)
