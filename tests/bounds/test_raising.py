@@ -342,8 +342,8 @@ def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(hybrid, "EASY_PAIRS", 0)
     monkeypatch.setattr(type(hybrid.RELAX_AND_CUT), "compute", never)
     monkeypatch.setattr(type(hybrid.COLUMN_GENERATION), "compute", never)
-    result = km.solve(census_problem(300, 20), method="search", iteration_limit=1)
+    result = km.solve(census_problem(120, 20), method="search", iteration_limit=1)
     assert result.verified
     monkeypatch.setattr(raised_by_cuts, "CUT_ROWS", 30.0)
     with pytest.raises(AssertionError):
-        km.solve(census_problem(300, 20), method="search", iteration_limit=1)
+        km.solve(census_problem(120, 20), method="search", iteration_limit=1)
