@@ -59,10 +59,11 @@ def list_small_groups(
     chosen, spent = np.empty(most, np.int64), np.empty(most + 1, rows.multipliers.dtype)
     for g in range(len(candidates.cost)):
         candidate = candidate_of(candidates, g)
-        negative = False
+        # of a group that costs less than something positive one row does so, too
+        one = below < 0
         for i in candidate.members:
-            negative = negative or candidate.w - rows.multipliers[i] < below
-        if not negative:
+            one = one or candidate.w - rows.multipliers[i] < below
+        if not one:
             continue
         keys, items, values = _list_rows(below, candidate, rows, most)
         length = len(keys)

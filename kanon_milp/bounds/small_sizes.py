@@ -169,7 +169,8 @@ def make_lined(most: int, values: int, kind: NDArray[Scalar]) -> Lined[Scalar]:
 def _line_up(
     below: Scalar, candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], most: int, lined: Lined[Scalar]
 ) -> int:
-    """The rows that can be in a group of at most `most` rows that costs less than `below`, in order; how many."""
+    """The rows that can be in a group of at most `most` rows that costs less than `below`, which may be infinite, in
+    order; how many."""
     cover, lows = candidate.members, lined.lows
     # the least reduced costs of all
     kept = 0
@@ -188,7 +189,7 @@ def _line_up(
     # all other rows of a group cost at least the least negative ones
     highest = below
     for at in range(min(kept, most - 1)):
-        highest -= min(lows[at], below * 0)
+        highest -= min(lows[at], candidate.w * 0)
     if kept == 0 or lows[0] >= highest:
         return 0
     length = 0
@@ -219,7 +220,7 @@ def _line_up(
     keys, items, values = lined.keys[:length][order], lined.items[:length][order], lined.values[:length][order]
     places = np.empty(length, np.int64)
     places[order] = np.arange(length)
-    lined.prefix[0] = below * 0
+    lined.prefix[0] = candidate.w * 0
     for at in range(length):
         first = order[at] == 0 or values[at] != lined.values[order[at] - 1]
         lined.before[at] = -1 if first else places[order[at] - 1]
@@ -270,7 +271,7 @@ def cheapest_small_group(
     prefix, chosen, spent = lined.prefix, lined.chosen, lined.spent
     for size in range(max(candidate.least, 1), min(small.most, candidate.support) + 1):
         depth, at = 0, 0
-        spent[0] = below * 0
+        spent[0] = candidate.w * 0
         while True:
             need = size - depth
             if at + need <= length and spent[depth] + (prefix[at + need] - prefix[at]) < best:

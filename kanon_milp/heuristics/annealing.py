@@ -81,7 +81,8 @@ class Draw:
         """The same. phi: float64 (candidates of the instance,)."""
         phi = np.maximum(phi[board.candidate], 0) / board.cell
         cover = board.state.covers.lengths[: len(phi)]
-        chance, alias = alias_tables(np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1)))
+        weight = np.exp(-phi) * np.minimum(1.0, SMALL_COVER / np.maximum(cover, 1))
+        chance, alias = alias_tables(weight if weight.any() else np.ones(len(weight)))
         return cls(chance, alias)
 
 

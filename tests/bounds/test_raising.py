@@ -34,6 +34,7 @@ from kanon_milp.bounds.columns import raise_bound, relax_and_cut, relaxed
 from kanon_milp.bounds.columns.ascent import _next_unit
 from kanon_milp.bounds.columns.relaxed import CutEvaluator
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
+from kanon_milp.bounds.providers import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
@@ -340,8 +341,8 @@ def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError
 
     monkeypatch.setattr(hybrid, "EASY_PAIRS", 0)
-    monkeypatch.setattr(type(hybrid.RELAX_AND_CUT), "compute", never)
-    monkeypatch.setattr(type(hybrid.COLUMN_GENERATION), "compute", never)
+    monkeypatch.setattr(RelaxAndCutBound, "compute", never)
+    monkeypatch.setattr(ColumnGenerationBound, "compute", never)
     result = km.solve(census_problem(120, 20), method="search", iteration_limit=1)
     assert result.verified
     monkeypatch.setattr(raised_by_cuts, "CUT_ROWS", 30.0)

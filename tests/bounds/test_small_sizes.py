@@ -23,7 +23,7 @@ from kanon_milp.bounds.composition import ValuedRows
 from kanon_milp.bounds.dual import NEVER
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.required import exact_phi, proven_required, required_bound
-from kanon_milp.bounds.required_values import Cells
+from kanon_milp.bounds.required_values import Cells, RequiredEvaluator
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(
@@ -136,3 +136,29 @@ def test_a_far_row_takes_a_whole_row_beside_it() -> None:
     assert result.exact_objective is not None
     assert charged_alone < 2.5 < 2.99 < point.value
     assert proven_required(instance, point) <= result.exact_objective / Fraction(instance.levels.unit)
+
+
+def test_candidates_of_few_rows_have_their_values_where_all_are_asked_for() -> None:
+    # an infinite value is where these begin: times zero it was no number, and every group was dearer
+    frame = pl.DataFrame({"a": ["x"] * 4, "b": ["y"] * 4, "s": ["-3", "-3", "0", "1.5"]})
+    instance = prepare(km.Problem(km.Table.from_frame(frame, ["a", "b"], "s"), [km.TCloseness("3/8", "ordered")]))
+    at = RequiredEvaluator(instance)
+    point = np.zeros(len(at.start()))
+    point[: at.types] = [3.0, 1.0, 0.0]
+    some, every = at(point), at(point, everything=True)
+    assert np.isfinite(every.phi).all()
+    assert every.value == some.value
+    assert (np.minimum(every.phi, 0) == np.minimum(some.phi, 0)).all()
+
+
+def test_a_search_where_no_candidate_covers_more_than_few_rows() -> None:
+    """It ended in a division by zero: no candidate was likely to be drawn."""
+    rows = [("b0", *"xzyu"), ("b0", *"xxzw"), ("b0", *"xyzv"), ("b0", *"xxzz")]
+    rows += [("b1", *"yxxw"), ("b1", *"yzxw"), ("b1", *"xxzv"), ("b1", *"zyyu")]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abcds", pl.String), orient="row")
+    table = km.Table.from_frame(frame, list("abcd"), "s")
+    mask = km.PatternMask(tuple((0, *rest) for rest in itertools.product((0, 1), repeat=3)))
+    result = km.solve(km.Problem(table, [km.TCloseness("0.5")], mask), method="search", iteration_limit=1)
+    assert result.exact_objective == 14  # by the direct model, and by brute force
+    assert result.exact_bound is not None
+    assert result.exact_bound <= 14

@@ -87,8 +87,8 @@ def test_counted_work_is_limited_before_the_model(monkeypatch: pytest.MonkeyPatc
 def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[Any, int]] = []
 
-    def spied(session: Any, bound: Any) -> Any:
-        told.append((bound, session.known.cost))
+    def spied(session: Any, known: Any) -> Any:
+        told.append((known.bound, session.known.cost))
         return session.finish(session.known)
 
     monkeypatch.setattr(several_sets, "solve_milp", spied)
