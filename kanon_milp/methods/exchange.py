@@ -253,7 +253,11 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
     others = {path: read_about(path) for path in sorted(solution.parent.glob("*.names.csv"))}
     fitting = [path for path, about in others.items() if about.get("table_sha256") == table]
     if len(fitting) > 1:
-        raise InputError(f"{solution}: there are {len(fitting)} maps of names beside it; say which one it belongs to")
+        found = ", ".join(path.name for path in fitting)
+        raise InputError(
+            f"{solution}: there are {len(fitting)} maps of names beside it ({found}); name the one it belongs to "
+            "(names=..., --names)"
+        )
     return (others[fitting[0]], fitting[0]) if fitting else ({}, None)
 
 

@@ -207,7 +207,8 @@ def known_name(name: object, what: str = "method") -> str:
     if not isinstance(name, str):
         raise wrong(what, f"one of {', '.join(names())}", name)
     if name not in names():
-        raise InputError(f"{what}: unknown method{nearest(name, names())}; must be one of {', '.join(names())}")
+        known = ", ".join(names())
+        raise InputError(f'{what}: unknown method "{name}"{nearest(name, names())}; must be one of {known}')
     return name
 
 

@@ -162,7 +162,7 @@ def _damaged(path: Path) -> InputError:
 
 
 def _wrong_encoding(path: Path, fmt: CsvFormat) -> InputError:
-    return InputError(f"{path}: is not {fmt.encoding}; name its encoding (encoding=..., --encoding)")
+    return InputError(f"{path}: is not {fmt.encoding}; name its encoding, such as cp1252 (encoding=..., --encoding)")
 
 
 def _without_bare_returns(raw: bytes) -> tuple[bytes, str]:

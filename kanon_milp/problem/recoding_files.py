@@ -20,8 +20,8 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
     names = table.quasi_identifiers
     for name in makers:
         if name not in names:
-            near = nearest(name, list(names))
-            raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{near}')
+            known = nearest(name, list(names)) or f"; these are {', '.join(names)}"
+            raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{known}')
     return {
         name: make(table.column(name), source=f'{table.source}: column "{name}"{_how(make)}')
         for name, make in makers.items()

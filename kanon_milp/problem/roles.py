@@ -112,7 +112,7 @@ def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header:
 def another_delimiter(header: Sequence[str]) -> str:
     """What to say of a file that was read as one column, where its header holds another delimiter; else nothing."""
     held = [said for mark, said in SEPARATORS.items() if len(header) == 1 and mark in header[0]]
-    return f"; the file was read as one column whose name holds {held[0]}: name it with --delimiter" if held else ""
+    return f"; its columns seem to be divided by {held[0]}: name that with --delimiter" if held else ""
 
 
 def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str], source: str) -> InputError:

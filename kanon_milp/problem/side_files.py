@@ -119,6 +119,8 @@ def _text(path: Path, encoding: str) -> str:
     try:
         return unpacked(path).decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not {encoding}; name its encoding (encoding=..., --encoding)") from None
+        raise InputError(
+            f"{path}: is not {encoding}; name its encoding, such as cp1252 (encoding=..., --encoding)"
+        ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read as CSV ({type(error).__name__})") from None

@@ -25,7 +25,8 @@ def suppressed_everywhere(result: Result) -> str:
         ways.append("other patterns")
     else:
         options = [option for name in names if (option := _option(result, name))]
-        ways += options[:MOST_OPTIONS] or ["--hierarchies"]
+        without = [name for name in names if name not in result.problem.recoding.hierarchies]
+        ways += options[:MOST_OPTIONS] or (["--hierarchies"] if without else ["a higher --weight"])
     return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
 
 

@@ -234,7 +234,8 @@ def sweep(
     k, l, t: values to take in place of the problem's own. method, time_limit (seconds, of each setting), threads, seed:
     as for `solve`. The strictest settings come first, since their tables are starts for the looser ones. baselines:
     names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
-    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated.
+    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated, and
+    stand in the result also where their values are not among those that are given.
     progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
     how many are done and of how many. Ctrl-C ends what runs, and the rest is left out, also the loss of a baseline that
     was ended. Raises InputError for other objectives and for parameters that are none.
@@ -254,7 +255,9 @@ def sweep(
     asked = settings(k, l, t)
     for setting in asked:
         setting.of(problem)  # an error of one of them, before any of them runs
-    runs = {run.setting: run for run in known if run.setting in asked}
+    runs = {run.setting: run for run in known if run.setting.given.keys() == asked[0].given.keys()}
+    if more := [setting for setting in runs if setting not in asked]:
+        asked = sorted([*asked, *more], key=lambda setting: tuple(setting.given.values()))
     left = [setting for setting in strictest_first(asked) if setting not in runs]
     options = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed}
     with (

@@ -26,6 +26,9 @@ class Tabular(ABC):
     def texts(self) -> list[list[str]]:
         """A header, and cells as text."""
 
+    def __str__(self) -> str:
+        return self.to_markdown()
+
     def to_csv(self) -> str:
         """All columns as CSV."""
         return self.frame().write_csv()

@@ -227,7 +227,7 @@ def test_an_installed_package_brings_a_method_by_its_entry_point(tmp_path: Path)
 
 
 def test_an_unknown_method_is_answered_with_the_nearest_one(tmp_path: Path) -> None:
-    with pytest.raises(km.InputError, match=r'unknown method \(did you mean "greedy"\?\).*auto, milp, search, greedy'):
+    with pytest.raises(km.InputError, match=r'"gredy" \(did you mean "greedy"\?\).*auto, milp, search, greedy'):
         km.solve(PROBLEM, method="gredy")
     FRAME.write_csv(tmp_path / "t.csv")
     asked = ("solve", "--data", str(tmp_path / "t.csv"), "--qi", "age,sex", "--k", "2")

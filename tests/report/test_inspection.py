@@ -377,5 +377,5 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
 def test_a_file_with_another_delimiter_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("name;age\n" + "".join(f"n{i};{i}\n" for i in range(40)))
-    with pytest.raises(km.InputError, match=r"read as one column whose name holds \";\".*--delimiter"):
+    with pytest.raises(km.InputError, match=r"divided by \";\".*--delimiter"):
         km.inspect(path)

@@ -48,13 +48,13 @@ def test_levels_that_are_there_are_not_proposed_again() -> None:
     )
     far = [f"{1700 + 25 * i}-01-01" for i in range(12)]
     lost = solved({"born": far, "sex": sex}, km.Hierarchies({"born": km.Hierarchy.dates(far, ["year", "decade"])}))
-    assert "; --hierarchies may keep more" in suppressed_everywhere(lost)
+    assert "; a higher --weight may keep more" in suppressed_everywhere(lost)
     near = [f"2{i:03}-01-01" for i in range(12)]
-    for level, said in (("month", "--dates born=year may"), ("year", "; --hierarchies may keep more")):
+    for level, said in (("month", "--dates born=year may"), ("year", "; a higher --weight may keep more")):
         few = solved({"born": near, "sex": sex}, km.Hierarchies({"born": km.Hierarchy.dates(near, [level])}))
         assert said in suppressed_everywhere(few)
     ages = km.Hierarchies({"age": km.Hierarchy.intervals(AGES, [2])})
-    assert "; --hierarchies may keep more" in suppressed_everywhere(solved({"age": AGES, "sex": sex}, ages))
+    assert "; a higher --weight may keep more" in suppressed_everywhere(solved({"age": AGES, "sex": sex}, ages))
 
 
 def test_patterns_and_limits_have_their_own_way_out() -> None:

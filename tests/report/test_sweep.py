@@ -153,6 +153,13 @@ def test_an_edited_run_is_refused(tmp_path: Path, edited: dict[str, Any], messag
         folder.known(resume=True)
 
 
+def test_what_has_run_stays_beside_other_values() -> None:
+    found = km.sweep(SMALL, k=[3], known=[own_run(4, 0), own_run(2, 0)])
+    assert [row.k for row in found.rows] == [2, 3, 4]
+    assert [row.objective for row in found.rows] == [row.objective for row in km.sweep(SMALL, k=[2, 3, 4]).rows]
+    assert str(found) == found.to_markdown()
+
+
 def test_an_infeasible_setting_makes_stricter_ones_infeasible() -> None:
     mask = km.PatternMask([["keep", "keep"]])
     problem = km.Problem(km.Table.from_frame(FRAME, ["a", "b"]), km.KAnonymity(2), mask)
