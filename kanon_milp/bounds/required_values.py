@@ -269,10 +269,10 @@ class RequiredEvaluator(Evaluator):
 
         least = relaxed.least[begin:end]
         charged(some._replace(least=least), left & (least <= some.support))
-        if relaxed.small is None or larger:
-            return phi
         if everything:
             phi[least > some.support] = np.inf
+        if relaxed.small is None or larger:
+            return phi
         hard = left.copy()
         cheapest_small_groups(some, rows, relaxed.small, TRIED, hard, phi, relaxed.chosen[begin:end])
         if hard.any():
