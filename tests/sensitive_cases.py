@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +12,7 @@ import judges
 import polars as pl
 from hypothesis import strategies as st
 from present import present
-from strategies import Case, cases
+from strategies import Case, cases, few_vectors
 
 import kanon_milp as km
 from kanon_milp.problem import distances
@@ -356,14 +356,7 @@ MOST_TABLES = 4100  # that trying them all takes a tenth of a second
 def subset_cases(draw: st.DrawFn) -> SensitiveCase:
     """Tables of which some columns must be k-anonymous, with few enough possible released tables to try them all."""
     base = draw(sensitive_cases(kinds=draw(st.sampled_from([(), (), ("p",), ("beta",)])), max_rows=6))
-    case, rows, columns = base.case, len(base.case.rows), range(len(base.case.rows[0]))
-    heights = [len(next(iter(case.hierarchies[c].values()))) - 1 if c in case.hierarchies else 1 for c in columns]
-    vectors = case.vectors or tuple(itertools.product(*(range(height + 1) for height in heights)))
-    most = max(v for v in range(1, len(vectors) + 1) if v**rows <= MOST_TABLES)
-    if most < len(vectors):
-        chosen = draw(st.permutations(vectors))[:most]
-        # the fully suppressed pattern among them, so that most problems have a solution
-        case = replace(case, vectors=tuple({tuple(heights): None, **dict.fromkeys(chosen)})[:most])
+    case, rows, columns = few_vectors(draw, base.case, MOST_TABLES), len(base.case.rows), range(len(base.case.rows[0]))
     subset = tuple(sorted(draw(st.sets(st.sampled_from(columns), min_size=1, max_size=max(1, len(columns) - 1)))))
     number = draw(st.sampled_from([k for k in (2, 3, 4) if k <= rows]))
     return SensitiveCase(case, base.secrets, base.demands, base.with_k, (subset, number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kanon_milp as km
 from kanon_milp.bounds import type_sets
 from kanon_milp.bounds.packing_cuts import TypeSets
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.verify.plain import SuppressedRows
 
 
@@ -128,3 +129,21 @@ def drawn_sets(data: st.DataObject, count: int, largest: int) -> tuple[TypeSets,
     sets = data.draw(st.lists(st.sets(st.integers(0, count - 1), min_size=1), max_size=3))
     charges = data.draw(st.lists(st.integers(0, largest), min_size=len(sets), max_size=len(sets)))
     return type_sets(sets), np.array(charges, dtype=np.int64)
+
+
+def covered(instance: Instance) -> bool:
+    """Whether each row type has a candidate."""
+    return set(instance.candidates.members.tolist()) == set(range(instance.types.count))
+
+
+def few_vectors(draw: st.DrawFn, case: Case, most: int) -> Case:
+    """The same case with few enough level vectors that its rows have at most so many released tables; that of full
+    suppression is among them, so that most problems have a solution."""
+    rows, columns = len(case.rows), range(len(case.rows[0]))
+    heights = tuple(len(next(iter(case.hierarchies[c].values()))) - 1 if c in case.hierarchies else 1 for c in columns)
+    vectors = case.vectors or tuple(itertools.product(*(range(height + 1) for height in heights)))
+    number = max(v for v in range(1, len(vectors) + 1) if v**rows <= most)
+    if number == len(vectors):
+        return case
+    chosen = draw(st.permutations(vectors))[:number]
+    return replace(case, vectors=tuple({heights: None, **dict.fromkeys(chosen)})[:number])

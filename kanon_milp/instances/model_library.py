@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,9 +58,10 @@ def files_of(name: str) -> list[Path]:
     """The model file and all that it reads, relative to the library."""
     path = find(name)
     text = path.read_text(encoding="utf-8")
-    beside = [each for each in folder().iterdir() if each.is_dir() and f'"{each.name}/' in text]
-    inner = [each for place in beside for each in sorted(place.rglob("*")) if each.is_file()]
-    return [each.relative_to(folder()) for each in (path, *inner)]
+    inside = [each.relative_to(folder()) for each in sorted(folder().rglob("*")) if each.is_file()]
+    # a file that the model names, or one in a folder that it names
+    read = [each for each in inside if any(_names(text, place) for place in (each, *each.parents[:-1]))]
+    return [path.relative_to(folder()), *read]
 
 
 def copy(name: str, target: Path) -> list[Path]:
@@ -73,6 +75,11 @@ def copy(name: str, target: Path) -> list[Path]:
         write_together(target / place, {file.name: _filler(folder() / file) for file in inside})
         written += [target / file for file in inside]
     return written
+
+
+def _names(text: str, place: Path) -> bool:
+    """Whether a model names a file or a folder, perhaps behind a word ("matrix:FILE")."""
+    return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
 
 
 def _listed(path: Path) -> Listed:

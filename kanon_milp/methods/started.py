@@ -46,12 +46,13 @@ def _from_search(session: Session, left: float) -> Result:
     first = replace(first, solver=replace(first.solver, options=asked))
     if why:
         return replace(first, message="; ".join(each for each in (first.message, why) if each))
-    if first.stop_reason != "time_limit" or first.groups is None:
+    if first.stop_reason != "time_limit":
         return first
     bound = Bound(first.exact_bound, first.backed_by)
     known = Outcome(trajectory=first.trajectory)
     # behind a registered bound there is nothing but a user's word, so it is kept apart
     known = replace(known, registered=bound) if bound.backed_by == (REGISTERED,) else replace(known, bound=bound)
-    table = assignment_of_groups(session.prepared, first.groups)
-    result = solve_milp(replace(session, known=table), known=known)
+    if first.groups is not None:
+        session = replace(session, known=assignment_of_groups(session.prepared, first.groups))
+    result = solve_milp(session, known=known)
     return replace(result, dual=first.dual, required=first.required)

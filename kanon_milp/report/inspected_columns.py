@@ -13,6 +13,7 @@ import polars as pl
 from kanon_milp.problem.roles import Roles
 from kanon_milp.report.role_guess import (
     FEW,
+    PER_CLASS,
     Role,
     guess,
     how_sensitive,
@@ -31,6 +32,7 @@ class Column:
     attempt. span: largest minus least value of a column of numbers, or of dates in years. most: rows with the value
     that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code. note: how
     values were read, where that is not plain. marks: values that look as if they stood for a missing one, such as NA.
+    same_as: another quasi-identifier that says the same of each row, for which this one is dropped.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Column:
     code: int | None = None
     note: str = ""
     marks: tuple[str, ...] = ()
+    same_as: str = ""
 
     def as_dict(self, rows: int) -> dict[str, Any]:
         """As plain data, with shares of the rows."""
@@ -137,15 +140,35 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
 
 
 def reading_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values."""
+    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
+    and of columns that repeat others."""
     named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
     read = [f"{each.name}: {each.note}" for each in named if each.note and each.role != "keep"]
+    read += [
+        f"{each.name} says the same of each row as {each.same_as}, and is left out" for each in columns if each.same_as
+    ]
     marked = [each for each in columns if each.marks]
     if marked:
         marks = ",".join(dict.fromkeys(mark for each in marked for mark in each.marks))
         names = ", ".join(each.name for each in marked)
         read.append(f"{names}: {marks} looks like missing values; --missing-values {shlex.quote(marks)} reads it so")
     return read
+
+
+def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:
+    """The columns; one that is proposed as a quasi-identifier, and says of each row what another one says (a code
+    beside its words), is to be dropped. texts: the table."""
+    found: dict[str, Column] = {each.name: each for each in columns}
+    quasi = [each for each in columns if each.role == "quasi-identifier" and each.distinct * PER_CLASS <= each.rows]
+    later_first = quasi[::-1]
+    for each in sorted(later_first, key=lambda each: each.kind == "text"):
+        others = [o for o in quasi if o is not each and not found[o.name].same_as and o.distinct == each.distinct]
+        for other in others if each.proposed else []:
+            both = texts.select(each.name, other.name).n_unique()
+            if both == each.distinct + (each.missing > 0) == other.distinct + (other.missing > 0):
+                found[each.name] = replace(each, role="drop", same_as=other.name)
+                break
+    return tuple(found.values())
 
 
 def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -31,6 +31,7 @@ from kanon_milp.report.inspected_columns import (
     sensitive_notes,
     with_at_most,
     with_sensitive,
+    without_repeated,
 )
 from kanon_milp.report.proposal import proposed_options, quoted, unprotected
 from kanon_milp.system.markup import card, grid
@@ -120,7 +121,7 @@ class Inspection:
             found.append(
                 f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)"
             )
-        if dropped := [each.name for each in self.columns if each.role == "drop"]:
+        if dropped := [each.name for each in self.columns if each.role == "drop" and not each.same_as]:
             found.append(
                 f"the command leaves out {', '.join(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
@@ -221,7 +222,8 @@ def inspect(
     its own that is text or an integer, or the column is called as names and numbers of persons are; keep, where all
     rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none, or, where nothing
     is called so, the last column if it has a few values and no name of what others know (see `notes`); else
-    quasi-identifier, if you have named none, of at most eight columns (the others are dropped). Which columns are
+    quasi-identifier, if you have named none, of at most eight columns (the others are dropped, and one of two that say
+    the same of each row). Which columns are
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
@@ -245,7 +247,7 @@ def inspect(
     replace(given, quasi_identifiers=some).check(frame.columns, source)
     texts = as_text(frame, frame.columns, source)
     known = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
-    columns = with_at_most(MOST_PROPOSED, with_sensitive(known))
+    columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
-from strategies import Case, cases, drawn_sets
+from strategies import Case, cases, covered, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import (
@@ -86,10 +86,6 @@ def reduced(problem: km.Problem) -> Instance:
 def drawn_multipliers(data: st.DataObject, count: int, denominator: int) -> list[int]:
     each = st.integers(-3 * denominator, 12 * denominator)
     return data.draw(st.lists(each, min_size=count, max_size=count))
-
-
-def covered(instance: Instance) -> bool:
-    return set(instance.candidates.members.tolist()) == set(range(instance.types.count))
 
 
 @given(cases(sides=False), st.data(), st.sampled_from([1, 3, 4096]))

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from sensitive_cases import SensitiveCase, sensitive_cases
-from test_bounds import Q8, covered, reduced, strong_lp
+from strategies import covered
+from test_bounds import Q8, reduced, strong_lp
 
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian

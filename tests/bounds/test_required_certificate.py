@@ -15,7 +15,8 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from test_bounds import Q8, covered
+from strategies import covered
+from test_bounds import Q8
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from kernels import runnable
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
-from test_bounds import Q8, covered, reduced
+from strategies import covered
+from test_bounds import Q8, reduced
 
 import kanon_milp as km
 from kanon_milp.bounds import composition, lagrangian, required_values, sizes, star, volume

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernels import runnable
 from sensitive_cases import SensitiveCase, sensitive_cases
-from test_bounds import covered
+from strategies import covered
 from test_required_bound import by_enumeration, drawn
 
 import kanon_milp as km

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 from present import present
 from sensitive_cases import sensitive_cases
-from test_bounds import covered
+from strategies import covered
 from test_requirements_search import is_valid
 
 import kanon_milp as km

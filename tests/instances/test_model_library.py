@@ -58,5 +58,11 @@ def test_a_copy_is_the_same_problem(tmp_path: Path, name: str) -> None:
     assert km.solve(here.problem, time_limit=20).objective == km.solve(there.problem, time_limit=20).objective
 
 
+def test_a_copy_holds_what_the_model_reads_and_nothing_else(tmp_path: Path) -> None:
+    model_library.copy("hospital_mask", tmp_path)
+    read = {"hospital_mask.toml", "hospital/table1.csv", "hospital/digits_mask.csv"}
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == read
+
+
 def test_a_copy_needs_a_name(tmp_path: Path) -> None:
     assert run("models", "--copy", str(tmp_path)).returncode == 2

@@ -14,7 +14,7 @@ from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sensitive_cases import MOST_TABLES
-from strategies import Case, cases
+from strategies import Case, cases, few_vectors
 
 import kanon_milp as km
 from kanon_milp.bounds.limits import BoundLimit
@@ -54,14 +54,8 @@ class SetsCase:
 @st.composite
 def sets_cases(draw: st.DrawFn) -> SetsCase:
     """Two or three sets, apart, overlapping or one within another."""
-    case = replace(draw(cases(max_rows=6)), sides={})
+    case = few_vectors(draw, replace(draw(cases(max_rows=6)), sides={}), MOST_TABLES)
     rows, columns = len(case.rows), range(len(case.rows[0]))
-    heights = [len(next(iter(case.hierarchies[c].values()))) - 1 if c in case.hierarchies else 1 for c in columns]
-    vectors = case.vectors or tuple(itertools.product(*(range(height + 1) for height in heights)))
-    most = max(v for v in range(1, len(vectors) + 1) if v**rows <= MOST_TABLES)
-    if most < len(vectors):
-        chosen = draw(st.permutations(vectors))[:most]
-        case = replace(case, vectors=tuple({tuple(heights): None, **dict.fromkeys(chosen)})[:most])
     columns_of = st.sets(st.sampled_from(columns), min_size=1).map(lambda found: tuple(sorted(found)))
     sets = draw(
         st.lists(st.tuples(columns_of, st.sampled_from([k for k in (2, 3, 1) if k <= rows])), min_size=2, max_size=3)

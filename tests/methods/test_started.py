@@ -52,6 +52,13 @@ def test_the_model_goes_on_from_what_the_search_has(case: SensitiveCase) -> None
     assert value(result) == expected
 
 
+def test_the_model_goes_on_where_the_search_has_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    as_if_slow(monkeypatch)
+    monkeypatch.setattr(hybrid, "solve_hybrid", lambda session: session.end(Outcome().stopped("time_limit")))
+    monkeypatch.setattr(started, "too_long", lambda *_: "")
+    assert km.solve(census_problem(30, 3), method="milp", time_limit=600).is_optimal
+
+
 def test_a_model_that_cannot_be_declared_leaves_the_time_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(400, 5)
     monkeypatch.setattr(started, "LARGE", 1_000)

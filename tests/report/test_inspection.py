@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import pandas as pd
@@ -98,6 +99,20 @@ def test_kinds_of_values_and_proposed_roles() -> None:
     assert roles["country"] == "keep"
     assert {roles[name] for name in ("age", "zip", "born", "admitted", "smoker", "cost")} == {"quasi-identifier"}
     assert all(each.proposed for each in found.values())
+
+
+def test_of_columns_that_say_the_same_one_is_left_out() -> None:
+    """Unless both are named, or some row says otherwise."""
+    words = ["north", "south", "east"] * 10
+    frame = pl.DataFrame({"code": [str(len(word)) + word[0] for word in words], "region": words, "age": range(30)})
+
+    def left_out(frame: pl.DataFrame, **named: Any) -> dict[str, str]:
+        return {each.name: each.same_as for each in km.inspect(frame, **named).columns if each.same_as}
+
+    assert left_out(frame) == {"region": "code"}
+    assert left_out(frame, quasi_identifiers=["code", "region"]) == {}
+    other = frame.with_columns(region=pl.Series([*words[:-1], "north"]))
+    assert left_out(other) == {}
 
 
 def test_codes_with_leading_zeros_are_text() -> None:
@@ -204,9 +219,10 @@ def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
     assert len(asked["--qi"][0].split(",")) == 8
     assert {"age", "sex", "race", "native-country"} <= set(asked["--qi"][0].split(","))
     dropped = [each.name for each in found.columns if each.role == "drop"]
-    assert dropped == ["occupation", "relationship", "capital-gain", "capital-loss", "hours-per-week"]
+    assert dropped == ["education-num", "relationship", "capital-gain", "capital-loss", "hours-per-week"]
     assert set(dropped) <= set(asked["--identifying"][0].split(","))
-    assert any("leaves out occupation" in note for note in found.notes)
+    assert any("leaves out relationship" in note for note in found.notes)
+    assert "education-num says the same of each row as education, and is left out" in found.notes
     assert any("more than half of the rows" in note for note in found.notes)
     solved = run(*shlex.split(found.command)[1:], "--time-limit", "5")
     assert solved.returncode in (0, 4), solved.stderr
@@ -319,7 +335,8 @@ def test_what_is_sensitive_is_guessed_and_said(columns: dict[str, str], chosen: 
 
 
 def test_of_columns_that_were_named_none_is_guessed() -> None:
-    frame = pl.DataFrame({name: list("112233" * 10) for name in ("sex", "living", "method")})
+    values = {"sex": "112233", "living": "123123", "method": "121323"}
+    frame = pl.DataFrame({name: list(each * 10) for name, each in values.items()})
     assert [each.role for each in km.inspect(frame, "sex").columns] == ["quasi-identifier", "none", "none"]
     roles = [each.role for each in km.inspect(frame, sensitive="living").columns]
     assert roles == ["quasi-identifier", "sensitive", "quasi-identifier"]

@@ -46,10 +46,10 @@ def refused(path: Path, text: str, *options: object) -> str:
         ),
         (f'age,job\n1,x\n1,"{SECRET}\n2,y\n', "begins in line 3 .* a quotation mark is opened and never closed"),
         (f'age,job\n1,"x"{SECRET}\n2,y\n', "begins in line 2 .* text follows a closing quotation mark"),
-        (f"age;job\n1;{SECRET}\n2;y\n", 'one column whose name holds ";": name it with --delimiter'),
-        (f"age;job\n1;{SECRET},2\n2;y\n", 'one column whose name holds ";": name it with --delimiter'),
-        (f"age\tjob\n1\t{SECRET}\n2\ty\n", "one column whose name holds a tab"),
-        (f"age|job\n1|{SECRET}\n2|y\n", r'one column whose name holds "\|"'),
+        (f"age;job\n1;{SECRET}\n2;y\n", 'its columns seem to be divided by ";": name that with --delimiter'),
+        (f"age;job\n1;{SECRET},2\n2;y\n", 'its columns seem to be divided by ";": name that with --delimiter'),
+        (f"age\tjob\n1\t{SECRET}\n2\ty\n", "its columns seem to be divided by a tab"),
+        (f"age|job\n1|{SECRET}\n2|y\n", r'its columns seem to be divided by "\|"'),
     ],
 )
 def test_bad_files_are_described_without_their_cells(text: str, message: str, tmp_path: Path) -> None:
