@@ -10,7 +10,6 @@ from typing import Literal, get_args
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.greedy import solve_greedy
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
@@ -19,7 +18,6 @@ from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.started import solve_started
-from kanon_milp.methods.subset_dp import solve_subset_dp
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
@@ -73,10 +71,23 @@ class Method:
         instance_of(self.candidates, bool, f'method "{self.name}": candidates', "True or False")
 
 
+# compiled code, and the compiler, for which nothing waits that does not use it
 def _solve_hybrid(session: Session) -> Result:
-    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that small problems do not wait for
+    from kanon_milp.methods.hybrid import solve_hybrid
 
     return solve_hybrid(session)
+
+
+def _solve_greedy(session: Session) -> Result:
+    from kanon_milp.methods.greedy import solve_greedy
+
+    return solve_greedy(session)
+
+
+def _solve_subset_dp(session: Session) -> Result:
+    from kanon_milp.methods.subset_dp import solve_subset_dp
+
+    return solve_subset_dp(session)
 
 
 _METHODS: dict[str, Method] = {
@@ -98,7 +109,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
-            solve_greedy,
+            _solve_greedy,
             groups_not_alone,
             candidates=False,
         ),
@@ -134,7 +145,7 @@ _METHODS: dict[str, Method] = {
         Method(
             "subset_dp",
             "dynamic programming over all sets of rows, up to about 22",
-            solve_subset_dp,
+            _solve_subset_dp,
             groups_not_merging,
         ),
         Method(
