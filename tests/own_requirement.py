@@ -112,7 +112,7 @@ def outcome(problem: km.Problem, folder: Path) -> Mapping[str, object]:
 def hybrid(problem: km.Problem) -> object:
     """What the hybrid method finds, or why it does not take the problem."""
     try:
-        return km.solve(problem, method="search", time_limit=20).objective
+        return km.solve(problem, method="search", time_limit=120).objective
     except km.InputError as error:
         return str(error)
 

@@ -18,6 +18,7 @@ from kanon_milp.instances import families
 from kanon_milp.instances.model_files import read_content, read_model
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel
+from kanon_milp.system.quiet_highs import new_highs
 
 
 def problem_of(source: Mapping[str, Any]) -> Problem:
@@ -41,8 +42,7 @@ def read_mps(path: Path) -> LinearModel:
     """
     import highspy
 
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
+    highs = new_highs()
     with tempfile.TemporaryDirectory() as folder:
         plain = path
         if path.name.lower().endswith(".gz"):

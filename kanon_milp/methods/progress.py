@@ -18,6 +18,7 @@ from kanon_milp.errors import printable
 from kanon_milp.problem.arguments import instance_of
 from kanon_milp.solvers.base import OnProgress, Progress
 from kanon_milp.system.clock import OnStage
+from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.markup import tag
 
 STAGES = {
@@ -66,8 +67,7 @@ class Line:
         return text
 
     def _doing(self) -> str:
-        compiled = sys.modules.get("kanon_milp.system.jit")  # most problems never need the compiler
-        if compiled is not None and compiled.compiling():
+        if COMPILATIONS.open:
             return COMPILING
         return f"{self._step} ({self._solver})" if self._step == STAGES["solve"] else self._step
 

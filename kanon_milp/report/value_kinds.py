@@ -51,7 +51,7 @@ class Reading:
 
 def marks_of_missing(distinct: pl.Series) -> tuple[str, ...]:
     """The values that stand for a missing one in many files, such as NA, as they are written."""
-    return tuple(dict.fromkeys(text for value in distinct.to_list() if (text := value.strip()).lower() in MARKS))
+    return tuple(sorted({text for value in distinct.to_list() if (text := value.strip()).lower() in MARKS}))
 
 
 def read_values(distinct: pl.Series) -> Reading:

@@ -25,6 +25,7 @@ from kanon_milp.solvers.base import (
     StopReason,
 )
 from kanon_milp.solvers.common import FEASIBILITY, complete_point
+from kanon_milp.system.quiet_highs import new_highs
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
@@ -37,6 +38,9 @@ _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # (k = 5, 150 x 5 is not solved within 25 s either way, and the bounds are the same to three digits.)
 _ENUMERATION, _AGGREGATOR = 1 << 16, 1 << 12
 _UNSAFE_RULES = _ENUMERATION | _AGGREGATOR
+# Where continuous variables have no integer values, HiGHS 1.16 gains in the objective what constraints may be violated
+# by, and counts it in the bound, too; its own tolerance is ten times as large.
+_FEASIBILITY = 1e-7
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _LAST_SECONDS = 5.0  # for one that was left behind, at the end of the process
 _COMPLETION_SECONDS = 10.0
@@ -58,8 +62,7 @@ class HighsAdapter(SolverAdapter):
     def availability(self) -> Availability:
         """Say whether highspy is there and new enough."""
         try:
-            highspy = importlib.import_module("highspy")
-            version = highspy.Highs().version()
+            version = new_highs().version()
         except ImportError:
             return Availability.NOT_FOUND
         except Exception:
@@ -71,7 +74,7 @@ class HighsAdapter(SolverAdapter):
         """Version of HiGHS."""
         if self.availability() not in (Availability.AVAILABLE, Availability.TOO_OLD):
             return ""
-        return str(importlib.import_module("highspy").Highs().version())
+        return str(new_highs().version())
 
     def location(self) -> str:
         """Folder of the highspy module."""
@@ -106,8 +109,8 @@ class HighsAdapter(SolverAdapter):
 
 def _run(model: LinearModel, call: SolverCall) -> RawResult:
     highspy = importlib.import_module("highspy")
-    highs = highspy.Highs()
-    _set_options(highs, highspy, call.options, call.seconds_left)
+    highs = new_highs()
+    _set_options(highs, highspy, model, call)
     if highs.passModel(_as_highs_lp(highspy, model)) == highspy.HighsStatus.kError:
         raise SolverError(f"HiGHS rejects the model {model.name!r}")
     if call.point is not None and model.integer.any():
@@ -200,7 +203,8 @@ def _read(highs: Any, highspy: Any, model: LinearModel, options: SolverOptions) 
     return RawResult(reason, x, bound, f"HiGHS: {text}" if reason is StopReason.ERROR else "")
 
 
-def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left: float | None) -> None:
+def _set_options(highs: Any, highspy: Any, model: LinearModel, call: SolverCall) -> None:
+    options, seconds_left = call.options, call.seconds_left
     own: dict[str, object] = {
         "output_flag": options.log_file is not None,
         "log_to_console": False,
@@ -210,6 +214,8 @@ def _set_options(highs: Any, highspy: Any, options: SolverOptions, seconds_left:
         "mip_abs_gap": float(options.absolute_gap),
         "presolve_rule_off": _UNSAFE_RULES,
     }
+    if not model.integral and not model.integer.all():
+        own["mip_feasibility_tolerance"] = _FEASIBILITY
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)
     if options.node_limit is not None:

@@ -28,6 +28,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.common import MAX_SEED, complaint
 from kanon_milp.solvers.suggestions import NEEDS
+from kanon_milp.system.quiet_highs import new_highs
 
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 # as in the adapter of SCIP, in the words of its interfaces
@@ -130,6 +131,8 @@ class PulpAdapter(SolverAdapter):
         return _read(problem, variables, model, self.solver, stopped if out_of_time else None)
 
     def _make_solver(self, options: SolverOptions, seconds: float | None, has_start: bool) -> Any:
+        if self.solver == "HiGHS":
+            new_highs()  # prints nothing, and so does no object after the first one
         parameters = self._parameters()
         for name in options.extra:
             if name not in parameters:

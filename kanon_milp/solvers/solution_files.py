@@ -151,7 +151,7 @@ def _highs_raw(_first: str, lines: Iterator[str], point: _Point) -> None:
                 raise point.error(f"the file contains no solution: HiGHS says {_word(status)}")
         elif words[:1] == ["Objective"] and len(words) == 2:
             point.objective = point.number(words[1])
-        elif words[:2] == ["#", "Columns"] and len(words) == 3:
+        elif words[:2] == ["#", "Columns"] and len(words) in (3, 4):  # HiGHS 1.16 says "sparse", too
             count = point.number(words[2])
             for _ in range(int(abs(count))):
                 words = next(lines, "").split()

@@ -229,11 +229,6 @@ class _Listener(event.Listener):
 event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
-def compiling() -> bool:
-    """Whether a function is being compiled now, or waited for."""
-    return COMPILATIONS.open > 0
-
-
 @contextmanager
 def waiting() -> Iterator[None]:
     """While another process compiles what is needed here."""

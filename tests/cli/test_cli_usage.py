@@ -27,7 +27,8 @@ from kanon_milp.cli.sweep import have_run
 from kanon_milp.methods import progress
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.report import display
-from kanon_milp.system.jit import compiled, compiling, number_compiled
+from kanon_milp.system.compilations import COMPILATIONS
+from kanon_milp.system.jit import compiled, number_compiled
 
 __all__ = ["table"]  # the fixture
 
@@ -167,7 +168,7 @@ def test_the_line_says_when_something_is_compiled(tmp_path: Path) -> None:
         assert "compiling, once" in seen[0]
         assert fresh()(1) == 2  # from the disk
         assert number_compiled() == before + 1
-    assert not compiling()
+    assert not COMPILATIONS.open
     assert "compiling" not in line.__rich__().plain
 
 

@@ -160,6 +160,20 @@ def miplib(values: dict[str, float], objective: float) -> str:
     return f"=obj= {objective:g}\n" + "".join(f"{name} {value:g}\n" for name, value in values.items() if value)
 
 
+def highs_1_15(values: dict[str, float], objective: float) -> str:
+    """Its sparse style."""
+    lines = "".join(f"{name} {value:g}\n" for name, value in values.items() if value)
+    head = f"Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective {objective:g}\n"
+    return f"{head}# Columns -{sum(map(bool, values.values()))}\n{lines}"
+
+
+def highs_1_16(values: dict[str, float], objective: float) -> str:
+    lines = "".join(f"{name} {value:g} {j}\n" for j, (name, value) in enumerate(values.items()) if value)
+    head = f"Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective {objective:g}\n"
+    head += f"Objective_bound {objective:g}\nMIP_rel_gap 0\n"
+    return f"{head}# Columns -{sum(map(bool, values.values()))} sparse\n{lines}"
+
+
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """An exported model and its optimal values; the file is in a folder of its own."""
@@ -168,7 +182,7 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     return model, values_of(model)
 
 
-@pytest.mark.parametrize("write", [gurobi, cplex, miplib])
+@pytest.mark.parametrize("write", [gurobi, cplex, miplib, highs_1_15, highs_1_16])
 @pytest.mark.parametrize("packed", [False, True])
 def test_other_solvers_files_are_read(
     write: Callable[[dict[str, float], float], str], packed: bool, hospital: Exported, tmp_path: Path

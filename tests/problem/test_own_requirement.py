@@ -35,7 +35,7 @@ def no_more_than_half(rows: tuple[int, ...]) -> bool:
 def by_script(asked: str, folder: Path) -> dict[str, Any]:
     (folder / "people.csv").write_text("age,city,job\n" + "".join(",".join(row) + "\n" for row in PEOPLE))
     command = [sys.executable, str(SCRIPT), str(folder), asked]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -234,7 +234,8 @@ def test_options_of_the_user_win_over_safe_ones() -> None:
     assert (result.proof, result.objective, result.backed_by) == ("optimal", OPTIMUM, ("second look",))
     clique = birds.equality_clique()
     unsafe = SolverOptions(extra={"presolve_rule_off": 1 << 16})
-    assert get("highs").solve(clique.model, unsafe).objective == 2
+    wrong_until_1_15 = 2 if get("highs").version().startswith("1.15.") else 0
+    assert get("highs").solve(clique.model, unsafe).objective == wrong_until_1_15
     # in integer variables, as it is proven, the rule does no harm
     checked = solve_checked(get("highs"), clique.model, unsafe, Grid())
     assert (checked.objective, checked.bound, checked.backed_by) == (0, 0, ("solver", "second look"))

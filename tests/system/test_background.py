@@ -13,7 +13,7 @@ import pytest
 
 from kanon_milp.methods.warm_up import PARTS, compile_part, missing
 from kanon_milp.system.background import Background
-from kanon_milp.system.jit import compiling
+from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.limit import Limit
 
 
@@ -24,7 +24,7 @@ def test_what_is_on_disk_is_not_compiled_again() -> None:
     with Background(["search"]) as process:
         process.wait("search")
         assert process.compiled == 0
-    assert not compiling()
+    assert not COMPILATIONS.open
 
 
 def test_a_process_that_fails_is_not_waited_for() -> None:

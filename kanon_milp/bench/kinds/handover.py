@@ -31,6 +31,7 @@ from kanon_milp.solvers import LinearModel, get
 from kanon_milp.solvers.highs import _as_highs_lp
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.quiet_highs import new_highs
 
 Sizes = tuple[int, int, int]
 
@@ -124,7 +125,7 @@ def _pyomo_lp(instance: Instance, k: int) -> Callable[[], Sizes]:
     model = plain_model(instance, k)
 
     def finish() -> Sizes:
-        highs = _silent()
+        highs = new_highs()
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "model.lp")
             model.write(path)
@@ -156,15 +157,9 @@ def _model(c: Any, A: sp.csr_array, low: Any, high: Any, upper: Any, integer: An
     return LinearModel("handover", c, 0.0, A, low, high, np.zeros(len(c)), upper, integer, (), ())
 
 
-def _silent() -> Any:
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    return highs
-
-
 def _passed(linear: LinearModel) -> Sizes:
     """Sizes of the model once it is inside HiGHS."""
-    highs = _silent()
+    highs = new_highs()
     highs.passModel(_as_highs_lp(highspy, linear))
     return highs.getNumCol(), highs.getNumRow(), highs.getNumNz()
 

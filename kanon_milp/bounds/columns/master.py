@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import highspy
 import numpy as np
@@ -24,6 +24,7 @@ from kanon_milp.bounds.columns.program import GroupProgram, Prices, coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.quiet_highs import new_highs
 
 Floats = NDArray[np.float64]
 
@@ -84,8 +85,7 @@ class Master:
         self.cuts, self.idle = NO_CUTS, np.zeros(0, np.int64)
         self.groups = Groups.none()
         self.known: set[bytes] = set()
-        self.highs: Any = cast(Any, highspy).Highs()
-        self.highs.setOptionValue("output_flag", False)
+        self.highs: Any = new_highs()
         # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
         self.highs.setOptionValue("presolve", "off")
         right, count = program.counts.astype(np.float64), program.types

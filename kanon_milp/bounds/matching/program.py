@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import highspy
 import numpy as np
@@ -22,6 +22,7 @@ from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.quiet_highs import new_highs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,9 +60,7 @@ def denominator_for(space: Space, largest: float) -> int:
 def linear_program() -> Any:
     """HiGHS as it solves all programs here: quiet, and without a number of threads, which it refuses where another
     model of the calling thread has one."""
-    highs: Any = cast(Any, highspy).Highs()
-    highs.setOptionValue("output_flag", False)
-    return highs
+    return new_highs()
 
 
 def run_within(highs: Any, limit: Limit) -> bool:

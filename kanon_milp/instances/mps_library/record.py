@@ -26,6 +26,7 @@ from kanon_milp.methods.solve import solve
 from kanon_milp.solvers import LinearModel, SolverOptions, SolverResult, StopReason, get
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.second_look import solve_checked
+from kanon_milp.system.quiet_highs import new_highs
 
 
 def recorded(entry: Entry, folder: Path, seconds: float, search_seconds: float) -> Record:
@@ -137,8 +138,7 @@ def _relaxed(text: str, seconds: float) -> tuple[float | None, tuple[int, int]]:
     """The bound of the LP relaxation, and columns and constraints that presolve of HiGHS leaves."""
     import highspy
 
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = new_highs()
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("time_limit", seconds)
     with tempfile.TemporaryDirectory(prefix="kanon-milp-record-") as place:
