@@ -151,7 +151,7 @@ def _solver(result: Result) -> str:
     if solver.method == "milp" and not result.after.variables:
         return f"none was needed, {total}" if result.proof in ("optimal", "infeasible") else f"none was run, {total}"
     method = "" if solver.method == "milp" else f" (method {solver.method})"
-    return f"{solver.name} {solver.version}{method}, {total}, {seconds['solve']:.2f} s solving"
+    return f"{solver.name} {solver.version}".strip() + f"{method}, {total}, {seconds['solve']:.2f} s solving"
 
 
 def show_groups(result: Result) -> None:
