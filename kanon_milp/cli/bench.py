@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kanon_milp.cli import options
 from kanon_milp.cli.help import Command, Group
 from kanon_milp.cli.interrupts import Interrupted
+from kanon_milp.errors import counted
 from kanon_milp.report import display
 from kanon_milp.system import text_tables
 
 RED = 1
-"""Exit code: an answer is wrong."""
+"""Exit code: an answer is wrong, or there is none."""
+MOST_MESSAGES = 3  # of runs that failed
 HEAD = ("setting", "runs", "solved", "red", "mean s", "/best", "PAR10 s", "/best", "integral s")
 SHOWN = (
     ("setting", 0), ("runs", 0), ("solved", 0), ("red", 0), ("mean", 2), ("mean_ratio", 2), ("par10", 2),
@@ -62,7 +65,8 @@ def run(
 ) -> None:
     """Run a study; what is no command after `bench` is one.
 
-    Exit codes: 0 all answers agree; 1 some answer is wrong (a red row); 2 bad usage or input; 5 interrupted.
+    Exit codes: 0 all answers agree; 1 some answer is wrong (a red row), or every run failed; 2 bad usage or input; 5
+    interrupted.
     """
     from kanon_milp.bench.plan import plan
     from kanon_milp.bench.results import default_folder
@@ -87,10 +91,10 @@ def run(
             frame = run_study(found, folder, resume=resume, dask=dask, on_row=bar.row, on_start=bar.start)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted: {bar.said}; the same command with --resume goes on\n") from None
-    red = _show(frame, quiet=quiet)
+    code = _show(frame, quiet=quiet)
     if not quiet:
         display.say(f"results     {folder}")
-    raise typer.Exit(RED if red else 0)
+    raise typer.Exit(code)
 
 
 @bench.command("report", cls=Command)
@@ -108,22 +112,26 @@ def report(
 
     frame = judged(read_folder(folder))
     written, *_ = write_bench_page(frame, folder / "report.html")
-    red = _show(frame, quiet=quiet)
+    code = _show(frame, quiet=quiet)
     if not quiet:
         display.say(f"written     {written}, pictures and tables beside it")
-    raise typer.Exit(RED if red else 0)
+    raise typer.Exit(code)
 
 
 def _show(frame: Any, *, quiet: bool) -> int:
-    """The red rows, then the summary; how many red rows there are."""
+    """The red rows and what failed, then the summary. Returns the exit code."""
     from kanon_milp.report.statistics import summary, with_outcomes
 
     red = [row for row in frame.iter_rows(named=True) if row["defects"]]
     for row in red:
         display.say(f"RED {row['instance']}: {row['solver']} {row['method']}: {'; '.join(row['defects'])}", err=True)
         display.say(f"    {row['repeat']}", err=True)
+    failed = [row["message"] for row in frame.iter_rows(named=True) if row["ended"] == "error"]
+    for message, runs in Counter(failed).most_common(MOST_MESSAGES):
+        display.say(f"error: {runs:,} of {counted(frame.height, 'run')}: {message}", err=True)
+    code = RED if red or len(failed) == frame.height else 0
     if quiet:
-        return len(red)
+        return code
     found = summary(with_outcomes(frame)).iter_rows(named=True)
     display.show_grid(
         [HEAD, *([text_tables.shown(each[name], digits) for name, digits in SHOWN] for each in found)], ""
@@ -131,7 +139,7 @@ def _show(frame: Any, *, quiet: bool) -> int:
     ends = dict(frame["ended"].value_counts().iter_rows())
     others = ", ".join(f"{count} {word}" for word, count in sorted(ends.items()) if word != "finished")
     display.say(f"runs        {frame.height}, {len(red)} red{others and f'; not finished: {others}'}")
-    return len(red)
+    return code
 
 
 class _Bar:

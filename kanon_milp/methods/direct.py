@@ -173,7 +173,7 @@ def _explain(session: Session) -> str:
         return True if trial.proof == "infeasible" else False if trial.verified else None
 
     conflict = find_conflict(problem, is_infeasible)
-    return explain_infeasible(problem, session.prepared.before.levels.count) if conflict is None else str(conflict)
+    return explain_infeasible(problem, session.prepared.before.levels) if conflict is None else str(conflict)
 
 
 def solve_direct(
@@ -282,7 +282,7 @@ def _without_point(
 ) -> Outcome:
     """What is left of an answer without a point. known: the bound from before the solver."""
     if answer.stop_reason is StopReason.INFEASIBLE:
-        message = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        message = explain_infeasible(session.problem, session.prepared.before.levels)
         if explain is not None:
             # parts of the problem may have too many groups to be listed: then this message stays
             with suppress(InputError):

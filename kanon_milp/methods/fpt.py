@@ -65,7 +65,7 @@ def solve_fpt(session: Session) -> Result:
             if found is not None and (best is None or found.cost < best.cost):
                 best, guesses.incumbent = found, found.cost
     if best is None:
-        why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        why = explain_infeasible(session.problem, session.prepared.before.levels)
         return session.end(Outcome().infeasible((f"method {session.method}",), why))
     return session.finish(best, bound=best.cost * instance.levels.unit)
 

@@ -121,7 +121,7 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if reason is StopReason.INFEASIBLE:
         if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+            why = explain_infeasible(session.problem, session.prepared.before.levels)
             return session.end(replace(outcome, dual=None).infeasible(core.backed_by, why))
         reason, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
     unit = instance.levels.unit

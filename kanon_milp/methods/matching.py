@@ -89,7 +89,7 @@ def _outcome(session: Session, tracker: Tracker, phases: MatchingPhases) -> Outc
     found = session.constructed() if tracker.best is None else session.release(tracker.best)
     if phases.infeasible_by is not None and reason is not StopReason.OPTIMAL:
         if found is None:
-            why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+            why = explain_infeasible(session.problem, session.prepared.before.levels)
             return replace(known, dual=None).infeasible(phases.infeasible_by, why)
         message = f"{session.adapter.name} says infeasible, which this table refutes"
         reason = StopReason.ERROR

@@ -267,7 +267,7 @@ class Result:
         """What came out, in a few plain values."""
         described, report = describe_problem(self.problem, self.row_types), self.report
         return {
-            "problem": self.problem.name,
+            "problem": self.problem.title,
             **{key: described[key] for key in ("kind", "n", "m", "t_in")},
             **{
                 letter: None if described[letter] is None else str(described[letter]) for letter in ("k", "p", "l", "t")

@@ -43,7 +43,7 @@ def solve_subset_dp(session: Session) -> Result:
     if total is None:
         return session.end(session.fallback(Outcome().stopped(limit.reason)))
     if total >= NEVER:
-        why = explain_infeasible(session.problem, session.prepared.before.levels.count)
+        why = explain_infeasible(session.problem, session.prepared.before.levels)
         return session.end(Outcome().infeasible((f"method {session.method}",), why))
     rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
     left = sets.count - 1

@@ -13,7 +13,7 @@ from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import describe_vector
+from kanon_milp.problem.recoding import Levels, describe_vector
 
 SHOWN = 10
 WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
@@ -93,14 +93,16 @@ def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
     return ": " + "; ".join(found or ["no single requirement alone, but all together"])
 
 
-def explain_infeasible(problem: Problem, patterns: int) -> str:
-    """Explain a proven infeasibility that no single row type causes, under so many patterns."""
+def explain_infeasible(problem: Problem, levels: Levels) -> str:
+    """Explain a proven infeasibility that no single row type causes, under the patterns of these levels."""
     sides = list(side_constraints(problem).values())
     if sides:
         return f"no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(r.spelled for r in problem.requirements)
+    if (levels.vectors == levels.top).all(axis=1).any():
+        return f"no partition of the rows into groups satisfies {requirements}, whatever is suppressed"
     return (
-        f"each row type alone could satisfy {requirements} under {_patterns('one', patterns)}, "
+        f"each row type alone could satisfy {requirements} under {_patterns('one', levels.count)}, "
         f"but not all of them at once. {WAY_OUT}"
     )
 

@@ -21,6 +21,7 @@ Objective = Literal["loss", "min_groups", "max_groups"]
 SuppressedRows = Literal["strict", "exempt"]
 OBJECTIVES = ("loss", "min_groups", "max_groups")
 SUPPRESSED_ROWS = ("strict", "exempt")
+NAMELESS = "problem"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +46,7 @@ class Problem:
     max_groups: int | None = None
     objective: Objective = "loss"
     suppressed_rows: SuppressedRows = "strict"
-    name: str = "problem"
+    name: str = NAMELESS
     requirements: tuple[Requirement, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -73,6 +74,11 @@ class Problem:
             raise InputError(f"min_groups = {self.min_groups} is larger than max_groups = {self.max_groups}")
         if self.cost_bound is not None:
             exact_number(self.cost_bound, "cost_bound")
+
+    @property
+    def title(self) -> str:
+        """The name; where none was given, what the table is called: its file without folders, or "table"."""
+        return Path(self.table.source).name if self.name == NAMELESS else self.name
 
     def __repr__(self) -> str:
         """Names and the shape of the table, and no cell."""

@@ -382,7 +382,7 @@ def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
             raise InputError(
                 f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '
                 f"({hits.sum()} such cells); "
-                'fill it, or let missing values be one value of their own (missing="value")'
+                'fill it, or let missing values be one value of their own (missing="value", --missing value)'
             )
 
 

@@ -148,7 +148,7 @@ class Comparison(text_tables.Tabular):
     def _repr_html_(self) -> str:
         """The table of people, for a notebook."""
         notes = join((f"{row.name}: {row.message}" for row in self.rows if row.message), "; ")
-        return grid(f"Methods for {self.problem.name}", self.texts(), notes)
+        return grid(f"Methods for {self.problem.title}", self.texts(), notes)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:
         """A header, a row a method, and the bound: cells as text. columns: how many of `SHOWN`. A last column has notes

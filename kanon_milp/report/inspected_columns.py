@@ -147,12 +147,16 @@ def reading_notes(columns: Sequence[Column]) -> list[str]:
     read += [
         f"{each.name} says the same of each row as {each.same_as}, and is left out" for each in columns if each.same_as
     ]
-    marked = [each for each in columns if each.marks]
-    if marked:
-        marks = ",".join(dict.fromkeys(mark for each in marked for mark in each.marks))
-        names = ", ".join(each.name for each in marked)
-        read.append(f"{names}: {marks} looks like missing values; --missing-values {shlex.quote(marks)} reads it so")
+    if marks := marks_in(columns):
+        names = ", ".join(each.name for each in columns if each.marks)
+        option = f"--missing-values {shlex.quote(','.join(marks))}"
+        read.append(f"{names}: {','.join(marks)} looks like missing values; the command reads it so ({option})")
     return read
+
+
+def marks_in(columns: Sequence[Column]) -> list[str]:
+    """What looks as if it stood for a missing value in any of the columns."""
+    return list(dict.fromkeys(mark for each in columns for mark in each.marks))
 
 
 def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:

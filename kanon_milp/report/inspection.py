@@ -27,13 +27,14 @@ from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
 from kanon_milp.report.inspected_columns import (
     Column,
     column_of,
+    marks_in,
     reading_notes,
     sensitive_notes,
     with_at_most,
     with_sensitive,
     without_repeated,
 )
-from kanon_milp.report.proposal import proposed_options, quoted, unprotected
+from kanon_milp.report.proposal import proposed_options, protection_notes, quoted
 from kanon_milp.system.markup import card, grid
 
 KS = (2, 5, 10)
@@ -127,7 +128,7 @@ class Inspection:
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
                 "stay as they are (--keep)"
             )
-        return (*found, *reading_notes(self.columns), *sensitive_notes(self.columns), *unprotected(self.columns))
+        return (*found, *reading_notes(self.columns), *sensitive_notes(self.columns), *protection_notes(self.columns))
 
     @property
     def command(self) -> str:
@@ -272,7 +273,7 @@ def inspect(
                 columns,
                 ks[min(1, len(ks) - 1)],
                 len(sizes),
-                _reading(delimiter, fmt),
+                _reading(delimiter, fmt.encoding, fmt.missing_values or marks_in(columns)),
                 query and shown_query(query),
             )
         ),
@@ -284,11 +285,11 @@ def _are(rows: int, share: float) -> str:
     return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
 
 
-def _reading(delimiter: str | None, fmt: CsvFormat) -> list[str]:
-    """The options that say how the table is read, where something was said."""
+def _reading(delimiter: str | None, encoding: str, missing_values: Sequence[str]) -> list[str]:
+    """The options that say how the table is read, where something was said, or is known."""
     found = [] if delimiter is None else ["--delimiter", delimiter]
-    found += [] if fmt.encoding == "utf-8" else ["--encoding", fmt.encoding]
-    return found + (["--missing-values", ",".join(map(quoted, fmt.missing_values))] if fmt.missing_values else [])
+    found += [] if encoding == "utf-8" else ["--encoding", encoding]
+    return found + (["--missing-values", ",".join(map(quoted, missing_values))] if missing_values else [])
 
 
 def _opened(

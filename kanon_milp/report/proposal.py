@@ -18,7 +18,8 @@ ROLES = {
     "--keep": ("keep",),
 }
 SECONDS = 60  # of a first attempt
-DIVERSITY = 2  # that is asked for where there is a sensitive column
+DIVERSITY = 2  # that is asked for where there is a sensitive column ...
+CLOSENESS = "0.2"  # ... and this where that is more than any table has
 FOLDER = "released"
 OF_SPAN = Fraction(3, 5)  # of the largest minus the least value: the widest level at most
 DECADE, YEARS_OF_DECADE = "decade", 10
@@ -62,8 +63,8 @@ def proposed_options(
         names = [quoted(each.name) for each in columns if each.role in roles]
         found += [option, ",".join(names)] if names else []
     found += ["--k", str(k)]
-    if any(each.role == "sensitive" for each in columns) and not unprotected(columns):
-        found += ["--l", str(DIVERSITY)]
+    if any(each.role == "sensitive" for each in columns):
+        found += ["--t", CLOSENESS] if uneven(columns) else ["--l", str(DIVERSITY)]
     vectors, most = 2 ** len(quasi), min(MOST_VECTORS, MOST_PAIRS // max(classes, 1))
     for each in sorted(quasi, key=lambda each: -each.distinct):
         option, ways = _levels(each)
@@ -76,17 +77,20 @@ def proposed_options(
     return [*found, *reading, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
 
 
-def unprotected(columns: Sequence[Known]) -> list[str]:
-    """What to say of sensitive columns for which the command asks nothing; empty where it asks for l-diversity."""
-    sensitive = [each for each in columns if each.role == "sensitive"]
-    if not sensitive:
-        return ["no column is protected: name sensitive ones (--sensitive), and ask for --l 2 or --t 0.2"]
-    rows = max((each.rows for each in sensitive), default=0)
-    uneven = [each.name for each in sensitive if DIVERSITY * each.most > rows]
-    if not uneven:
+def uneven(columns: Sequence[Known]) -> list[str]:
+    """The sensitive columns in which one value is too frequent for l-diversity."""
+    return [each.name for each in columns if each.role == "sensitive" and DIVERSITY * each.most > each.rows]
+
+
+def protection_notes(columns: Sequence[Known]) -> list[str]:
+    """What to say of how the command protects sensitive columns; nothing where it asks for l-diversity."""
+    if not any(each.role == "sensitive" for each in columns):
+        return [f"no column is protected: name sensitive ones (--sensitive), and ask for --l 2 or --t {CLOSENESS}"]
+    names = uneven(columns)
+    if not names:
         return []
-    none = f"no table is {DIVERSITY}-diverse; ask for --t 0.2"
-    return [f"{', '.join(uneven)}: more than half of the rows have one value, so {none}"]
+    none = f"no table is {DIVERSITY}-diverse; the command asks for --t {CLOSENESS}"
+    return [f"{', '.join(names)}: more than half of the rows have one value, so {none}"]
 
 
 def coarse_levels(column: Known) -> str:

@@ -80,7 +80,7 @@ class Setting:
             if letter and swept:
                 del given[letter]
         privacy += [KINDS[letter](**{letter: self._value(letter)}) for letter in given]
-        return replace(problem, privacy=privacy, name=f"{problem.name}, {self.name}")
+        return replace(problem, privacy=privacy, name=f"{problem.title}, {self.name}")
 
     def _value(self, letter: str) -> Any:
         return getattr(self, letter)
@@ -193,7 +193,7 @@ class Sweep(text_tables.Tabular):
 
     def _repr_html_(self) -> str:
         """The table of people, for a notebook."""
-        return grid(f"Sweep of {self.problem.name}", self.texts())
+        return grid(f"Sweep of {self.problem.title}", self.texts())
 
     def texts(self) -> list[list[str]]:
         """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""

@@ -183,6 +183,23 @@ def test_a_red_row_says_how_to_repeat_it(tmp_path: Path) -> None:
     assert run("bench", study, "--only", "zz").returncode == 2
 
 
+def test_a_study_of_which_every_run_fails_says_why(tmp_path: Path) -> None:
+    study = tmp_path / "wrong.toml"
+    data = '[instances.data]\nfile = "t.csv"\nquasi_identifiers = ["agee"]\n[instances.privacy]\nk = 2\n'
+    study.write_text(f'time_limit = 20\nmethods = ["milp", "greedy"]\n[[instances]]\nname = "t"\n{data}')
+    (tmp_path / "t.csv").write_text("age\n1\n1\n")
+    done = run("bench", study, "--out", tmp_path / "out")
+    assert done.returncode == 1
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("error: 2 of 2 runs: ")
+    assert 'there is no column "agee"' in said
+    done = run("bench", "report", tmp_path / "out", "-q")
+    assert done.returncode == 1
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert '<li class="bad">2 runs failed</li>' in html
+    assert "nothing contradicts" not in html
+
+
 def test_the_summary_is_written(four: tuple[Path, pl.DataFrame]) -> None:
     study, _ = four
     folder = study.parent / "through"

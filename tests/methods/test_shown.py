@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -53,6 +54,15 @@ def test_a_result_is_a_row() -> None:
     assert (rows[0]["n"], rows[0]["m"], rows[0]["k"], rows[0]["l"]) == (9, 1, "2", None)
     assert rows[1]["groups"] == 1
     assert rows[2]["objective"] is None
+
+
+def test_a_problem_without_a_name_is_called_as_its_table(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age\n1\n1\n")
+    people = km.read_table(tmp_path / "people.csv", quasi_identifiers="age")
+    for named, expected in (({}, "people.csv"), ({"name": "mine"}, "mine")):
+        result = km.solve(km.Problem(people, km.KAnonymity(2), **named))
+        assert result.to_frame()["problem"].to_list() == [expected]
+        assert f"problem & {expected} " in result.to_latex()
 
 
 def test_a_result_as_latex() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from own_requirement import AtMost
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
@@ -80,6 +81,17 @@ def test_a_mask_without_full_suppression_names_rows_and_requirement() -> None:
     assert "(rows 1, 2, 5)" in said
     assert 'p-sensitivity of "s" (p = 2) alone rules out 3 of them' in said
     assert "Patterns tried: keep,*" in said
+
+
+@pytest.mark.parametrize("method", ["search", "milp"])
+def test_no_pattern_is_missing_where_all_are_allowed(method: str) -> None:
+    """Nine rows in pairs of at most two: no pattern helps."""
+    frame = pl.DataFrame({"q0": list("aabbcabca"), "q1": list("xyxyxyxyx")})
+    problem = km.Problem(km.Table.from_frame(frame, ["q0", "q1"]), [km.KAnonymity(2), AtMost(2)])
+    result = km.solve(problem, method=method, time_limit=120)
+    assert result.proof == "infeasible"
+    assert "Add a pattern" not in result.message
+    assert "k-anonymity (k = 2)" in result.message
 
 
 def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:

@@ -195,6 +195,7 @@ def test_a_hospital_export_gets_a_command_that_runs_as_it_is_printed(
         "--prefix": ["plz=4,2"],
         "--dates": ["birth_date=month,quarter,year,decade", "admitted=day,month,quarter,year"],
         "--numeric": ["weight=10,20,40"],
+        "--missing-values": ["?"],
         "--time-limit": ["60"],
         "--out": ["released"],
         "--report": ["released/report.html"],
@@ -216,6 +217,7 @@ def test_adult_gets_eight_quasi_identifiers_and_no_diversity_that_no_table_has(
     asked = options_of(found.command)
     assert asked["--sensitive"] == ["salary-class"]
     assert "--l" not in asked
+    assert (asked["--t"], asked["--missing-values"]) == (["0.2"], ["?"])
     assert len(asked["--qi"][0].split(",")) == 8
     assert {"age", "sex", "race", "native-country"} <= set(asked["--qi"][0].split(","))
     dropped = [each.name for each in found.columns if each.role == "drop"]

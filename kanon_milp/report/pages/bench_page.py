@@ -69,7 +69,12 @@ def write_bench_page(frame: pl.DataFrame, out: Path, *, title: str | None = None
 def _lead(runs: pl.DataFrame, settings: Sequence[str]) -> Markup:
     red, cases = int(runs["red"].sum()), runs.select(statistics.CASE).n_unique()
     instances = runs["instance"].n_unique()
-    mark = ("nothing contradicts", "good") if not red else (counted(red, "red row"), "bad")
+    failed = int(runs["failed"].sum())
+    marks = [("nothing contradicts", "good") if not red else (counted(red, "red row"), "bad")]
+    if failed == runs.height:
+        marks = []
+    if failed:
+        marks.append((f"{counted(failed, 'run')} failed", "warn" if failed < runs.height else "bad"))
     said = (
         f"{counted(runs.height, 'run')} of {counted(len(settings), 'setting')} on {counted(instances, 'instance')} "
         f"({counted(cases, 'case')} with their seeds and permutations); {int(runs['solved'].sum()):,} are solved. "
@@ -77,10 +82,17 @@ def _lead(runs: pl.DataFrame, settings: Sequence[str]) -> Markup:
     said += (
         "Every returned solution was checked, and nothing contradicts: no incumbent beyond another's bound, no two "
         "different optima, no known optimum missed."
+        if not red and failed < runs.height
+        else "No run has given an answer: the messages are below."
         if not red
         else "Some answers are wrong, or contradict each other: they come first, with the command that repeats each."
     )
-    return join([tag("ul", tag("li", mark[0], class_=mark[1]), class_="marks"), tag("p", said, class_="lead")])
+    return join(
+        [
+            tag("ul", *(tag("li", word, class_=kind) for word, kind in marks), class_="marks"),
+            tag("p", said, class_="lead"),
+        ]
+    )
 
 
 Picture = tuple[Any, str, str]  # the chart, its caption, it in words

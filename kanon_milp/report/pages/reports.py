@@ -34,7 +34,7 @@ def write_report(result: Result, path: str | Path, *, sample: int = 0, title: st
     if title is not None:
         text(title, "title")
     check_target(target)
-    write_page(result, target, described(result), None, rows, title or f"Anonymization of {result.problem.name}")
+    write_page(result, target, described(result), None, rows, title or f"Anonymization of {result.problem.title}")
 
 
 def write_page(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -21,6 +22,8 @@ from kanon_milp.report.pages.verify_command import in_library, verify_command
 from kanon_milp.report.pages.wording import OBJECTIVES, RECODINGS, amount, marks, proof_sentence, requirement_sentence
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.markup import Markup, join, tag
+
+KEPT = ("", "unchanged")  # states of files: nobody has looked, or they are as they were
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,12 @@ def result_page(
     all paths are seen; None where there is none, and they are as they were given.
     """
     measures = described.get("measures")
+    changed = _changed(described, files)
+    verdicts = [("files have changed", "bad")] if changed else marks(described)
     lead = join(
         [
-            tag("ul", *(tag("li", word, class_=kind) for word, kind in marks(described)), class_="marks"),
+            tag("ul", *(tag("li", word, class_=kind) for word, kind in verdicts), class_="marks"),
+            tag("p", changed, class_="warn") if changed else "",
             tag("p", proof_sentence(described), class_="lead"),
             join(tag("p", f"Warning: {each}", class_="warn") for each in described["warnings"]),
         ]
@@ -74,9 +80,24 @@ def result_page(
     return page(title, lead, sections)
 
 
+def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
+    """What to say where files that were written are no longer what they were; empty where they are."""
+    written = [each.what for each in files if each.what in described.get("sha256", {}) and each.state not in KEPT]
+    if not written:
+        return ""
+    verb, are = ("is", "It is") if len(written) == 1 else ("are", "They are")
+    return (
+        f"{_named(written)} {verb} not as written: changed since, or gone. {are} not what was verified; "
+        "all that follows is about what was written then."
+    )
+
+
 def _asked(described: Mapping[str, Any]) -> Markup:
     problem, given = described["problem"], described["input"]
     roles = problem["roles"]
+    about = set(chain.from_iterable(_attributes(each) for each in problem["requirements"]))
+    protected = [name for name in roles["sensitive"] if name in about]
+    bare = [name for name in roles["sensitive"] if name not in about]
     recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
     if problem["patterns"] is not None:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
@@ -95,7 +116,8 @@ def _asked(described: Mapping[str, Any]) -> Markup:
             ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
             ("requirements", tag("div", *(tag("div", requirement_sentence(each)) for each in problem["requirements"]))),
             ("changed", f"quasi-identifiers {_named(roles['quasi_identifiers'])}"),
-            ("protected", _named(roles["sensitive"]) and f"sensitive {_named(roles['sensitive'])}"),
+            ("protected", f"sensitive {_named(protected)}" if protected else ""),
+            ("not protected", f"sensitive {_named(bare)}: no requirement is about it" if bare else ""),
             ("removed", _named(roles["identifying"]) and f"identifying {_named(roles['identifying'])}"),
             ("kept as they are", _named([*roles["insensitive"], *roles["unclassified"]])),
             ("how", recoding),
@@ -104,6 +126,12 @@ def _asked(described: Mapping[str, Any]) -> Markup:
             ("also", ", ".join(filter(None, sides))),
         ]
     )
+
+
+def _attributes(requirement: Mapping[str, Any]) -> list[str]:
+    """The sensitive attributes that a requirement is about, as `result.json` has them."""
+    named = requirement.get("sensitive") or []
+    return [named] if isinstance(named, str) else list(named)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -68,6 +68,7 @@ def test_report_of_a_folder(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"written to {folder / 'report.html'}\n")
     html = (folder / "report.html").read_text()
     assert html.count("unchanged") == 4  # model, table, anonymized.csv, groups.csv
+    assert '<li class="good">verified</li>' in html
     assert "Viral Infection" not in html
     assert run("report", folder, "--to", tmp_path / "other.html", "--sample", 2, "-q").returncode == 0
     assert "The first 2 rows as released" in (tmp_path / "other.html").read_text()
@@ -75,7 +76,12 @@ def test_report_of_a_folder(tmp_path: Path) -> None:
     done = run("report", folder, "-q")
     assert done.returncode == 6
     assert "groups.csv is not the file" in done.stderr
-    assert "CHANGED" in (folder / "report.html").read_text()
+    html = (folder / "report.html").read_text()
+    assert "CHANGED" in html
+    # what was verified is not what is there
+    assert '<li class="bad">files have changed</li>' in html
+    assert '<li class="good">' not in html
+    assert "groups.csv is not as written" in html
     (folder / "groups.csv").unlink()
     assert run("report", folder, "-q").returncode == 6
     assert "not found" in (folder / "report.html").read_text()

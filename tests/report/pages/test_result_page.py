@@ -30,6 +30,17 @@ def test_no_cell_is_shown_unless_a_sample_is_asked_for(tmp_path: Path) -> None:
         assert f"{SECRET}7" not in html  # the identifying column is not released
 
 
+def test_what_no_requirement_is_about_is_not_called_protected(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": list("aabb"), "sick": list("xyxy"), "paid": list("pqqp")})
+    table = km.Table.from_frame(frame, ["age"], ["sick", "paid"])
+    bare = Read(page(km.solve(km.Problem(table, km.KAnonymity(2))), tmp_path)).text
+    assert "sensitive sick, paid: no requirement is about it" in bare
+    both = [km.KAnonymity(2), km.PSensitivity(2, sensitive="sick")]
+    shown = Read(page(km.solve(km.Problem(table, both)), tmp_path)).text
+    assert "sensitive paid: no requirement is about it" in shown
+    assert "sensitive sick: no" not in shown
+
+
 def test_whatever_columns_are_called_is_text(tmp_path: Path) -> None:
     for name in HOSTILE:
         result = km.solve(small([name, "job", f"{name}2", f"{name}3"]))
