@@ -59,8 +59,9 @@ def test_a_result_is_a_row() -> None:
 def test_a_problem_without_a_name_is_called_as_its_table(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("age\n1\n1\n")
     people = km.read_table(tmp_path / "people.csv", quasi_identifiers="age")
-    for named, expected in (({}, "people.csv"), ({"name": "mine"}, "mine")):
-        result = km.solve(km.Problem(people, km.KAnonymity(2), **named))
+    unnamed = km.Problem(people, km.KAnonymity(2))
+    for problem, expected in ((unnamed, "people.csv"), (replace(unnamed, name="mine"), "mine")):
+        result = km.solve(problem)
         assert result.to_frame()["problem"].to_list() == [expected]
         assert f"problem & {expected} " in result.to_latex()
 
