@@ -87,7 +87,8 @@ def _without_variable_bounds(adapter: SolverAdapter, model: LinearModel) -> Line
     (https://github.com/ERGO-Code/HiGHS/issues/3170 and 3171, both mended after it): all of Adult under ten patterns,
     k = 5, ended as optimal with 68,830, without presolve with 68,387, where there is a table of 68,360. In integer
     variables, most of which are binary, it does not substitute them. They take 1.7 times as long (15 masks and
-    samples of Adult and CMC).
+    samples of Adult and CMC). With HiGHS 1.16, which mends this, `auto` proves no more with continuous ones (29 of 34
+    masks of ten patterns within a minute, where it proves 31 with integer ones).
     """
     if adapter.name in _HIGHS and model.integral and model.integer.any():
         return replace(model, integer=np.ones_like(model.integer))
