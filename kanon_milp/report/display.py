@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -20,6 +19,7 @@ from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.report.comparison import NARROW, Comparison
 from kanon_milp.report.output import PAGE, as_polars, json_text
+from kanon_milp.report.screen import WIDEST, screen
 from kanon_milp.report.suppressed import suppressed_everywhere
 from kanon_milp.solvers.canaries import Diagnosis
 from kanon_milp.system.compilations import compiled_note
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kanon_milp.instances.model_library import Listed
 
 SHOWN_GROUPS = 20
-WIDEST = 1000  # characters of a line
 SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
@@ -86,7 +85,7 @@ def show_result(
 ) -> None:
     """Print what came out and what is proven. out: where the table was written. certificate: where the proof of a bound
     was, and the proof. replaced: whether an earlier result was there. page: where the report's was written."""
-    console = Console(highlight=False)
+    console = screen()
     described = result.as_dict()
     problem = described["problem"]
     grid = Grid.grid(padding=(0, 2))
@@ -170,7 +169,7 @@ def show_groups(result: Result) -> None:
         grid.add_row(str(size), *shown)
     if groups.height > SHOWN_GROUPS:
         grid.add_row("...", f"and {groups.height - SHOWN_GROUPS} more groups")
-    Console(highlight=False).print(grid)
+    screen().print(grid)
 
 
 def _size(described: dict[str, Any]) -> str:
@@ -195,12 +194,12 @@ def show_row_types(summary: dict[str, Any], title: str) -> None:
     )
     domains = ", ".join(f"{name} {size}" for name, size in summary["domains"].items())
     grid.add_row("domains", plain(domains))
-    Console(highlight=False).print(grid)
+    screen().print(grid)
 
 
 def show_quasi_identifiers(found: QuasiIdentifiers, title: str) -> None:
     """Print which columns identify."""
-    console, k = Console(highlight=False), found.k
+    console, k = screen(), found.k
     rare = found.uniqueness[-1].rare
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
@@ -239,7 +238,7 @@ def show_grid(texts: Sequence[Sequence[str]], title: str) -> None:
         table.add_column(name, justify="right" if number else "left", no_wrap=True)
     for cells in lines:
         table.add_row(*map(plain, cells))
-    console = Console(highlight=False)
+    console = screen()
     console.width = max(console.width, console.measure(table, options=console.options.update(max_width=WIDEST)).maximum)
     console.print(table)
 
@@ -247,7 +246,7 @@ def show_grid(texts: Sequence[Sequence[str]], title: str) -> None:
 def show_comparison(found: Comparison, title: str) -> None:
     """Print methods side by side."""
     show_grid(found.texts(NARROW), title)
-    console = Console(highlight=False)
+    console = screen()
     for row in found.rows:
         if row.message:
             console.print(plain(f"{row.name}: {row.message}"))
@@ -261,7 +260,7 @@ def show_models(found: Sequence[Listed]) -> None:
     table.add_column("what it is", overflow="fold")
     for each in found:
         table.add_row(plain(each.name), plain(each.optimum or "open"), plain(each.title))
-    Console(highlight=False).print(table)
+    screen().print(table)
 
 
 def show_families(families: Sequence[Family | ColumnFamily]) -> None:
@@ -272,7 +271,7 @@ def show_families(families: Sequence[Family | ColumnFamily]) -> None:
     for each in families:
         table.add_row(plain(each.name), plain(each.about))
         table.add_row("", plain(f"{each.source}; --size: {each.size}, default {each.default}", "dim"))
-    Console(highlight=False).print(table)
+    screen().print(table)
 
 
 def diagnosis_dict(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -299,4 +298,4 @@ def show_diagnoses(found: Sequence[Diagnosis]) -> None:
         else:
             state = Text(d.availability.value, style="yellow")
         grid.add_row(d.name, plain(d.version), state, plain(d.location))
-    Console(highlight=False).print(grid)
+    screen().print(grid)

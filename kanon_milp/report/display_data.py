@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table as Grid
 
 from kanon_milp.errors import counted
 from kanon_milp.report.display import plain, say
 from kanon_milp.report.inspection import PROPOSAL, Inspection, SizeRange
 from kanon_milp.report.labels import EXAMPLES, LevelLabels
+from kanon_milp.report.screen import screen
 
 
 def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target: Path) -> None:
@@ -25,7 +25,7 @@ def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target
         shown = ", ".join(each.examples) + (", ..." if each.labels > EXAMPLES else "")
         what = "(the values)" if each.level == 0 else shown
         table.add_row(str(each.level), f"{each.labels:,}", rows, f"{each.alone:,}", plain(what))
-    console = Console(highlight=False)
+    console = screen()
     console.print(plain(f'{title}: column "{column}", {counted(found[0].labels, "value")}'))
     console.print(table)
     say(f"written to {target}; use it with --hierarchies {target.parent}")
@@ -33,7 +33,7 @@ def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target
 
 def show_inspection(found: Inspection) -> None:
     """Print what a table gives away, in tables that fit 80 columns, and no cell of it."""
-    console, rows = Console(highlight=False), found.rows
+    console, rows = screen(), found.rows
     console.print(plain(f"{found.source}: {counted(rows, 'row')}, {counted(len(found.columns), 'column')}", "bold"))
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("column", overflow="fold", max_width=22)

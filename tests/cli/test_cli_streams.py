@@ -35,6 +35,18 @@ def test_a_full_standard_output_is_one_line_and_the_files_are_there(table: Path,
     assert (out / "anonymized.csv").exists()
 
 
+def test_lines_of_a_pipe_are_whole(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ("solve", "--data", table, "--qi", "a,b", "--k", 2, "--cost-bound", 0, "--max-groups", 1, "--min-groups", 1)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    lines = run(*given).stdout.splitlines()
+    (whole,) = [line for line in lines if "no table satisfies" in line]
+    assert "backed by" in whole
+    assert len(whole) > 100
+    assert not any(line.endswith(" ") for line in lines)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, run(*given).stdout.splitlines())) <= 60
+
+
 def test_a_closed_pipe_is_no_error(table: Path) -> None:
     given = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(table), "--qi", "a,b", "--k", "2", "--json"]
     with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -204,7 +204,7 @@ def test_a_note_stands_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     result = km.solve(problem)
     object.__setattr__(result, "message", "2 worker processes were lost")
     text = io.StringIO()
-    monkeypatch.setattr(display, "Console", lambda **_: Console(file=text, width=100))
+    monkeypatch.setattr(display, "screen", lambda: Console(file=text, width=100))
     display.show_result(result, "t", None)
     assert "note" in text.getvalue()
     assert "2 worker processes were lost" in text.getvalue()
