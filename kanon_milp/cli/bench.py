@@ -126,9 +126,10 @@ def _show(frame: Any, *, quiet: bool) -> int:
     for row in red:
         display.say(f"RED {row['instance']}: {row['solver']} {row['method']}: {'; '.join(row['defects'])}", err=True)
         display.say(f"    {row['repeat']}", err=True)
-    failed = [row["message"] for row in frame.iter_rows(named=True) if row["ended"] == "error"]
-    for message, runs in Counter(failed).most_common(MOST_MESSAGES):
-        display.say(f"error: {runs:,} of {counted(frame.height, 'run')}: {message}", err=True)
+    failed = {row["run"]: row for row in frame.iter_rows(named=True) if row["ended"] == "error"}
+    for message, runs in Counter(row["message"] for row in failed.values()).most_common(MOST_MESSAGES):
+        such = next(f"{row['instance']}, run {run}" for run, row in failed.items() if row["message"] == message)
+        display.say(f"error: {runs:,} of {counted(frame.height, 'run')}, such as {such}: {message}", err=True)
     code = RED if red or len(failed) == frame.height else 0
     if quiet:
         return code

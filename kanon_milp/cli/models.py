@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -33,8 +34,15 @@ def models(
         else:
             display.show_models(found)
         return
-    if copy is None:
+    if copy is not None:
+        paths = [str(path) for path in model_library.copy(name, copy)]
+        if json:
+            display.print_json(paths)
+        for path in [] if json else paths:
+            display.say(path)
+    elif json:
+        one = model_library.listed(name)
+        content = tomllib.loads(one.path.read_text(encoding="utf-8"))
+        display.print_json({"name": one.name, "title": one.title, "optimum": one.optimum or None, "model": content})
+    else:
         typer.echo(model_library.find(name).read_text(encoding="utf-8"), nl=False)
-        return
-    for path in model_library.copy(name, copy):
-        display.say(str(path))

@@ -82,6 +82,11 @@ def _names(text: str, place: Path) -> bool:
     return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
 
 
+def listed(name: str) -> Listed:
+    """What is known of the model of this name; raises InputError where there is none."""
+    return _listed(find(name))
+
+
 def _listed(path: Path) -> Listed:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     known = content.get("known", {})

@@ -17,6 +17,10 @@ Names = Sequence[str] | str | None
 NEARLY_UNIQUE = 0.9  # share of distinct values from which on a column is named as a likely identifier
 SHOWN = 10  # columns named in a message
 HEADER_ROW = "has the file a header row?"
+MISSING_COUNTS = (
+    "and count as one value, as others do: who is in a group with them may be known by what is left; "
+    "fill them, or leave these rows out"
+)
 DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
 SEPARATORS = {";": '";"', "\t": "a tab (in a shell: $'\\t')", "|": '"|"', ",": '","'}
 
@@ -107,6 +111,17 @@ def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header:
         f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
         "--identifying), and name those that may stay (keep=[...], --keep)"
     )
+
+
+def missing_warning(names: Sequence[str], missing: Sequence[int], source: str) -> str:
+    """One line that names sensitive attributes with missing values, and how many each has; empty where none is missing.
+
+    All of them are one value to requirements, and a group in which others have it looks diverse and is not.
+    """
+    told = [f"{name} ({counted(count, 'value')})" for name, count in zip(names, missing, strict=True) if count]
+    if not told:
+        return ""
+    return printable(f"{source}: values of {_some(told)} are missing, {MISSING_COUNTS}")
 
 
 def another_delimiter(header: Sequence[str]) -> str:

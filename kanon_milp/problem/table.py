@@ -26,7 +26,7 @@ from kanon_milp.problem.arguments import (
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.roles import Names, Roles, warning
+from kanon_milp.problem.roles import Names, Roles, missing_warning, warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
@@ -53,7 +53,7 @@ class Table:
     keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
-    warnings: what to say about columns without a role, and about a header that looks like data.
+    warnings: what to say about columns without a role, a header that looks like data, and missing sensitive values.
     kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
     query: what was read there, without passwords that it hands on; None of a file.
     """
@@ -124,13 +124,15 @@ class Table:
         if missing == "error":
             _refuse_missing(keys, source)
         header = [name for name in eager.columns if name not in own_names]
+        missing_of = [keys[name].null_count() for name in roles.sensitive]
         said = warning(roles.unclassified(eager.columns), eager, source, header)
-        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=(said,) * bool(said))
+        told = tuple(filter(None, (said, missing_warning(roles.sensitive, missing_of, source))))
+        table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told)
         table._refuse_symbol()
         return table
 
     def _warn(self) -> None:
-        """Say once, to whoever calls this module, which columns have no role."""
+        """Say once, to whoever calls this module, what is to be said."""
         for said in self.warnings:
             warnings.warn(said, RoleWarning, stacklevel=3)
 

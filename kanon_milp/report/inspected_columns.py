@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.problem.roles import Roles
+from kanon_milp.problem.roles import MISSING_COUNTS, Roles
 from kanon_milp.report.role_guess import (
     FEW,
     PER_CLASS,
@@ -129,14 +129,17 @@ def with_sensitive(columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def sensitive_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of columns that are sensitive by a guess: how it came about, and which others may be."""
+    """What to say of sensitive columns: of one by a guess, how it came about, and which others may be; and of missing
+    values."""
+    sparse = [each.name for each in columns if each.role == "sensitive" and (each.missing or each.marks)]
+    notes = [f"{', '.join(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
     guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
     if not guessed:
-        return []
+        return notes
     how = "by its name alone" if all(map(how_sensitive, guessed)) else "by a guess: the last column, and few values"
     others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
     named = f" ({', '.join(others)}?)" if others else ""
-    return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}"]
+    return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
 
 
 def reading_notes(columns: Sequence[Column]) -> list[str]:
@@ -150,7 +153,9 @@ def reading_notes(columns: Sequence[Column]) -> list[str]:
     if marks := marks_in(columns):
         names = ", ".join(each.name for each in columns if each.marks)
         option = f"--missing-values {shlex.quote(','.join(marks))}"
-        read.append(f"{names}: {','.join(marks)} looks like missing values; the command reads it so ({option})")
+        read.append(
+            f"{names}: {','.join(marks)} {'look' if len(marks) > 1 else 'looks'} like missing values; the command reads it so ({option})"
+        )
     return read
 
 

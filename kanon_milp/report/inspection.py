@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, counted
+from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.arguments import integer, listed, text
@@ -36,6 +36,7 @@ from kanon_milp.report.inspected_columns import (
 )
 from kanon_milp.report.proposal import proposed_options, protection_notes, quoted
 from kanon_milp.system.markup import card, grid
+from kanon_milp.system.text_tables import markdown
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
@@ -86,7 +87,7 @@ class Touched:
     classes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection:
     """What a table gives away before anything is done about it; no cell of it is in here.
 
@@ -190,6 +191,17 @@ class Inspection:
             lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
         lines += [("note", note) for note in self.notes]
         return lines
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        known = ", ".join(self.quasi_identifiers)
+        return printable(f"<Inspection of {self.source}: {self.rows} rows; quasi-identifiers {known}>")
+
+    def __str__(self) -> str:
+        """What people see of it, as text, and no cell."""
+        header, *lines = self.column_texts()
+        facts = [f"{name}: {text}" for name, text in [*self.facts, ("command", self.command)]]
+        return "\n".join(map(printable, [*markdown(header, lines).splitlines(), "", *facts]))
 
     def _repr_html_(self) -> str:
         """The same for a notebook, and no cell."""

@@ -191,7 +191,7 @@ def test_a_study_of_which_every_run_fails_says_why(tmp_path: Path) -> None:
     done = run("bench", study, "--out", tmp_path / "out")
     assert done.returncode == 1
     (said,) = done.stderr.splitlines()
-    assert said.startswith("error: 2 of 2 runs: ")
+    assert said.startswith("error: 2 of 2 runs, such as t, run ")
     assert 'there is no column "agee"' in said
     done = run("bench", "report", tmp_path / "out", "-q")
     assert done.returncode == 1

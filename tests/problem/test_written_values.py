@@ -67,7 +67,7 @@ def test_a_decimal_comma_is_read_where_it_divides_nothing_else() -> None:
     assert km.Hierarchy.intervals(["27,4", "31", "-0,5"], [5]).paths["27,4"][1] == "[25, 30["
     made = km.Hierarchy.quantiles(["1,5", "2,5", "3,25", "4"], [2])
     assert [path[1] for path in made.paths.values()] == ["<3.25", "<3.25", ">=3.25", ">=3.25"]
-    with pytest.raises(km.InputError, match=r"no value is a number, such as 37, 2\.5 or, with a decimal comma"):
+    with pytest.raises(km.InputError, match=r"no value is a number, as 37, 2\.5 or, with a decimal comma"):
         km.Hierarchy.intervals(["1,234", "2,345"], [5])
     with pytest.warns(km.KanonWarning, match="1 value in 1 row is not a number"):
         assert km.Hierarchy.intervals(["27,4", "27.4"], [5]).paths["27,4"][1] == "other"

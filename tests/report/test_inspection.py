@@ -122,12 +122,30 @@ def test_codes_with_leading_zeros_are_text() -> None:
 
 
 def test_a_notebook_shows_counts_and_no_cell() -> None:
-    html = km.inspect(hospital())._repr_html_()
-    assert "200 rows, 8 columns" in html
-    assert "quasi-identifier?" in html
-    assert "kanon-milp solve" in html
-    assert "Person" not in html
-    assert "13053" not in html
+    found = km.inspect(hospital())
+    assert "200 rows, 8 columns" in found._repr_html_()
+    for shown in (found._repr_html_(), str(found)):
+        assert "quasi-identifier?" in shown
+        assert "kanon-milp solve" in shown
+    assert repr(found).startswith("<Inspection of table: 200 rows; quasi-identifiers ")
+    for shown in (found._repr_html_(), str(found), repr(found)):
+        assert "Person" not in shown
+        assert "13053" not in shown
+
+
+def test_missing_sensitive_values_are_no_diversity_and_it_is_told(tmp_path: Path) -> None:
+    """Whose value is known has the same one in each group: the other one is missing."""
+    path = tmp_path / "t.csv"
+    path.write_text("zip,sick\n1,flu\n1,NA\n2,flu\n2,NA\n")
+    (note,) = [note for note in km.inspect(path, "zip", "sick").notes if "count as one value" in note]
+    assert note.startswith("sick: values are missing")
+    done = run("solve", "--data", path, "--qi", "zip", "--sensitive", "sick", "--l", 2, "--missing-values", "NA")
+    assert done.returncode == 0
+    assert "sick (2 values) are missing, and count as one value" in done.stderr
+    with pytest.warns(km.RoleWarning, match="fill them, or leave these rows out"):
+        table = km.read_table(path, "zip", "sick", missing_values=["NA"])
+    assert len(table.warnings) == 1
+    assert not km.read_table(path, "zip", "sick").warnings
 
 
 def test_roles_that_are_named_are_taken() -> None:

@@ -13,7 +13,7 @@ from kanon_milp.problem.arguments import integer, listed
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.generalization.values import Row, Values, multiples, number_reader, numbers, written
 
-A_NUMBER = "a number, such as 37, 2.5 or, with a decimal comma throughout, 2,5"
+A_NUMBER = "a number, as 37, 2.5 or, with a decimal comma throughout, 2,5 are"
 
 
 def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other: str | None) -> list[Row]:
