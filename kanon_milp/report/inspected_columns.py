@@ -153,9 +153,8 @@ def reading_notes(columns: Sequence[Column]) -> list[str]:
     if marks := marks_in(columns):
         names = ", ".join(each.name for each in columns if each.marks)
         option = f"--missing-values {shlex.quote(','.join(marks))}"
-        read.append(
-            f"{names}: {','.join(marks)} {'look' if len(marks) > 1 else 'looks'} like missing values; the command reads it so ({option})"
-        )
+        look = "look" if len(marks) > 1 else "looks"
+        read.append(f"{names}: {','.join(marks)} {look} like missing values; the command reads it so ({option})")
     return read
 
 

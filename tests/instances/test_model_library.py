@@ -20,6 +20,8 @@ def test_every_model_is_listed_with_its_optimum() -> None:
     listed = run("models", "--json")
     assert [each["name"] for each in json.loads(listed.stdout)] == sorted(found)
     assert "3-anonymity of the hospital table" in run("models").stdout
+    one = json.loads(run("models", "hospital", "--json").stdout)
+    assert (one["name"], one["optimum"], one["model"]["privacy"]) == ("hospital", "54", {"k": 3})
 
 
 def test_a_model_is_solved_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
