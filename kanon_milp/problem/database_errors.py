@@ -13,7 +13,7 @@ STATES = {
     "42P01": "the query names a table that is not there",
     "42P07": "there is a table of that name already; choose another name",
     "42703": "the query names a column that is not there",
-    "42601": "the query is not valid SQL",
+    "42601": "the query is not one statement of valid SQL",
     "42702": "two columns of the query have the same name; rename one of them (as ...)",
     "42701": "two columns have the same name; rename one of them",
     "42501": "the user has no permission to do that",

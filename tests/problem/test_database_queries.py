@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kanon_milp.RoleWarning")
 QUERIES = [
     ("select * from nowhere", "a table that is not there"),
     ('select nope from "other"', "a column that is not there"),
-    ("selec * from other", "not valid SQL"),
+    ("selec * from other", "not one statement of valid SQL"),
     ("select a, a as a from other", "two columns"),
     ("delete from other", "may only read"),
     ("drop table other", "may only read"),
