@@ -38,7 +38,8 @@ def models(
         paths = [str(path) for path in model_library.copy(name, copy)]
         if json:
             display.print_json(paths)
-        for path in [] if json else paths:
+            return
+        for path in paths:
             display.say(path)
     elif json:
         one = model_library.listed(name)

@@ -99,11 +99,14 @@ def explain_infeasible(problem: Problem, levels: Levels) -> str:
     if sides:
         return f"no table satisfies the privacy requirements with {' and '.join(sides)}"
     requirements = ", ".join(r.spelled for r in problem.requirements)
-    if (levels.vectors == levels.top).all(axis=1).any():
-        return f"no partition of the rows into groups satisfies {requirements}, whatever is suppressed"
+    if problem.recoding.mask is None:
+        return f"no table satisfies {requirements}, although every pattern is allowed"
+    # groups of one released row are one group: where that can be too large, patterns that keep more may help
+    suppresses_all = (levels.vectors == levels.top).all(axis=1).any()
+    way_out = "Add other patterns" if suppresses_all else WAY_OUT
     return (
         f"each row type alone could satisfy {requirements} under {_patterns('one', levels.count)}, "
-        f"but not all of them at once. {WAY_OUT}"
+        f"but not all of them at once. {way_out}"
     )
 
 

@@ -94,7 +94,7 @@ class _PartCompiler(Compiler):
     def define_pipelines(self) -> Any:
         """The usual steps."""
         target, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
-        self.state.library = _Linked(target, name)  # type: ignore[no-untyped-call]
+        self.state["library"] = _Linked(target, name)  # type: ignore[no-untyped-call]
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 

@@ -90,8 +90,23 @@ def test_no_pattern_is_missing_where_all_are_allowed(method: str) -> None:
     problem = km.Problem(km.Table.from_frame(frame, ["q0", "q1"]), [km.KAnonymity(2), AtMost(2)])
     result = km.solve(problem, method=method, time_limit=120)
     assert result.proof == "infeasible"
-    assert "Add a pattern" not in result.message
+    said = {"search": "although every pattern is allowed", "milp": "all of these together"}
+    assert said[method] in result.message
+    assert "Add" not in result.message
     assert "k-anonymity (k = 2)" in result.message
+
+
+def test_a_pattern_that_keeps_more_may_be_what_is_missing() -> None:
+    """Groups that are suppressed alike are one group, and a pattern in between tells them apart."""
+    frame = pl.DataFrame({"q0": list("aabb"), "q1": list("wxyz")})
+    table = km.Table.from_frame(frame, ["q0", "q1"])
+    asked = [km.KAnonymity(2), AtMost(2)]
+    few = km.PatternMask([("keep", "keep"), ("*", "*")])
+    refused = km.solve(km.Problem(table, asked, few), method="search", time_limit=120)
+    assert refused.proof == "infeasible"
+    assert "Add other patterns" in refused.message
+    more = km.PatternMask([("keep", "keep"), ("keep", "*"), ("*", "*")])
+    assert km.solve(km.Problem(table, asked, more)).require_optimal().objective == 4
 
 
 def test_t_closeness_is_never_infeasible_with_full_suppression() -> None:

@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.matching.odd_sets import find_cuts
-from kanon_milp.bounds.matching.program import add_columns, add_cut_rows, linear_program, run_within
+from kanon_milp.bounds.matching.program import add_columns, add_cut_rows, run_within
 from kanon_milp.bounds.matching.proof import MatchingProof
 from kanon_milp.bounds.matching.small_groups import SmallGroups, cut_coefficients
 from kanon_milp.system.limit import Limit
+from kanon_milp.system.quiet_highs import new_highs
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def nearly_integral(proof: MatchingProof, groups: SmallGroups, mean: float, seed
     random = np.random.default_rng(seed)
     reduced = proof.reduced_costs(groups) / proof.denominator / mean
     cost = STEEP * reduced + random.random(groups.count) + TRIPLE * (groups.sizes == 3)
-    highs: Any = linear_program()
+    highs: Any = new_highs()
     right, none = space.counts.astype(np.float64), np.zeros(0, np.int32)
     highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
     add_columns(highs, cost, groups.matrix(types))

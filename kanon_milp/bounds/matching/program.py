@@ -57,12 +57,6 @@ def denominator_for(space: Space, largest: float) -> int:
     return 1 << min(max(int(math.log2(RANGE / highest)), 0), 30)
 
 
-def linear_program() -> Any:
-    """HiGHS as it solves all programs here: quiet, and without a number of threads, which it refuses where another
-    model of the calling thread has one."""
-    return new_highs()
-
-
 def run_within(highs: Any, limit: Limit) -> bool:
     """Solve a linear program; whether to optimality, before the limit."""
     if limit.over:
@@ -119,7 +113,8 @@ class MatchingProgram:
         self.reach = np.full(types, REACH * self.mean)
         self.start = start
         self.known = np.empty(0, np.int64)
-        self.highs = linear_program()
+        # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
+        self.highs = new_highs()
         self.highs.setOptionValue("presolve", "off")
         right, none = counts.astype(np.float64), np.zeros(0, np.int32)
         self.highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
