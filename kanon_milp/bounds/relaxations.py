@@ -97,6 +97,11 @@ class Relaxation:
         leaves = self.nodes[:-1]
         return all(not node.children and node.value is not None for node in leaves) and self.nodes[-1].value is None
 
+    @property
+    def line(self) -> bool:
+        """Whether the tree is a path with a value at each node, from one end to the other."""
+        return all(node.value is not None and node.children == (v > 0) for v, node in enumerate(self.nodes))
+
     def floats(self) -> TreeArrays[np.float64]:
         """The view in floating point."""
         share = np.array([float(node.share) for node in self.nodes])
@@ -195,7 +200,8 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
     leaves = [Node(v, 0, of_value=limits[v]) for v in range(len(values))]
     if presence > 1 or not trees:
         found.append(Relaxation(attribute, (*leaves, Node(None, len(values))), presence, exact=exact))
-    return found + [_tree_view(attribute, t, space, order, shares, limits) for t, space, order in trees]
+    views = [_tree_view(attribute, t, space, order, shares, limits) for t, space, order in trees]
+    return found + [replace(view, exact=view.exact and exact) for view in views]
 
 
 def _both(a: Interval, b: Interval) -> Interval:
@@ -265,7 +271,7 @@ def _tree_view(
         return below, share
 
     visit(_root(tree))
-    return Relaxation(attribute, tuple(found), closeness=t)
+    return Relaxation(attribute, tuple(found), closeness=t, exact=True)
 
 
 def _root(tree: Tree) -> int:

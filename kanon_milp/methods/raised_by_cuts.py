@@ -58,14 +58,14 @@ class RaisedByCuts:
         """Whether there are multipliers with cuts."""
         return self._cuts is not None
 
-    def rise(self, multipliers: NDArray[np.float64], limit: Limit) -> None:
-        """A turn of rounds, and its proof. multipliers: to begin with."""
+    def rise(self, multipliers: NDArray[np.float64], charges: NDArray[np.float64], limit: Limit) -> None:
+        """A turn of rounds, and its proof. multipliers, charges: to begin with."""
         if not self.possible or limit.over:
             return
         from kanon_milp.bounds.columns.required_program import RequiredCuts  # imports the compiler
 
         if self._cuts is None:
-            self._cuts = RequiredCuts(self.session.instance, multipliers, self.tracker.best)
+            self._cuts = RequiredCuts(self.session.instance, multipliers, self.tracker.best, charges)
         share, best = limit.part(max(limit.left - PROOF_MARGIN * self._proof_seconds, 0.0)), self.tracker.best
         target = None if best is None else math.ceil(best.cost * (1 - self.session.options.gap))
         self.possible = self._cuts.go_on(BoundLimit(share.ends, share.interrupt, target), self._show)

@@ -209,7 +209,7 @@ class RequiredGuide(Guide):
         if self._stalled and self._cuts.possible:
             self.wait("valued_cuts")
             began, before = time.perf_counter(), self.tracker.bound
-            self._cuts.rise(self._point.multipliers, self.limit.part(self._bound_share * self._seconds))
+            self._cuts.rise(self._point.multipliers, self._point.charges, self.limit.part(self._bound_share * self._seconds))
             self._rises = _averaged(self._rises, float(self.tracker.bound - before), began)
         self._rise()
 

@@ -13,7 +13,7 @@ from case_judge import judge
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sensitive_cases import SensitiveCase, sensitive_cases
+from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
@@ -32,6 +32,7 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
+WORKED = tuple(kind for kind in CLOSENESS if kind.endswith("short"))
 
 
 def problem(rows: int, privacy: km.Requirement, values: int = 3) -> km.Problem:
@@ -71,8 +72,16 @@ def by_enumeration(
     return Fraction(total, denominator)
 
 
-@given(sensitive_cases(LIMITED, max_rows=7, sides=False), st.data(), st.sampled_from([1, 7, 4096]))
-@settings(relaxed, max_examples=examples(150, 40))
+@given(
+    st.one_of(
+        sensitive_cases(LIMITED, max_rows=7, sides=False),
+        sensitive_cases(WORKED, max_rows=7, sides=False),
+        sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False),
+    ),
+    st.data(),
+    st.sampled_from([1, 7, 4096]),
+)
+@settings(relaxed, max_examples=examples(300, 80))
 def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
     instance = prepare(case.problem())
     assume(instance.problem.attributes and accepts(instance))
@@ -81,12 +90,14 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
     each = st.integers(-2 * denominator, 8 * denominator)
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
+    thetas = data.draw(st.none() | st.sampled_from([0.0, 0.3, 1.0, 50.0]))
     found = exact_with_cuts(
         instance,
         np.array(multipliers) / denominator,
         RankOneCuts.of(cuts),
         np.array(charges) / denominator,
         denominator,
+        None if thetas is None else np.full(instance.candidates.count, thetas),
     )
     expected = by_enumeration(case, instance, cuts, (multipliers, charges), denominator)
     assert found <= expected
@@ -97,15 +108,15 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
         assert math.ceil(found) * instance.levels.unit <= best
 
 
-@given(sensitive_cases(LIMITED, max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 12))
+@given(sensitive_cases(LIMITED, max_rows=9, sides=False) | sensitive_cases(WORKED, max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(80, 24))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
     assume(instance.problem.attributes and instance.candidates.count and accepts(instance))
     best = judge(case)
     assume(best is not None)
     point = required_bound(instance, iterations=60)
-    cuts = RequiredCuts(instance, point.multipliers, None)
+    cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
     cuts.go_on(BoundLimit(rounds=3), lambda _: None)
     assert best is not None
     assert cuts.proven() * instance.levels.unit <= best
@@ -134,9 +145,9 @@ def test_without_cuts_it_is_the_required_bound() -> None:
     assert exact == exact_required(instance, point, 4096)
 
 
-def test_charged_work_is_refused() -> None:
-    ordered = km.TCloseness("0.3", km.distances.OrderedDistance([str(v) for v in range(4)]))
-    instance = prepare(problem(40, ordered, values=4))
+def test_a_tree_with_inner_nodes_is_refused() -> None:
+    tree = km.Hierarchy.from_rows([["0", "0-1", "*"], ["1", "0-1", "*"], ["2", "2-3", "*"], ["3", "2-3", "*"]])
+    instance = prepare(problem(40, km.TCloseness("0.3", km.distances.HierarchicalDistance(tree)), values=4))
     assert not accepts(instance)
     with pytest.raises(InputError, match="limits of the values"):
         RequiredCuts(instance, np.zeros(instance.types.count), None)

@@ -7,7 +7,8 @@ As in `kanon_milp.bounds.columns.program`, with the groups that meet a relaxatio
 
 is a lower bound on the loss of every table, φ_g the least reduced cost of such a group with the terms of the cuts, or
 less. For one sensitive attribute whose values are limited each for itself (p-sensitivity, frequency l-diversity, α, β,
-δ, the equal distance between up to three values); work that is charged is not priced here (`accepts`).
+δ, the equal distance between up to three values), or whose work is (the equal distance, and values one after the other:
+`accepts`). Work is charged in bounds that come first, and exact in the end (`kanon_milp.bounds.valued_pricing`).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import finest_bits
-from kanon_milp.bounds.required_values import Cells, RequiredEvaluator
-from kanon_milp.bounds.valued_pricing import Answers, cheapest_valued_groups
+from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
+from kanon_milp.bounds.valued_pricing import HIGHEST_CHARGE, Answers, cheapest_valued_groups
+from kanon_milp.bounds.work import Work, work_of
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
@@ -45,22 +47,34 @@ HIGHEST = 1e300  # above all values in floating point
 
 
 def accepts(instance: Instance) -> bool:
-    """Whether one relaxation, of limits and different values of one attribute, is all that bounds know."""
+    """Whether one relaxation of one attribute is all that bounds know: of limits and different values, or of work too in
+    a star or a line."""
     relaxations = relaxations_of(instance)
-    return len(relaxations) == 1 and relaxations[0].star and relaxations[0].closeness is None
+    if len(relaxations) != 1:
+        return False
+    (found,) = relaxations
+    return found.star if found.closeness is None else found.star or found.line
 
 
 @dataclass(frozen=True, eq=False)
 class RequiredProgram(GroupProgram):
-    """As `GroupProgram`, over the groups that meet the relaxation of `at`."""
+    """As `GroupProgram`, over the groups that meet the relaxation of `at`.
+
+    work: what that says of it. thetas: charges θ, float64 (G,); pricing makes them better. largest: rows of a group.
+    """
 
     at: RequiredEvaluator
+    work: Work
+    thetas: Floats
 
     @classmethod
-    def from_point(cls, instance: Instance, multipliers: Floats) -> RequiredProgram:
-        """From multipliers of row types, without cuts."""
-        at = RequiredEvaluator(instance, multipliers)
-        return cls(at.candidates, instance.types.counts, NO_CUTS, Prices(multipliers, np.zeros(0)), at)
+    def from_point(cls, instance: Instance, multipliers: Floats, charges: Floats) -> RequiredProgram:
+        """From multipliers of row types and charges, without cuts. charges: (G,), or none."""
+        at = RequiredEvaluator(instance, multipliers, charges if len(charges) else None)
+        thetas = charges.copy() if len(charges) else np.zeros(instance.candidates.count)
+        work = work_of(relaxations_of(instance)[0], _largest(instance))
+        prices = Prices(multipliers, np.zeros(0))
+        return cls(at.candidates, instance.types.counts, NO_CUTS, prices, at, work, thetas)
 
     def pricing(self, cuts: RankOneCuts) -> Callable[[Prices, float], tuple[float, Groups]]:
         """What computes L and the cheapest groups with some rank-1 cuts."""
@@ -81,16 +95,21 @@ class RequiredPricing:
 
     def __call__(self, prices: Prices, below: float) -> tuple[float, Groups]:
         """As `kanon_milp.bounds.columns.program.Pricing` does."""
-        at, uncharged = self.program.at, np.zeros(len(self.program.candidates.cost))
-        relaxed = at.relaxed[0]
-        phi = at.every_phi(0, prices.multipliers, uncharged) if below > 0 else at(prices.multipliers).phi
+        program, at = self.program, self.program.at
+        relaxed, thetas = at.relaxed[0], program.thetas
+        if below > 0:
+            phi = at.every_phi(0, prices.multipliers, thetas)
+        else:
+            charges = thetas / STEEP if at.charged else np.zeros(0)
+            phi = at(np.concatenate([prices.multipliers, charges])).phi
         # cuts only add to φ
         chosen = np.flatnonzero(phi < below)
         answers = Answers(np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
         found = cheapest_valued_groups(
-            at.some(0, 0, len(phi), uncharged),
+            at.some(0, 0, len(phi), thetas),
             ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank),
             relaxed.tree,
+            program.work,
             relaxed.rooms[0][1],
             PricedCuts(*self.by_type, prices.cut_multipliers),
             chosen,
@@ -107,15 +126,19 @@ class RequiredPricing:
 class RequiredCuts:
     """Rounds of column generation and rank-1 cuts, from multipliers of the required bound; goes on where it stopped.
 
-    Raises InputError for an instance that is not accepted. table: its groups are the first columns.
+    Raises InputError for an instance that is not accepted. charges: those of the same point. table: its groups are the
+    first columns.
     """
 
-    def __init__(self, instance: Instance, multipliers: Floats, table: Assignment | None) -> None:
+    def __init__(
+        self, instance: Instance, multipliers: Floats, table: Assignment | None, charges: Floats | None = None
+    ) -> None:
         if not accepts(instance):
-            raise InputError("rank-1 cuts need limits of the values of one sensitive attribute alone")
+            raise InputError("rank-1 cuts need limits of the values of one sensitive attribute, or of its work, alone")
         self.instance = instance
         groups = Groups.none() if table is None else Groups.of_assignment(table)
-        self._program = RequiredProgram.from_point(instance, multipliers)
+        charges = np.zeros(0) if charges is None else charges
+        self._program = RequiredProgram.from_point(instance, multipliers, charges)
         self._master = Master(self._program, groups)
 
     @property
@@ -142,16 +165,21 @@ class RequiredCuts:
     def proven(self) -> int:
         """⌈L⌉: no table loses fewer units."""
         best = self._master.best
-        exact = exact_with_cuts(self.instance, best.multipliers, self._master.cuts, best.cut_multipliers)
-        return math.ceil(exact)
+        found = best.multipliers, self._master.cuts, best.cut_multipliers
+        return math.ceil(exact_with_cuts(self.instance, *found, charges=self._program.thetas))
 
 
 def exact_with_cuts(
-    instance: Instance, multipliers: Floats, cuts: RankOneCuts, cut_multipliers: Floats, denominator: int = FINE
+    instance: Instance,
+    multipliers: Floats,
+    cuts: RankOneCuts,
+    cut_multipliers: Floats,
+    denominator: int = FINE,
+    charges: Floats | None = None,
 ) -> Fraction:
     """L(λ, ν) at multipliers rounded to multiples of 1/denominator, in integers: no table loses less, in units.
 
-    cut_multipliers: ν ≥ 0, float64, one for each cut. Raises InputError for an instance that is not accepted, for
+    cut_multipliers: ν ≥ 0, float64, one for each cut. charges: θ to begin with, float64 (G,). Raises InputError for an instance that is not accepted, for
     a negative ν, and where the numbers could leave the range of int64.
     """
     (relaxation,) = relaxations_of(instance)
@@ -160,20 +188,31 @@ def exact_with_cuts(
         raise InputError("no multiplier of a rank-1 cut may be negative")
     limits = cuts.limits(instance.types.counts)
     terms = sum(a * b for a, b in zip(limits.tolist(), prices.tolist(), strict=True))
-    bits = finest_bits(instance, exact, 0, denominator, terms)
+    thetas = np.zeros(instance.candidates.count, np.int64)
+    if charges is not None and relaxation.closeness is not None:
+        thetas = round_multipliers(charges, denominator)
+    highest = 0
+    if relaxation.closeness is not None:
+        highest = HIGHEST_CHARGE * int(instance.candidates.cost.max(initial=0)) * denominator
+        thetas = np.minimum(thetas, highest)
+    bits = finest_bits(instance, exact, highest, denominator, terms)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
-    uncharged = np.zeros(instance.candidates.count, np.int64)
     covers = cells.covers(instance, exact)
-    answers = Answers(uncharged.copy(), np.empty(len(uncharged), np.bool_))
+    answers = Answers(np.zeros(len(thetas), np.int64), np.empty(len(thetas), np.bool_))
     cheapest_valued_groups(
-        cells.candidates(instance, covers, instance.candidates.cost * denominator, uncharged),
+        cells.candidates(instance, covers, instance.candidates.cost * denominator, thetas),
         ValuedRows(instance.types.counts, exact, cells.rank),
         tree,
+        work_of(relaxation, _largest(instance), highest),
         make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
         PricedCuts(*cuts.by_type(instance.types.count), prices),
-        np.arange(len(uncharged)),
+        np.arange(len(thetas)),
         (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
         answers,
     )
     total = sum(a * b for a, b in zip(instance.types.counts.tolist(), exact.tolist(), strict=True)) - terms
     return Fraction(total + sum(answers.phi.tolist()), denominator)
+
+
+def _largest(instance: Instance) -> int:
+    return int(instance.candidates.support.max(initial=0))
