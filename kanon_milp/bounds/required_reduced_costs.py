@@ -38,6 +38,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     computed from may look at the sizes of groups and at how many rows of each joint sensitive value they have, and at
     nothing else. incumbent: loss U of a table, in units of `Levels.unit`. charges: the θ that φ was computed with;
     where they are given, few pairs that are left are each looked at for themselves (4), until the limit is reached.
+    terms, with_cuts: where there are rank-1 cuts with multipliers ν ≥ 0, what these cost on their right sides, and φ
+    with their terms.
 
     Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none; solutions that
     cost U or more may be lost, the incumbent among them. Valid for the objective "loss", with all side constraints, for
@@ -59,6 +61,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     (3) With the size as the only requirement, v ≥ ψ_g + max(0, r_i - ρ_g), as in `bounds.reduced_costs`.
     (4) Let φ' be what φ is for a copy of g of which one row of type i costs less by some M ≥ 0. A group of g with such
     a row is one of the copy whose reduced cost is v - M: v ≥ φ' + M. With M = U - L groups without it hardly matter.
+    With cuts L = Σ n_i λ_i - terms + Σ_g min(0, φ_g) with φ_g of `with_cuts`, and a group's reduced cost is v and their
+    terms for it, which are not negative: no less than v, of which (1) to (4) speak as before.
 
     What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
     """
@@ -69,6 +73,8 @@ class RequiredReducedCosts(Reduction[Dropped]):
     incumbent: int
     charges: Ints | None = None
     limit: Limit = NO_LIMIT
+    terms: int = 0
+    with_cuts: Ints | None = None
     _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
     name: ClassVar[str] = "required_reduced_costs"
 
@@ -96,13 +102,14 @@ class RequiredReducedCosts(Reduction[Dropped]):
         if 4 * (int(candidates.cost.max(initial=0)) * self.denominator + highest) * instance.types.n >= NEVER:
             raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
         total = sum(n * each for n, each in zip(counts.tolist(), self.multipliers.tolist(), strict=True))
-        total += sum(self.phi[self.phi < 0].tolist())
+        phi = self.phi if self.with_cuts is None else self.with_cuts
+        total += sum(phi[phi < 0].tolist()) - self.terms
         room = (self.incumbent - 1) * self.denominator - total
-        opened = self.phi < NEVER
-        opened &= np.maximum(self.phi, 0) <= min(room, NEVER - 1) if room >= 0 else False
+        opened = (self.phi < NEVER) & (phi < NEVER)
+        opened &= np.maximum(phi, 0) <= min(room, NEVER - 1) if room >= 0 else False
         code, _ = instance.sensitive_codes(instance.problem.attributes)
         # every group's v may be as high as this: its own part of L comes back
-        most = np.array([room + min(phi, 0) for phi in self.phi.tolist()], dtype=object)
+        most = np.array([room + min(each, 0) for each in phi.tolist()], dtype=object)
         most = np.where(opened, most, -1).clip(-NEVER, NEVER - 1).astype(np.int64)
         order = np.lexsort((-self.multipliers, code))
         rank = np.empty(len(order), np.int64)

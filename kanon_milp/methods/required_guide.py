@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.diving import dive
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.partition import SmallGroupTables
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
@@ -62,15 +64,18 @@ ANNEALING_SHARES = ((FEW_VALUES, 0.3), (math.inf, 0.85))  # of a search, where t
 # that neighbourhoods in a short time find nothing says little
 WORTHWHILE, SLOWER_SHARE = 0.002, 0.5
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
-CORE_PAIRS, ROUNDS_SHARE = 50_000, 0.5  # one of this size after so much of the time, a larger one when all else fails
+# one of this size after so much of the time, where there are cuts after this, a larger one when all else fails
+CORE_PAIRS, ROUNDS_SHARE, ROUNDS_SHARE_WITH_CUTS = 50_000, 0.5, 0.85
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 SLOW, SLOW_AFTER = 5e-4, 20  # the same where rank-1 cuts can go on from there, which gains more
+SLOW_CHARGED = 1e-2  # where work is charged, and exact in the groups of rank-1 cuts
 # tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
 NARROW_SHARE = 0.7  # of the time for neighbourhoods
+DIVING_SHARE, MOST_DIVES = 0.8, 100  # of a search where there are multipliers with cuts; in one of them
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
@@ -109,7 +114,7 @@ class RequiredGuide(Guide):
         self._cuts, self._width = RaisedByCuts(session, tracker), NARROW
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
-        self._small_groups = SmallGroupTables(instance)
+        self._small_groups, self._dive_seconds = SmallGroupTables(instance), 0.0
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -180,6 +185,8 @@ class RequiredGuide(Guide):
         )
         tried = point.evaluations - (0 if self._point.ascent is None else self._point.evaluations)
         least_rise, after = (SLOW, SLOW_AFTER) if self._cuts.possible else (STALLED, STALLED_AFTER)
+        if self._cuts.possible and len(point.charges):
+            least_rise = SLOW_CHARGED
         self._stalled = tried >= after and point.value - float(before) < least_rise * abs(point.value)
         proof = time.perf_counter()
         self._late = min(max(proof - began - seconds, 0.0), LATEST)
@@ -209,7 +216,9 @@ class RequiredGuide(Guide):
         if self._stalled and self._cuts.possible:
             self.wait("valued_cuts")
             began, before = time.perf_counter(), self.tracker.bound
-            self._cuts.rise(self._point.multipliers, self._point.charges, self.limit.part(self._bound_share * self._seconds))
+            share = self.limit.part(self._bound_share * self._seconds)
+            self._cuts.rise(self._point.multipliers, self._point.charges, share)
+            self._fixing = None
             self._rises = _averaged(self._rises, float(self.tracker.bound - before), began)
         self._rise()
 
@@ -229,7 +238,8 @@ class RequiredGuide(Guide):
             return True
         if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
-        return pairs > CORE_PAIRS or limit.left >= (1 - ROUNDS_SHARE) * session_seconds
+        share = ROUNDS_SHARE_WITH_CUTS if self._cuts.point is not None else ROUNDS_SHARE
+        return pairs > CORE_PAIRS or limit.left >= (1 - share) * session_seconds
 
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
@@ -254,7 +264,7 @@ class RequiredGuide(Guide):
         instance, start = self.session.instance, self.tracker.best
         # the first turn is too short for the averages to become a table; later ones have no use for a construction then
         averaged = self._from_averages and self._turns > 0
-        first = rounded(instance, self._point) if averaged else None
+        first = rounded(instance, self._leading) if averaged else None
         new = self._constructed(effort, seed) if start is None or first is None else None
         # annealing may make the best table of one that is not, since scarce values are where they are needed
         if new is not None and (start is None or new.cost < self._promise * start.cost):
@@ -267,6 +277,9 @@ class RequiredGuide(Guide):
         )
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
+        if self._cuts.converged and not effort.counted:
+            self._dive(self._part(effort, DIVING_SHARE), seed)
+            start = self.tracker.best or start
         if effort.ended(start.cost):
             return
         share, before = self._annealing_share, start.cost if self.tracker.best is None else self.tracker.best.cost
@@ -274,7 +287,7 @@ class RequiredGuide(Guide):
             start = self.tracker.best
         annealed, self._annealed = self._gain(
             lambda: anneal(
-                instance, self._point, start, self._part(effort, share), self.pool, seed, self._accept, first
+                instance, self._leading, start, self._part(effort, share), self.pool, seed, self._accept, first
             )
         )
         self.keep(annealed)
@@ -287,6 +300,18 @@ class RequiredGuide(Guide):
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
 
+    def _dive(self, effort: Effort, seed: int) -> None:
+        """Tables by diving, each annealed, until the time is over."""
+        instance, pool, point = self.session.instance, self.pool, self._leading
+        for number in range(MOST_DIVES):
+            best, began = self.tracker.best, time.perf_counter()
+            if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
+                return
+            first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
+            self._accept(first)
+            self.keep(anneal(instance, point, best, effort, pool, seed + number, self._accept, first))
+            self._dive_seconds = time.perf_counter() - began
+
     def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
         one, or groups would be refused."""
@@ -296,10 +321,15 @@ class RequiredGuide(Guide):
             if self._value <= last + (0 if quick else RISEN * abs(last)):
                 return None
         self._constructed_at = self._value
-        new = construct(self.session.instance, self._point, self._part(effort, CONSTRUCTION_SHARE), seed)
+        new = construct(self.session.instance, self._leading, self._part(effort, CONSTRUCTION_SHARE), seed)
         self._construction_seconds = time.perf_counter() - began
         self.keep(new)
         return None if new is None or len(self._check.refused(new)) else new
+
+    @property
+    def _leading(self) -> RequiredPoint:
+        """The point that tables are searched by."""
+        return self._cuts.point or self._point
 
     @property
     def _annealing_share(self) -> float:
@@ -382,10 +412,14 @@ class RequiredGuide(Guide):
         return Landscape(instance, allowed, self._check)
 
     def fixing(self, incumbent: int) -> RequiredReducedCosts:
-        """With the multipliers of the required bound."""
+        """With the multipliers that prove most."""
         if self._fixing is None or self._fixing.incumbent != incumbent:
+            exact = self._cuts.exact
             found = self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges, self.limit
             self._fixing = RequiredReducedCosts(*found)
+            if exact is not None and exact.value > self._value:
+                with suppress(InputError):  # exact numbers would need more than 64 bits
+                    self._fixing = self._cuts.fixing(incumbent)
         return self._fixing
 
     def left(self, incumbent: int) -> int:

@@ -17,7 +17,7 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
-from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_with_cuts
+from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_cuts
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -91,14 +91,14 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
     thetas = data.draw(st.none() | st.sampled_from([0.0, 0.3, 1.0, 50.0]))
-    found = exact_with_cuts(
+    found = exact_cuts(
         instance,
         np.array(multipliers) / denominator,
         RankOneCuts.of(cuts),
         np.array(charges) / denominator,
         denominator,
         None if thetas is None else np.full(instance.candidates.count, thetas),
-    )
+    ).value
     expected = by_enumeration(case, instance, cuts, (multipliers, charges), denominator)
     assert found <= expected
     if relaxations_of(instance)[0].exact:
@@ -141,7 +141,7 @@ def test_without_cuts_it_is_the_required_bound() -> None:
     instance = prepare(problem(60, km.LDiversity("1.5")))
     point = required_bound(instance, iterations=100)
     point = RequiredPoint(point.multipliers, np.zeros(0), point.value, 0)
-    exact = exact_with_cuts(instance, point.multipliers, NO_CUTS, np.zeros(0), 4096)
+    exact = exact_cuts(instance, point.multipliers, NO_CUTS, np.zeros(0), 4096).value
     assert exact == exact_required(instance, point, 4096)
 
 
@@ -157,4 +157,4 @@ def test_no_price_may_be_negative() -> None:
     instance = prepare(problem(40, km.LDiversity("1.5")))
     cut = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])
     with pytest.raises(InputError, match="negative"):
-        exact_with_cuts(instance, np.ones(instance.types.count), cut, np.array([-1.0]))
+        exact_cuts(instance, np.ones(instance.types.count), cut, np.array([-1.0]))

@@ -69,7 +69,8 @@ class MasterSolution:
 class Master:
     """The linear program over the groups found so far, the best point and what this proves.
 
-    enough: value at which `solve` may end.
+    enough: value at which `solve` may end. share, upper: how often the last linear program used each of its groups, and
+    its value.
     """
 
     def __init__(self, program: GroupProgram, groups: Groups, basis: Basis | None = None) -> None:
@@ -83,7 +84,7 @@ class Master:
         self.program = program
         self.best, self.enough = program.start, math.inf
         self.cuts, self.idle = NO_CUTS, np.zeros(0, np.int64)
-        self.groups = Groups.none()
+        self.groups, self.share, self.upper = Groups.none(), np.zeros(0), math.inf
         self.known: set[bytes] = set()
         self.highs: Any = new_highs()
         # no word of threads: HiGHS refuses a number other than that of another model in the calling thread
@@ -269,7 +270,8 @@ class Master:
         types, level = self.program.types, np.array(solution.col_value)
         prices = Prices(dual[:types], np.maximum(-dual[types:], 0.0))
         upper = float(self.highs.getInfo().objective_function_value)
-        return MasterSolution(prices, level[2 * types :], float(level[: 2 * types].sum()), upper)
+        self.share, self.upper = level[2 * types :], upper
+        return MasterSolution(prices, self.share, float(level[: 2 * types].sum()), upper)
 
 
 def _numbers(statuses: list[Any]) -> NDArray[np.int8]:

@@ -29,7 +29,8 @@ from kanon_milp.bounds.dual import FINE, NEVER, round_multipliers
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import finest_bits
+from kanon_milp.bounds.required import RequiredPoint, exact_phi, finest_bits
+from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
 from kanon_milp.bounds.valued_pricing import HIGHEST_CHARGE, Answers, cheapest_valued_groups
 from kanon_milp.bounds.work import Work, work_of
@@ -37,12 +38,14 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.limit import Limit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 NODES, ALL_NODES = 5_000_000, 200_000_000  # of the search for one group, and of one call: some seconds
+CONVERGED = 2e-3  # part of its value
 HIGHEST = 1e300  # above all values in floating point
 
 
@@ -60,7 +63,7 @@ def accepts(instance: Instance) -> bool:
 class RequiredProgram(GroupProgram):
     """As `GroupProgram`, over the groups that meet the relaxation of `at`.
 
-    work: what that says of it. thetas: charges θ, float64 (G,); pricing makes them better. largest: rows of a group.
+    work: what that says of it. thetas: charges θ, float64 (G,); pricing makes them better.
     """
 
     at: RequiredEvaluator
@@ -162,25 +165,75 @@ class RequiredCuts:
         found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
         return found
 
+    @property
+    def groups(self) -> Groups:
+        """The columns so far."""
+        return self._master.groups
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last linear program is near its value over all groups."""
+        return self._master.upper - self._master.value <= CONVERGED * abs(self._master.value)
+
+    def exact(self) -> ExactCuts:
+        """The best point in integers. Raises InputError where the numbers could leave the range of int64."""
+        best = self._master.best
+        return exact_cuts(
+            self.instance, best.multipliers, self._master.cuts, best.cut_multipliers, charges=self._program.thetas
+        )
+
     def proven(self) -> int:
         """⌈L⌉: no table loses fewer units."""
-        best = self._master.best
-        found = best.multipliers, self._master.cuts, best.cut_multipliers
-        return math.ceil(exact_with_cuts(self.instance, *found, charges=self._program.thetas))
+        return math.ceil(self.exact().value)
+
+    def point(self) -> RequiredPoint:
+        """The best point without its cuts, with the averages of the last solution of the linear program."""
+        master, candidates = self._master, self.instance.candidates
+        groups = master.groups
+        share = np.concatenate([master.share, np.zeros(groups.count - len(master.share))])
+        opened = np.bincount(groups.candidate, weights=share, minlength=candidates.count)
+        of = groups.types.list_of_value()
+        key = groups.candidate[of] * self._program.types + groups.types.values
+        keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
+        rows = np.bincount(np.searchsorted(keys, key), weights=groups.copies * share[of], minlength=candidates.pairs)
+        charges = self._program.thetas.copy() if self._program.at.charged else np.zeros(0)
+        return RequiredPoint(master.best.multipliers, charges, master.value, master.iterations, opened, None, rows)
 
 
-def exact_with_cuts(
+@dataclass(frozen=True, eq=False)
+class ExactCuts:
+    """A point with cuts in integer multiples of 1/denominator.
+
+    counts: n. multipliers, charges: λ and θ, int64 (t,) and (G,). terms: Σ_R ν_R ⌊p_R·n / d_R⌋. phi: int64 (G,), at
+    most 0: φ with the terms of the cuts.
+    """
+
+    counts: Ints
+    multipliers: Ints
+    charges: Ints
+    terms: int
+    phi: Ints
+    denominator: int
+
+    @property
+    def value(self) -> Fraction:
+        """L(λ, ν), in units."""
+        total = sum(a * b for a, b in zip(self.counts.tolist(), self.multipliers.tolist(), strict=True)) - self.terms
+        return Fraction(total + sum(self.phi.tolist()), self.denominator)
+
+
+def exact_cuts(
     instance: Instance,
     multipliers: Floats,
     cuts: RankOneCuts,
     cut_multipliers: Floats,
     denominator: int = FINE,
     charges: Floats | None = None,
-) -> Fraction:
-    """L(λ, ν) at multipliers rounded to multiples of 1/denominator, in integers: no table loses less, in units.
+) -> ExactCuts:
+    """L(λ, ν) at multipliers rounded to multiples of 1/denominator, in integers: no table loses less.
 
-    cut_multipliers: ν ≥ 0, float64, one for each cut. charges: θ to begin with, float64 (G,). Raises InputError for an instance that is not accepted, for
-    a negative ν, and where the numbers could leave the range of int64.
+    cut_multipliers: ν ≥ 0, float64, one for each cut. charges: θ to begin with, float64 (G,). Raises InputError for
+    an instance that is not accepted, for a negative ν, and where the numbers could leave the range of int64.
     """
     (relaxation,) = relaxations_of(instance)
     exact, prices = round_multipliers(multipliers, denominator), round_multipliers(cut_multipliers, denominator)
@@ -188,13 +241,11 @@ def exact_with_cuts(
         raise InputError("no multiplier of a rank-1 cut may be negative")
     limits = cuts.limits(instance.types.counts)
     terms = sum(a * b for a, b in zip(limits.tolist(), prices.tolist(), strict=True))
-    thetas = np.zeros(instance.candidates.count, np.int64)
-    if charges is not None and relaxation.closeness is not None:
-        thetas = round_multipliers(charges, denominator)
-    highest = 0
+    thetas, highest = np.zeros(instance.candidates.count, np.int64), 0
     if relaxation.closeness is not None:
         highest = HIGHEST_CHARGE * int(instance.candidates.cost.max(initial=0)) * denominator
-        thetas = np.minimum(thetas, highest)
+        if charges is not None:
+            thetas = np.minimum(round_multipliers(charges, denominator), highest)
     bits = finest_bits(instance, exact, highest, denominator, terms)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact)
@@ -210,8 +261,22 @@ def exact_with_cuts(
         (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
         answers,
     )
-    total = sum(a * b for a, b in zip(instance.types.counts.tolist(), exact.tolist(), strict=True)) - terms
-    return Fraction(total + sum(answers.phi.tolist()), denominator)
+    return ExactCuts(instance.types.counts, exact, thetas, terms, answers.phi, denominator)
+
+
+def exact_fixing(instance: Instance, point: ExactCuts, incumbent: int, limit: Limit) -> RequiredReducedCosts:
+    """What a point with cuts says of candidates and pairs, for tables that lose less than the incumbent, in units.
+
+    Raises InputError where the numbers could leave the range of int64.
+    """
+    found, denominator = (point.multipliers / point.denominator, NO_CUTS, np.zeros(0)), point.denominator
+    charged = point.charges if relaxations_of(instance)[0].closeness is not None else np.zeros(0, np.int64)
+    phi = exact_phi(instance, point.multipliers, charged, denominator)
+    without = exact_cuts(instance, *found, denominator, charges=point.charges / denominator).phi
+    return RequiredReducedCosts(
+        point.multipliers, np.where(phi < 0, np.maximum(phi, without), phi), denominator, incumbent,
+        charged if len(charged) else None, limit, terms=point.terms, with_cuts=np.maximum(phi, point.phi),
+    )  # fmt: skip
 
 
 def _largest(instance: Instance) -> int:

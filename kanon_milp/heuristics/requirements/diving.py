@@ -1,0 +1,109 @@
+"""Tables by diving: the groups that the linear program over all groups uses most are taken, and it is solved again for
+the rows that are left (a diving heuristic with column generation; Sadykov, Vanderbeck, Pessoa, Tahiri, Uchoa 2019)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.required_program import RequiredProgram
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.heuristics.grouping import most_general_pairs, pairs_at
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.part import Moving, Part
+from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.limit import Limit
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+TAKEN = 0.8  # groups that are used so often are taken all at once
+LIKELY = 0.2  # where there is none, one of those that are used so often is drawn
+LEAST = 0.1  # where none is used so often, nothing is taken any more
+NEAR = 5e-4  # part of its value that a linear program on the way may be from its bound
+
+
+def dive(
+    instance: Instance, point: RequiredPoint, groups: Groups, start: Assignment, limit: Limit, seed: int
+) -> Assignment:
+    """A complete assignment. Rows for which there is no group in the end go to the most general candidates that they
+    have, whose groups may violate requirements.
+
+    point: where multipliers and charges begin. groups: the first columns. start: any table. limit: what is left then
+    has no group.
+    """
+    random = np.random.default_rng(seed)
+    left, rows = instance.types.counts.copy(), np.zeros(instance.candidates.pairs, np.int64)
+    multipliers, charges, known = point.multipliers, point.charges, groups
+    while left.any() and not limit.over:
+        part = _rest(instance, start, left)
+        if not np.bincount(part.candidates.members, minlength=part.types.count).all():
+            break
+        thetas = charges[part.chosen] if len(charges) else charges
+        program = RequiredProgram.from_point(part, multipliers[part.origin], thetas)
+        master = Master(program, _within(known, part, left))
+        solved = master.solve(limit, NEAR * max(abs(master.value), 1.0))
+        # where the rows that are left have no table, groups of some of them are worth taking all the same
+        if solved is None or solved.share.max(initial=0.0) < LEAST:
+            break
+        multipliers = multipliers.copy()
+        multipliers[part.origin] = master.best.multipliers
+        if len(charges):
+            charges = charges.copy()
+            charges[part.chosen] = program.thetas
+        share = np.concatenate([solved.share, np.zeros(master.groups.count - len(solved.share))])
+        known = _outside(master.groups, part)
+        for c in _chosen(share, random):
+            span = slice(known.types.indptr[c], known.types.indptr[c + 1])
+            types, copies = known.types.values[span], known.copies[span]
+            if (left[types] >= copies).all():
+                left[types] -= copies
+                rows[pairs_at(instance, types, np.full(len(types), known.candidate[c]))] += copies
+    rows[most_general_pairs(instance)] += left
+    return Assignment.from_pairs(instance, rows)
+
+
+def _chosen(share: Floats, random: np.random.Generator) -> Ints:
+    """Groups to be taken, those that are used most first."""
+    sure = np.flatnonzero(share >= TAKEN)
+    if len(sure):
+        return sure[np.argsort(-share[sure], kind="stable")]
+    likely = np.flatnonzero(share >= min(LIKELY, share.max()))
+    return np.array([random.choice(likely, p=share[likely] / share[likely].sum())])
+
+
+def _rest(instance: Instance, start: Assignment, left: Ints) -> Part:
+    """The rows that are left as an instance, with the candidates that enough of them could have."""
+    types = np.flatnonzero(left)
+    candidates = instance.candidates
+    place = np.full(len(left), -1, np.int64)
+    place[types] = np.arange(len(types))
+    of_pair = candidates.candidate_of_pair().astype(np.int64)
+    covered = np.bincount(of_pair, weights=left[candidates.members], minlength=candidates.count)
+    keep = (place[candidates.members] >= 0) & (covered >= instance.least)[of_pair]
+    code, _ = instance.sensitive_codes(instance.problem.attributes)
+    pairs = of_pair[keep], place[candidates.members[keep]]
+    moving = Moving(types, left[types], *pairs, start, np.ones(len(start.rows), np.bool_), code)
+    return moving.assemble(instance, np.ones(int(keep.sum()), np.bool_))
+
+
+def _within(groups: Groups, part: Part, left: Ints) -> Groups:
+    """Those of an instance's groups that a part of it can have, in its numbers."""
+    place = np.full(len(left), -1, np.int64)
+    place[part.origin] = np.arange(len(part.origin))
+    number = np.full(part.of.candidates.count, -1, np.int64)
+    number[part.chosen] = np.arange(len(part.chosen))
+    lacking = np.bincount(
+        groups.types.list_of_value(), weights=left[groups.types.values] < groups.copies, minlength=groups.count
+    )
+    some = groups.subset((lacking == 0) & (number[groups.candidate] >= 0))
+    return Groups(number[some.candidate], Ragged(some.types.indptr, place[some.types.values]), some.copies)
+
+
+def _outside(groups: Groups, part: Part) -> Groups:
+    """A part's groups in the numbers of the instance that it is a part of."""
+    origin = part.origin.astype(np.int64)
+    return Groups(part.chosen[groups.candidate], Ragged(groups.types.indptr, origin[groups.types.values]), groups.copies)
