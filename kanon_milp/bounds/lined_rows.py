@@ -43,9 +43,7 @@ class Lined(NamedTuple, Generic[Scalar]):
 
 
 @compiled_part
-def line_up(
-    candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], cuts: int, limited: bool
-) -> Lined[Scalar]:
+def line_up(candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], cuts: int, limited: bool) -> Lined[Scalar]:
     """The rows of a candidate. cuts: number of rank-1 cuts. limited: whether there is work."""
     cover, begins = candidate.members, candidate.begins
     counts, multipliers, _ = rows

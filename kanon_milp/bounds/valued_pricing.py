@@ -12,8 +12,8 @@ only compositions that can be below are looked at. For each of these, rows in ri
 group grows by one row after another, and what it can still become costs at least what it costs now plus the next rows
 in order. Its own terms of rank-1 cuts never fall when rows are added.
 
-Where work is limited, the dynamic program charges it with the θ that is best for the size, which only lowers the cost of
-what is allowed; compositions are looked at in passes that begin close to that bound, and their work is exact.
+Where work is limited, the dynamic program charges it with the θ that is best for the size, which only lowers the cost
+of what is allowed; compositions are looked at in passes that begin close to that bound, and their work is exact.
 
 All values of one call are either float64 or int64, so exact bounds are computed by the same lines.
 """

@@ -1,10 +1,12 @@
-"""Rank-1 cuts for the hybrid method under requirements: what they prove, and the pairs that they say are worth it."""
+"""Rank-1 cuts for the hybrid method under requirements: what they prove, and the tables that they lead to."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +14,14 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.state import cell_cost
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.guide import MODEL_PAIRS
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress
 from kanon_milp.system.limit import Limit
@@ -28,6 +35,10 @@ LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 
 
+# tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
+# wider by this factor where it was solved to the end, narrower where it was not
+NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
+MOST_DIVES = 100  # in one search
 # in a group: cuts about a few row types say little about larger ones (nothing for k = 25 on 5,000 rows of Adult, as on
 # all of them), and looking for them takes minutes at k = 100
 CUT_ROWS = 15
@@ -42,7 +53,8 @@ class RaisedByCuts:
     """Goes on with its rounds from turn to turn.
 
     possible: whether there is still something to gain: requirements that it can price, few row types, no counted work.
-    exact, point: the best point so far, in integers, and without its cuts for searches to go by; None before there is one.
+    exact, point: the best point so far, in integers, and without its cuts for searches to go by; None before there is
+    one.
     """
 
     def __init__(self, session: Session, tracker: Tracker) -> None:
@@ -59,7 +71,7 @@ class RaisedByCuts:
         self.point: RequiredPoint | None = None
         self._cuts: RequiredCuts | None = None
         self._fixing: RequiredReducedCosts | None = None
-        self._proof_seconds = 0.0
+        self._proof_seconds, self._dive_seconds, self._width = 0.0, 0.0, NARROW
 
     @property
     def begun(self) -> bool:
@@ -88,17 +100,58 @@ class RaisedByCuts:
             self.tracker.higher(math.ceil(exact.value), ("own bound",))
         self._proof_seconds = time.perf_counter() - began
 
-    def fixing(self, incumbent: int) -> RequiredReducedCosts:
-        """What better tables than an incumbent leave out. Only where there is an `exact` point.
-
-        Raises InputError where exact numbers would need more than 64 bits.
-        """
+    def fixing(self, incumbent: int, value: Fraction) -> RequiredReducedCosts | None:
+        """What better tables than an incumbent leave out, where there is an `exact` point that proves more than
+        `value`; None elsewhere, and where exact numbers would need more than 64 bits."""
         from kanon_milp.bounds.columns.required_program import exact_fixing  # imports the compiler
 
-        assert self.exact is not None
+        if self.exact is None or self.exact.value <= value:
+            return None
         if self._fixing is None:
-            self._fixing = exact_fixing(self.session.instance, self.exact, incumbent, self.session.limit)
+            try:
+                self._fixing = exact_fixing(self.session.instance, self.exact, incumbent, self.session.limit)
+            except InputError:
+                return None
         return replace(self._fixing, incumbent=incumbent)
+
+    def dive(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
+        """Tables by diving, each annealed, until the time is over. Only where it is `converged`."""
+        from kanon_milp.heuristics.requirements.annealing import anneal  # these import the compiler
+        from kanon_milp.heuristics.requirements.diving import dive
+
+        instance, point = self.session.instance, self.point
+        assert self._cuts is not None
+        assert point is not None
+        for number in range(MOST_DIVES):
+            best, began = self.tracker.best, time.perf_counter()
+            if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
+                return
+            first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
+            keep(first)
+            keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first))
+            self._dive_seconds = time.perf_counter() - began
+
+    def narrow(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
+        """All rows at once with the few pairs near the multipliers, then with more of them. Only where it is `begun`.
+
+        These multipliers say so much better which pairs a good table has that the model can be solved to the end.
+        """
+        from kanon_milp.heuristics.requirements.neighbourhoods import Landscape  # these import the compiler
+        from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
+
+        session, instance = self.session, self.session.instance
+        cell, check = cell_cost(instance), GroupCheck(instance)
+        done = True
+        while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
+            allowed = self.near(self._width * cell, NARROW_PAIRS * self._width * cell)
+            if int(allowed.sum()) > MODEL_PAIRS:
+                return
+            table, done = rebuild(
+                Landscape(instance, allowed, check), self.tracker.best, session.adapter, session.options,
+                pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
+            )  # fmt: skip
+            keep(table)
+            self._width *= WIDER if done else NARROWER
 
     def _show(self, value: float) -> None:
         self.tracker.show(Progress(0.0, None, value))
@@ -107,12 +160,6 @@ class RaisedByCuts:
     def converged(self) -> bool:
         """Whether its linear program is worth diving."""
         return self._cuts is not None and self.point is not None and self._cuts.converged
-
-    @property
-    def groups(self) -> Groups:
-        """The columns of the master problem. Only where it is `begun`."""
-        assert self._cuts is not None
-        return self._cuts.groups
 
     def near(self, open_limit: float, pair_limit: float) -> NDArray[np.bool_]:
         """As `RequiredCuts.near`. Only where it is `begun`."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
 from typing import TypeVar
 
@@ -27,7 +26,6 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
-from kanon_milp.heuristics.requirements.diving import dive
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.partition import SmallGroupTables
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
@@ -71,11 +69,8 @@ PATIENCE = 4  # searches that find nothing while the bound does not rise, before
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
 SLOW, SLOW_AFTER = 5e-4, 20  # the same where rank-1 cuts can go on from there, which gains more
 SLOW_CHARGED = 1e-2  # where work is charged, and exact in the groups of rank-1 cuts
-# tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
-# wider by this factor where it was solved to the end, narrower where it was not
-NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
-NARROW_SHARE = 0.7  # of the time for neighbourhoods
-DIVING_SHARE, MOST_DIVES = 0.8, 100  # of a search where there are multipliers with cuts; in one of them
+NARROW_SHARE = 0.7  # of the time for neighbourhoods, for models of all rows by these multipliers
+DIVING_SHARE = 0.8  # of a search, where there are multipliers with cuts
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
@@ -111,10 +106,10 @@ class RequiredGuide(Guide):
         self._turns, self._seconds, self._bound_share = 0, 0.0, 0.5
         # whether the bound does not rise any more, and how many searches have found nothing since
         self._stalled, self._fruitless = not session.problem.attributes, 0
-        self._cuts, self._width = RaisedByCuts(session, tracker), NARROW
+        self._cuts = RaisedByCuts(session, tracker)
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
-        self._small_groups, self._dive_seconds = SmallGroupTables(instance), 0.0
+        self._small_groups = SmallGroupTables(instance)
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -216,9 +211,8 @@ class RequiredGuide(Guide):
         if self._stalled and self._cuts.possible:
             self.wait("valued_cuts")
             began, before = time.perf_counter(), self.tracker.bound
-            share = self.limit.part(self._bound_share * self._seconds)
-            self._cuts.rise(self._point.multipliers, self._point.charges, share)
-            self._fixing = None
+            part, self._fixing = self.limit.part(self._bound_share * self._seconds), None
+            self._cuts.rise(self._point.multipliers, self._point.charges, part)
             self._rises = _averaged(self._rises, float(self.tracker.bound - before), began)
         self._rise()
 
@@ -278,7 +272,7 @@ class RequiredGuide(Guide):
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:
-            self._dive(self._part(effort, DIVING_SHARE), seed)
+            self._cuts.dive(self._part(effort, DIVING_SHARE), seed, self.pool, self.keep)
             start = self.tracker.best or start
         if effort.ended(start.cost):
             return
@@ -299,18 +293,6 @@ class RequiredGuide(Guide):
             self._promise = start.cost / max(annealed.cost, 1)
         if self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
             _, self._rebuilt = self._gain(lambda: self._rebuild(effort, seed))
-
-    def _dive(self, effort: Effort, seed: int) -> None:
-        """Tables by diving, each annealed, until the time is over."""
-        instance, pool, point = self.session.instance, self.pool, self._leading
-        for number in range(MOST_DIVES):
-            best, began = self.tracker.best, time.perf_counter()
-            if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
-                return
-            first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
-            self._accept(first)
-            self.keep(anneal(instance, point, best, effort, pool, seed + number, self._accept, first))
-            self._dive_seconds = time.perf_counter() - began
 
     def _constructed(self, effort: Effort, seed: int) -> Assignment | None:
         """A table constructed with the multipliers at hand; None where these are hardly better than those of the last
@@ -363,7 +345,7 @@ class RequiredGuide(Guide):
     def _rebuild(self, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table."""
         if self._cuts.begun and not effort.counted:
-            self._narrow(effort.part(NARROW_SHARE * effort.left), seed)
+            self._cuts.narrow(effort.part(NARROW_SHARE * effort.left), seed, self.pool, self.keep)
         session, best = self.session, self.tracker.best
         assert best is not None
         if effort.ended(best.cost):
@@ -373,25 +355,6 @@ class RequiredGuide(Guide):
             landscape, best, session.adapter, session.options, self.pool, effort, seed, self.tracker.better, self._sizes
         )
         self.keep(table)
-
-    def _narrow(self, effort: Effort, seed: int) -> None:
-        """All rows at once with the few pairs near the multipliers with cuts, then with more of them.
-
-        These multipliers say so much better which pairs a good table has that the model can be solved to the end.
-        """
-        session, instance = self.session, self.session.instance
-        cell = cell_cost(instance)
-        done = True
-        while done and self.tracker.best is not None and not effort.ended(self.tracker.best.cost):
-            allowed = self._cuts.near(self._width * cell, NARROW_PAIRS * self._width * cell)
-            if int(allowed.sum()) > MODEL_PAIRS:
-                return
-            table, done = rebuild(
-                Landscape(instance, allowed, self._check), self.tracker.best, session.adapter, session.options,
-                self.pool, effort, seed, self.tracker.better, Sizes(instance.types.n, 1.0, math.inf),
-            )  # fmt: skip
-            self.keep(table)
-            self._width *= WIDER if done else NARROWER
 
     def _near(self) -> Landscape:
         """The pairs that neighbourhoods look at."""
@@ -414,12 +377,8 @@ class RequiredGuide(Guide):
     def fixing(self, incumbent: int) -> RequiredReducedCosts:
         """With the multipliers that prove most."""
         if self._fixing is None or self._fixing.incumbent != incumbent:
-            exact = self._cuts.exact
             found = self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges, self.limit
-            self._fixing = RequiredReducedCosts(*found)
-            if exact is not None and exact.value > self._value:
-                with suppress(InputError):  # exact numbers would need more than 64 bits
-                    self._fixing = self._cuts.fixing(incumbent)
+            self._fixing = self._cuts.fixing(incumbent, self._value) or RequiredReducedCosts(*found)
         return self._fixing
 
     def left(self, incumbent: int) -> int:

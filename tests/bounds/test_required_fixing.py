@@ -13,17 +13,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from reduction_cases import CHAIN, best, relaxed
 from sensitive_cases import SensitiveCase, sensitive_cases
+from test_rank_one import drawn_rows
 from test_required_bound import drawn
+from test_required_cuts import LIMITED, WORKED
 
 import kanon_milp as km
 from kanon_milp.bounds import required_reduced_costs
+from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_cuts, exact_fixing
 from kanon_milp.bounds.dual import NEVER, round_multipliers
+from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.required import exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance, prepare
-from kanon_milp.presolve.reductions import REDUCTIONS, Viability, reduce, restore
+from kanon_milp.presolve.reductions import REDUCTIONS, Step, Viability, reduce, restore
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
@@ -59,7 +64,43 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     limit = data.draw(st.sampled_from([NO_LIMIT, Limit(0.0)]))
     fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each, limit)
     with patch.object(required_reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
-        step = fixing.apply(instance)
+        check(start, steps, fixing, above, data)
+
+
+@given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False), st.data())
+@settings(relaxed, max_examples=examples(120, 40))
+def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
+    start = prepare(case.problem())
+    assume(start.problem.attributes and accepts(start))
+    steps = reduce(start, data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN])))
+    instance = steps[-1].instance
+    found = best(instance)
+    assume(found is not None)
+    assert found is not None
+    units = int(found[0] / instance.levels.unit)
+    above, denominator = data.draw(st.sampled_from([1, 2, 0, -1])), data.draw(st.sampled_from([1, 64]))
+    if data.draw(st.booleans()):
+        point = required_bound(instance, iterations=60)
+        cuts = RequiredCuts(instance, point.multipliers, None, point.charges)
+        cuts.go_on(BoundLimit(rounds=data.draw(st.integers(0, 2))), lambda _: None)
+        exact = cuts.exact()
+    else:
+        multipliers, charges = drawn(data, instance, denominator)
+        rows = data.draw(drawn_rows(instance.types.count))
+        prices = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(rows), max_size=len(rows)))
+        thetas = charges / denominator if len(charges) else None
+        exact = exact_cuts(instance, multipliers / denominator, RankOneCuts.of(rows), np.array(prices) / denominator,
+                           denominator, thetas)  # fmt: skip
+    assert exact.value <= units
+    check(start, steps, exact_fixing(instance, exact, units + above, NO_LIMIT), above, data)
+
+
+def check(start: Instance, steps: list[Step], fixing: RequiredReducedCosts, above: int, data: st.DataObject) -> None:
+    """Fixing at an incumbent so many units above the optimum, against all tables."""
+    problem, instance = start.problem, steps[-1].instance
+    found = best(instance)
+    assert found is not None
+    step = fixing.apply(instance)
     left = best(step.instance)
     if above > 0:
         assert left is not None
@@ -74,7 +115,7 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     gone = [at for at, pair in enumerate(pairs) if pair not in kept]
     if gone:
         with_it = best(instance, data.draw(st.sampled_from(gone)))
-        assert with_it is None or with_it[0] >= (units + above) * instance.levels.unit
+        assert with_it is None or with_it[0] >= fixing.incumbent * instance.levels.unit
 
 
 def test_a_value_that_is_capped_and_a_row_that_costs_more_are_fixed() -> None:

@@ -50,8 +50,8 @@ HIGHEST = 1e300  # above all values in floating point
 
 
 def accepts(instance: Instance) -> bool:
-    """Whether one relaxation of one attribute is all that bounds know: of limits and different values, or of work too in
-    a star or a line."""
+    """Whether one relaxation of one attribute is all that bounds know: of limits and different values, or of work as
+    well in a star or a line."""
     relaxations = relaxations_of(instance)
     if len(relaxations) != 1:
         return False
@@ -191,11 +191,12 @@ class RequiredCuts:
         master, candidates = self._master, self.instance.candidates
         groups = master.groups
         share = np.concatenate([master.share, np.zeros(groups.count - len(master.share))])
-        opened = np.bincount(groups.candidate, weights=share, minlength=candidates.count)
+        opened = np.bincount(groups.candidate, weights=share, minlength=candidates.count).astype(np.float64)
         of = groups.types.list_of_value()
         key = groups.candidate[of] * self._program.types + groups.types.values
         keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
-        rows = np.bincount(np.searchsorted(keys, key), weights=groups.copies * share[of], minlength=candidates.pairs)
+        pairs = np.searchsorted(keys, key)
+        rows = np.bincount(pairs, weights=groups.copies * share[of], minlength=candidates.pairs).astype(np.float64)
         charges = self._program.thetas.copy() if self._program.at.charged else np.zeros(0)
         return RequiredPoint(master.best.multipliers, charges, master.value, master.iterations, opened, None, rows)
 

@@ -105,5 +105,5 @@ def _within(groups: Groups, part: Part, left: Ints) -> Groups:
 
 def _outside(groups: Groups, part: Part) -> Groups:
     """A part's groups in the numbers of the instance that it is a part of."""
-    origin = part.origin.astype(np.int64)
-    return Groups(part.chosen[groups.candidate], Ragged(groups.types.indptr, origin[groups.types.values]), groups.copies)
+    types = Ragged(groups.types.indptr, part.origin[groups.types.values])
+    return Groups(part.chosen[groups.candidate], types, groups.copies)

@@ -3,7 +3,7 @@ program, of all rows, or of some at a time where that takes too long.
 
 Where requirements allow groups of a few rows (`bounds.small_sizes`), nearly all groups of a good table are such, and
 the relaxation of that program is tight: first 200 rows of Adult, ordered distance of ages, t = 0.3 and 0.2: 100 and
-289.5, optima 100 and 291. Moves of single rows hardly find the way from one such table to a better one.
+289.5, optima 100 and 290. Moves of single rows hardly find the way from one such table to a better one.
 """
 
 from __future__ import annotations
