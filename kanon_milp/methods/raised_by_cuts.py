@@ -120,6 +120,7 @@ class RaisedByCuts:
         from kanon_milp.heuristics.requirements.diving import dive
 
         instance, point = self.session.instance, self.point
+        check = GroupCheck(instance)
         assert self._cuts is not None
         assert point is not None
         for number in range(MOST_DIVES):
@@ -127,7 +128,8 @@ class RaisedByCuts:
             if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
                 return
             first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
-            keep(first)
+            if not len(check.refused(first)):
+                keep(first)
             keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first))
             self._dive_seconds = time.perf_counter() - began
 
