@@ -144,7 +144,7 @@ def presolve(
 def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit) -> tuple[Instance, Shortage | None]:
     """All candidates; where time or memory are too short, those of some level vectors, and why."""
     shared = limit.share(PREPARATION_SHARE)
-    fits = vectors_in_memory(types.count)
+    fits = vectors_in_memory(types.count, valued=bool(problem.attributes))
     if levels.count > fits:
         shortage = Shortage("error", "the memory that is free is too small")
     else:

@@ -10,8 +10,11 @@ from kanon_milp.presolve.instance import Instance
 # measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
 PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6
 SOLVE_SECONDS = 2e-4  # the same, for the solver on masks of Adult
-# measured for one (row type, level vector) pair, and for one level vector: enumerate and reduce
-COVER_BYTES, COVER_SECONDS, VECTOR_SECONDS = 100, 4e-7, 1e-4
+# measured for one (row type, level vector) pair: 10^7 rows of synthetic microdata under 256 patterns, k = 10, and 10^6
+# rows with l = 2 as well
+COVER_BYTES, VALUED_BYTES = 75, 115
+# the same, and for one level vector: enumerate and reduce
+COVER_SECONDS, VECTOR_SECONDS = 4e-7, 1e-4
 SHARE = 0.9  # of what is free
 
 
@@ -43,10 +46,13 @@ def vectors_in_time(row_types: int, seconds: float) -> float:
     return seconds / (VECTOR_SECONDS + row_types * COVER_SECONDS)
 
 
-def vectors_in_memory(row_types: int) -> float:
-    """The candidates of how many level vectors fit into the memory that is free."""
+def vectors_in_memory(row_types: int, *, valued: bool = False) -> float:
+    """The candidates of how many level vectors fit into the memory that is free.
+
+    valued: whether there are requirements about sensitive values.
+    """
     free = available_bytes()
-    return math.inf if free is None else SHARE * free / (row_types * COVER_BYTES)
+    return math.inf if free is None else SHARE * free / (row_types * (VALUED_BYTES if valued else COVER_BYTES))
 
 
 def available_bytes() -> int | None:

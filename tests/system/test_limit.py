@@ -96,6 +96,16 @@ def test_some_candidates_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert present(some.objective) >= present(best.objective)
 
 
+def test_sensitive_values_take_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits for the sizes of groups alone need not fit beside the arrays of values; a table is found all the same."""
+    monkeypatch.setattr(resources, "available_bytes", lambda: 3_200)
+    assert resources.vectors_in_memory(10) > 3.2 > resources.vectors_in_memory(10, valued=True) > 1
+    asked = problem(30, 5, 2, km.LDiversity(1))
+    some = km.solve(asked)
+    check_table(asked, some)
+    assert "too small for the candidates" in some.message
+
+
 @pytest.mark.parametrize("method", ["greedy", "mondrian", "mondrian_relaxed", "m_approximation", "full_domain"])
 def test_methods_without_candidates_lack_none(method: str) -> None:
     """At a limit that is over at once they end with a table, and never say that candidates were too many."""
