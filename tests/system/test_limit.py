@@ -97,7 +97,7 @@ def test_some_candidates_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sensitive_values_take_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fits for the sizes of groups alone need not fit beside the arrays of values; a table is found all the same."""
+    """What fits for sizes of groups alone need not fit beside the arrays of values; a table is found all the same."""
     monkeypatch.setattr(resources, "available_bytes", lambda: 3_200)
     assert resources.vectors_in_memory(10) > 3.2 > resources.vectors_in_memory(10, valued=True) > 1
     asked = problem(30, 5, 2, km.LDiversity(1))
