@@ -107,12 +107,15 @@ class RaisedByCuts:
 
         if self.exact is None or self.exact.value <= value:
             return None
-        if self._fixing is None:
-            try:
-                self._fixing = exact_fixing(self.session.instance, self.exact, incumbent, self.session.limit)
-            except InputError:
-                return None
-        return replace(self._fixing, incumbent=incumbent)
+        instance = self.session.instance
+        try:
+            if self._fixing is None:
+                self._fixing = exact_fixing(instance, self.exact, incumbent, self.session.limit)
+            found = replace(self._fixing, incumbent=incumbent)
+            found.possible(instance)  # looks at the size of the numbers; what it finds is kept
+        except InputError:
+            return None
+        return found
 
     def dive(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
         """Tables by diving, each annealed, until the time is over. Only where it is `converged`."""
