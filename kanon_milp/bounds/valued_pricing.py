@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
-from kanon_milp.bounds.lined_rows import Lined, charge_numbers, cheapest_rests, limit_numbers, line_up
 from kanon_milp.bounds.pricing import give_back, take
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
+from kanon_milp.bounds.rows_by_value import Lined, charge_numbers, cheapest_rests, limit_numbers, line_up
 from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, lowest_size
 from kanon_milp.bounds.star import cheapest_of_size
 from kanon_milp.bounds.work import Work
@@ -47,8 +47,9 @@ FIRST_PASS = 8  # parts of a row's cost, for the first one
 
 
 class Answers(NamedTuple, Generic[Scalar]):
-    """Of each chosen candidate: φ, and whether the search came to its end."""
+    """The chosen candidates, and of each of them φ, and whether the search came to its end."""
 
+    chosen: Ints
     phi: NDArray[Scalar]
     complete: NDArray[np.bool_]
 
@@ -222,7 +223,6 @@ def cheapest_valued_groups(
     work: Work,
     room: Workspace[Scalar],
     cuts: PricedCuts[Scalar],
-    chosen: Ints,
     settings: tuple[Scalar, Scalar, int, int],
     answers: Answers[Scalar],
 ) -> tuple[Ints, Ints, Ints]:
@@ -234,6 +234,7 @@ def cheapest_valued_groups(
     after the other, a row type as often as it has rows in it.
     """
     below, never, most_nodes, all_nodes = settings
+    chosen = answers.chosen
     found_of, sizes = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     types = np.empty(1024, np.int64)
     groups, end = 0, 0
@@ -270,10 +271,10 @@ def cheapest_valued_groups(
                 if possible:
                     cheapest_rests(size, work, lined, never)
                     nodes = max(nodes - size * size // PREPARED, 0)
-                    far = rounded(candidate.w, candidate.w * 0 + FIRST_PASS, tree.tick) + tree.tick
+                    above = rounded(candidate.w, candidate.w * 0 + FIRST_PASS, tree.tick) + tree.tick
                     for number in range(PASSES):
-                        last = not limited or number == PASSES - 1 or start + far >= best
-                        enough = best if last else start + far
+                        last = not limited or number == PASSES - 1 or start + above >= best
+                        enough = best if last else start + above
                         found, nodes = _search_size(size, tree.presence, cuts, enough, nodes, work, before, lined)
                         if found < enough:
                             best, best_size = found, size
@@ -283,7 +284,7 @@ def cheapest_valued_groups(
                                 types[end + d] = lined.items[lined.best[d]]
                         if last or found < enough or nodes < 0:
                             break
-                        far *= 4
+                        above *= 4
                 size += step
         all_nodes -= most - max(nodes, 0)
         answers.phi[c] = best

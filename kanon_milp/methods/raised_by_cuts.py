@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
-
-
 # tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
@@ -100,7 +98,7 @@ class RaisedByCuts:
             self.tracker.higher(math.ceil(exact.value), ("own bound",))
         self._proof_seconds = time.perf_counter() - began
 
-    def fixing(self, incumbent: int, value: Fraction) -> RequiredReducedCosts | None:
+    def fixing(self, incumbent: int, value: Fraction, limit: Limit) -> RequiredReducedCosts | None:
         """What better tables than an incumbent leave out, where there is an `exact` point that proves more than
         `value`; None elsewhere, and where exact numbers would need more than 64 bits."""
         from kanon_milp.bounds.columns.required_program import exact_fixing  # imports the compiler
@@ -110,7 +108,7 @@ class RaisedByCuts:
         instance = self.session.instance
         try:
             if self._fixing is None:
-                self._fixing = exact_fixing(instance, self.exact, incumbent, self.session.limit)
+                self._fixing = exact_fixing(instance, self.exact, incumbent, limit)
             found = replace(self._fixing, incumbent=incumbent)
             found.possible(instance)  # looks at the size of the numbers; what it finds is kept
         except InputError:

@@ -378,7 +378,7 @@ class RequiredGuide(Guide):
         """With the multipliers that prove most."""
         if self._fixing is None or self._fixing.incumbent != incumbent:
             found = self._multipliers, self._phi, DENOMINATOR, incumbent, self._charges, self.limit
-            self._fixing = self._cuts.fixing(incumbent, self._value) or RequiredReducedCosts(*found)
+            self._fixing = self._cuts.fixing(incumbent, self._value, self.limit) or RequiredReducedCosts(*found)
         return self._fixing
 
     def left(self, incumbent: int) -> int:

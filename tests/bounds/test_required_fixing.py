@@ -43,18 +43,23 @@ def good_multipliers(instance: Instance, denominator: int) -> tuple[Ints, Ints]:
     )
 
 
+def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
+    """Some reductions of an instance that has a table, and its optimum in units."""
+    steps = reduce(start, data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN])))
+    found = best(steps[-1].instance)
+    assume(found is not None)
+    assert found is not None
+    return steps, int(found[0] / start.levels.unit)
+
+
 @given(sensitive_cases(max_rows=7), st.data())
 @settings(relaxed, max_examples=examples(120, 40))
 def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.attributes)
     start = prepare(problem)
-    steps = reduce(start, data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN])))
+    steps, units = reduced(start, data)
     instance = steps[-1].instance
-    found = best(instance)
-    assume(found is not None)
-    assert found is not None
-    units = int(found[0] / instance.levels.unit)
     above = data.draw(st.sampled_from([1, 2, 0, -1]))
     denominator = data.draw(st.sampled_from([1, 64]))
     good = data.draw(st.booleans())
@@ -72,12 +77,8 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())
     assume(start.problem.attributes and accepts(start))
-    steps = reduce(start, data.draw(st.sampled_from([(Viability(),), REDUCTIONS, CHAIN])))
+    steps, units = reduced(start, data)
     instance = steps[-1].instance
-    found = best(instance)
-    assume(found is not None)
-    assert found is not None
-    units = int(found[0] / instance.levels.unit)
     above, denominator = data.draw(st.sampled_from([1, 2, 0, -1])), data.draw(st.sampled_from([1, 64]))
     if data.draw(st.booleans()):
         point = required_bound(instance, iterations=60)

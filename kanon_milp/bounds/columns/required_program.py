@@ -107,7 +107,7 @@ class RequiredPricing:
             phi = at(np.concatenate([prices.multipliers, charges])).phi
         # cuts only add to φ
         chosen = np.flatnonzero(phi < below)
-        answers = Answers(np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
+        answers = Answers(chosen, np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
         found = cheapest_valued_groups(
             at.some(0, 0, len(phi), thetas),
             ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank),
@@ -115,7 +115,6 @@ class RequiredPricing:
             program.work,
             relaxed.rooms[0][1],
             PricedCuts(*self.by_type, prices.cut_multipliers),
-            chosen,
             (np.float64(below), np.float64(HIGHEST), NODES, ALL_NODES),
             answers,
         )
@@ -250,7 +249,7 @@ def exact_cuts(
     bits = finest_bits(instance, exact, highest, denominator, terms)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact)
-    answers = Answers(np.zeros(len(thetas), np.int64), np.empty(len(thetas), np.bool_))
+    answers = Answers(np.arange(len(thetas)), np.zeros(len(thetas), np.int64), np.empty(len(thetas), np.bool_))
     cheapest_valued_groups(
         cells.candidates(instance, covers, instance.candidates.cost * denominator, thetas),
         ValuedRows(instance.types.counts, exact, cells.rank),
@@ -258,7 +257,6 @@ def exact_cuts(
         work_of(relaxation, _largest(instance), highest),
         make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
         PricedCuts(*cuts.by_type(instance.types.count), prices),
-        np.arange(len(thetas)),
         (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
         answers,
     )
