@@ -39,6 +39,7 @@ WORTH = 0.3  # of the pairs of an instance, at most, that condensing leaves
 AHEAD = 12  # units above the bound, of the first tables that are looked for; doubled each time
 SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has one of the first tables
 TURNS = 6  # of a model whose point is no table, each with less taken for ample
+FIRST_GAP = 5e-4  # of the first of them: what is scarce shows in any good point
 CLOSINGS = 5  # of groups that are too small, until there is a table
 
 
@@ -110,7 +111,10 @@ class CondensedCore:
         return False
 
     def _solve(self, condensed: Condensed, table: Assignment | None, step: Dropped, loss: int) -> Flags | None:
-        """Solve one model, and take its table and bound; what it opens, None where it was not solved to the end."""
+        """Solve one model, and take its table and bound; what it opens, None where it was not solved to the end.
+
+        table: to start with, for a first model, of which a good point is enough.
+        """
         session, limit = self.session, self.limit
         model = condensed.model()
         self.size = (model.variables, model.constraints)
@@ -119,7 +123,7 @@ class CondensedCore:
         options = replace(
             session.options,
             time_limit=limit.seconds,
-            gap=0.0,
+            gap=0.0 if table is None else FIRST_GAP,
             absolute_gap=INTEGRAL_GAP,
             extra={**extra, **session.options.extra},
         )
