@@ -29,7 +29,7 @@ from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import condensed_core, core_problem, hybrid
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.hybrid import _Hybrid
-from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, SOLVE_SECONDS, Argument, choose
+from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, SLOW_PAIR_SECONDS, Argument, choose
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.preparation import presolve
@@ -196,8 +196,8 @@ def test_under_requirements_a_limit_that_is_too_short_for_the_solver_is_for_the_
     prepared = presolve(problem, Clock())
     pairs = prepared.instance.candidates.pairs
     assert LIMITED_PAIRS <= pairs < SEARCH_PAIRS
-    assert choose(prepared, frozenset(), 2.0 * pairs * SOLVE_SECONDS).name == "milp"
-    assert choose(prepared, frozenset(), 0.5 * pairs * SOLVE_SECONDS).name == "search"
+    assert choose(prepared, frozenset(), 2.0 * pairs * SLOW_PAIR_SECONDS).name == "milp"
+    assert choose(prepared, frozenset(), 0.5 * pairs * SLOW_PAIR_SECONDS).name == "search"
 
 
 def test_pairs_under_a_mask_are_matched() -> None:
