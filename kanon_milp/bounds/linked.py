@@ -85,10 +85,16 @@ def proven_units(linked: LinkedSets, point: LinkedPoint, denominator: int = DENO
     """
     lambdas = round_multipliers(point.multipliers, denominator)
     phi = exact_subproblems(linked.parts, ExactDual(lambdas, denominator)).phi
+    least = np.minimum.reduceat(option_costs(linked, lambdas, denominator), linked.options.indptr[:-1])
+    total: int = sum(phi[phi < 0].tolist()) + int(linked.instance.types.counts @ least)
+    return -(-total // denominator)
+
+
+def option_costs(linked: LinkedSets, lambdas: Ints, denominator: int) -> Ints:
+    """w_io + Σ λ_q of each option times the denominator, int64 (o,); lambdas: int64 (parts,), in multiples of
+    1/denominator. Raises InputError where a sum over rows could leave the range of int64."""
     largest = int(linked.option_cost.max()) * denominator + linked.sets * int(np.abs(lambdas).max())
     if largest * linked.instance.types.n >= NEVER:
         raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
-    cost = linked.option_cost * denominator + lambdas[linked.option_parts].sum(axis=1)
-    least = np.minimum.reduceat(cost, linked.options.indptr[:-1])
-    total: int = sum(phi[phi < 0].tolist()) + int(linked.instance.types.counts @ least)
-    return -(-total // denominator)
+    cost: Ints = linked.option_cost * denominator + lambdas[linked.option_parts].sum(axis=1)
+    return cost

@@ -3,10 +3,11 @@
 Such classes add up groups, so that no group can be judged alone, as the hybrid method does. But each set alone is a
 k-anonymity problem over its own columns, and the sets are linked by what rows release in the columns that they share
 (`presolve.linked_sets`): that gives a bound (`bounds.linked`), and tables by moves that keep all sets k-anonymous
-(`heuristics.linked_annealing`). Where there are other requirements, too, the bound holds as it is, and the table is one
-that is k-anonymous in all columns together, which is so in each set of them. Then neighbourhoods of it are searched by
-the complete model with most pairs left out: row types near each other take any candidates that release the same as now
-in the columns that are held, and all others stay as they are.
+(`heuristics.linked_annealing`). Where nothing else is required, the model of all sets side by side is solved to the end
+(`methods.linked_core`). Where there are other requirements, too, the bound holds as it is, and the table is one that is
+k-anonymous in all columns together, which is so in each set of them. Then neighbourhoods of it are searched by the
+complete model with most pairs left out: row types near each other take any candidates that release the same as now in
+the columns that are held, and all others stay as they are.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
+from kanon_milp.bounds.linked_model import LinkedExtras
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods.direct import assignment_of, integral_assignment, settled, solve_milp, start_of
-from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome
+from kanon_milp.methods.linked_core import LinkedCore
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
@@ -61,6 +65,7 @@ COUNTED_EVALUATIONS = 2_000  # of it, where work is counted instead of time
 # of the time left, for annealing, where the complete model can be declared afterwards and where not; seconds without a
 # limit
 ANNEAL_SHARE, MOST_SHARE, ANNEAL_SECONDS = 0.3, 0.8, 30.0
+BRIEF_SHARE, BRIEF_SECONDS = 0.1, 5.0  # the same where the model of all sets comes next
 JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
 COLD_SECONDS = 30.0  # of the time left, below which nothing is compiled for it
 JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
@@ -90,12 +95,55 @@ def solve_from_good_table(session: Session) -> Result:
                 started = None
                 if linked is not None and point is not None and _is_compiled("linked", background, session.limit):
                     started = _annealed(session, linked, point)
+            if linked is not None and point is not None and started is not None and LinkedCore.applies(session, linked):
+                core = _core(session, linked, point, started, bound)
+                if core is not None and core.solve():
+                    return _ended(session, core)
+                if core is not None:
+                    started, bound = (
+                        core.tracker.best,
+                        Bound(core.tracker.proven * instance.levels.unit, core.tracker.proven_by),
+                    )
+            with session.clock.step("search"):
                 table = _good_table(session, started)
     if table is not None:
         session = replace(session, known=table)
         if bound.value is not None and table.cost * instance.levels.unit <= bound.value:
             return session.end(session.fallback(Outcome(bound=bound)))
     return solve_milp(session, known=None if bound.value is None else Outcome(bound=bound))
+
+
+def _core(
+    session: Session, linked: LinkedSets | None, point: LinkedPoint, table: Assignment, bound: Bound
+) -> LinkedCore | None:
+    """What is to be solved from this table and bound; None where that is too much, exact numbers would need more than
+    64 bits, or the table has rows in classes that are too small."""
+    if linked is None or not LinkedCore.applies(session, linked):
+        return None
+    option, group = linked.places(table)
+    if bound.value is None or (option < 0).any() or (group < 0).any():
+        return None
+    try:
+        extras = LinkedExtras.of(linked, point.multipliers)
+    except InputError:
+        return None
+    tracker = Tracker(session.instance.levels.unit, session.clock.began, session.on_progress)
+    tracker.higher(int(bound.value / session.instance.levels.unit), ("own bound",))
+    if session.release(table).report.ok:
+        tracker.better(table)
+    return None if tracker.best is None else LinkedCore(session, extras, tracker, session.limit)
+
+
+def _ended(session: Session, core: LinkedCore) -> Result:
+    """The result of the models of all sets."""
+    tracker, unit = core.tracker, session.instance.levels.unit
+    assert tracker.best is not None
+    reason = "gap_limit" if core.settled else session.limit.reason
+    outcome = Outcome(
+        size=core.size, bound=Bound(tracker.proven * unit, tracker.proven_by), trajectory=tuple(tracker.trajectory)
+    )
+    found = session.release(tracker.best)
+    return session.end(outcome.stopped(reason, core.message).with_table(found, Scale.of_problem(session.instance)))
 
 
 def _missing(*parts: str) -> list[str]:
@@ -153,6 +201,8 @@ def _annealed(session: Session, linked: LinkedSets, point: LinkedPoint) -> Assig
     else:
         fits = session.instance.candidates.pairs * PAIR_SECONDS <= limit.left
         left = ANNEAL_SECONDS if limit.seconds is None else limit.left * (ANNEAL_SHARE if fits else MOST_SHARE)
+        if LinkedCore.applies(session, linked):
+            left = min(left, BRIEF_SHARE * limit.left, BRIEF_SECONDS)
         limit = limit.part(left)
     start = min(starts, key=lambda each: each.cost)
     return anneal_sets(linked, start, point.phi, Effort(limit.ends, limit.interrupt, annealings), session.options.seed)

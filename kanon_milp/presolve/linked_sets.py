@@ -94,6 +94,22 @@ class LinkedSets:
         """The row type of each option, int64 (o,)."""
         return self.options.list_of_value()
 
+    def pair_at(self, part: NDArray[np.integer], candidate: Ints) -> Ints:
+        """The number of the pair of each part and candidate, int64, in the order of `Candidates.members`; of those that
+        are none anything."""
+        keys, order = self._pairs
+        asked = candidate * self.parts.types.count + part
+        found: Ints = order[np.minimum(np.searchsorted(keys, asked), len(keys) - 1)]
+        return found
+
+    @cached_property
+    def _pairs(self) -> tuple[Ints, Ints]:
+        """The pairs as numbers in ascending order, and where they are."""
+        candidates = self.parts.candidates
+        keys = candidates.candidate_of_pair().astype(np.int64) * self.parts.types.count + candidates.members
+        order = np.argsort(keys)
+        return keys[order], order
+
     def places(self, table: Assignment) -> tuple[Ints, Ints]:
         """Option (entries,) and candidates (entries, sets) of the entries of an assignment; -1 where there is none."""
         instance = self.instance

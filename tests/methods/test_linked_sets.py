@@ -17,14 +17,18 @@ from sensitive_cases import MOST_TABLES
 from strategies import Case, cases, few_vectors
 
 import kanon_milp as km
+from kanon_milp import solvers
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.linked import LinkedEvaluator, LinkedPoint, linked_bound, proven_units
+from kanon_milp.bounds.linked_model import LinkedExtras
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.linked_annealing import anneal_sets, linked_state, loss_of
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets, sets_of
 from kanon_milp.presolve.preparation import presolve
+from kanon_milp.solvers import SolverOptions
+from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.clock import Clock
 
 
@@ -102,6 +106,51 @@ def test_no_table_costs_less_than_the_bound_at_any_multipliers(case: SetsCase, s
     assert found.cost * unit >= best
     result = km.solve(problem, start=_groups(prepared.instance, found))
     assert result.exact_objective == best
+
+
+@given(sets_cases(), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 1.0]))
+@settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples(300, 12))
+def test_the_model_of_all_sets_has_the_optimum_whatever_is_fixed(case: SetsCase, seed: int, noise: float) -> None:
+    problem = case.problem()
+    assume(len(sets_of(problem)) > 1)
+    prepared, best = presolve(problem, Clock()), case.optimum()
+    linked = None if prepared.obstacle else linked_sets(prepared.instance)
+    start = None if linked is None else suppress_all(prepared.instance)
+    if linked is None or start is None or best is None:
+        return
+    assume(linked_state(linked, start, 1.0, seed) is not None)
+    units = int(best / prepared.instance.levels.unit)
+    point, _ = proven(linked)
+    scale = float(prepared.instance.levels.costs.max()) + 1
+    drawn = np.random.default_rng(seed).normal(0, noise * scale, linked.parts.types.count)
+    extras = LinkedExtras.of(linked, point.multipliers + drawn)
+    highs = solvers.get("highs")
+    for loss, kept in ((units, None), (units - 1, start), (start.cost, start)):
+        left = extras.up_to(loss, kept)
+        model = left.model()
+        if kept is not None:
+            assert model.violation(left.start(kept)) == 0
+        answer = highs.solve(model, SolverOptions(absolute_gap=INTEGRAL_GAP))
+        if loss >= units:  # all tables up to this loss are there
+            assert answer.objective is not None
+            assert round(answer.objective) == units
+        if answer.x is None:
+            continue
+        found = left.table(answer.x)
+        assert found is not None
+        _groups(prepared.instance, found)
+        assert units <= found.cost <= round(answer.objective or 0)
+
+
+def test_sets_are_solved_to_the_end_by_the_model_of_all_of_them() -> None:
+    stated = problem(80, (Q8[:4], Q8[3:6]))
+    direct = km.solve(stated, method="milp", node_limit=1)  # the complete model: work is counted
+    result = km.solve(stated, time_limit=60).require_optimal()
+    assert result.after.variables < direct.after.variables / 2
+    assert direct.bound is not None
+    assert direct.objective is not None
+    assert result.objective is not None
+    assert direct.bound <= result.objective <= direct.objective
 
 
 def _groups(instance: Instance, table: object) -> list[int]:
