@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 
 from kanon_milp.bounds.linked_model import LinkedExtras, LinkedModel
@@ -15,7 +14,7 @@ from kanon_milp.solvers import Progress, StopReason
 from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.second_look import precision_size, solve_checked
-from kanon_milp.system.limit import AlsoSet, Limit
+from kanon_milp.system.limit import Limit
 
 AHEAD = 5  # units above the bound, of the first tables that are looked for; doubled each time
 SMALLER = 0.95  # of the pairs of the model of all better tables, at most, has one of the first tables
@@ -60,8 +59,8 @@ class LinkedCore:
             model = self.extras.up_to(loss, best)
             if near < loss and len((smaller := self.extras.up_to(near, best)).pairs) <= SMALLER * len(model.pairs):
                 loss, model = near, smaller
-            if not self._decide(model, loss):
-                break
+            if not self._decide(model, loss) or loss == best.cost - 1:
+                break  # the model of all better tables was the last one
             ahead *= 2
         return self.settled or self.limit.over
 
@@ -74,7 +73,6 @@ class LinkedCore:
         grid = Grid(size=precision_size(session.adapter, model))
         gap = session.options.gap
         options = replace(session.options, time_limit=limit.seconds, gap=gap, absolute_gap=INTEGRAL_GAP)
-        call = AlsoSet(limit.interrupt or threading.Event())
 
         def watch(point: Progress) -> None:
             bound = grid.safe(point.bound)
@@ -85,7 +83,7 @@ class LinkedCore:
                 session.adapter,
                 options,
                 lambda: solve_checked(
-                    session.adapter, model, options, grid, start=start, on_progress=watch, interrupt=call
+                    session.adapter, model, options, grid, start=start, on_progress=watch, interrupt=limit.interrupt
                 ),
             )
         self.message = answer.message
