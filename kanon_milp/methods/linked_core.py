@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from kanon_milp.bounds.linked_model import LinkedExtras, LinkedModel
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.infeasibility import side_constraints
@@ -15,6 +15,9 @@ from kanon_milp.solvers.attempts import tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:  # compiled code, as its caller has
+    from kanon_milp.bounds.linked_model import LinkedExtras, LinkedModel
 
 AHEAD = 5  # units above the bound, of the first tables that are looked for; doubled each time
 SMALLER = 0.95  # of the pairs of the model of all better tables, at most, has one of the first tables

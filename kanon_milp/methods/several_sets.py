@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
-from kanon_milp.bounds.linked_model import LinkedExtras
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
@@ -123,6 +122,8 @@ def _core(
     option, group = linked.places(table)
     if bound.value is None or (option < 0).any() or (group < 0).any():
         return None
+    from kanon_milp.bounds.linked_model import LinkedExtras  # compiled code
+
     try:
         extras = LinkedExtras.of(linked, point.multipliers)
     except InputError:
