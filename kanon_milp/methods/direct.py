@@ -13,6 +13,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
+from kanon_milp.bounds.cheapest import cheapest_loss
 from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
@@ -33,6 +34,7 @@ from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.rounded import with_integers_rounded
 from kanon_milp.solvers.second_look import solve_checked
+from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
 
@@ -40,6 +42,7 @@ Floats = NDArray[np.float64]
 
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers
+COLD_SHARE = 0.3  # of the time left, to wait for a compiler
 REQUIRED_SHARE = 3.0  # times these seconds, for a bound under requirements and its proof
 EXPLAIN_SECONDS = 20.0  # at most, to find out what is in conflict in an infeasible problem
 ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's point once its integers are rounded
@@ -108,25 +111,30 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
     unit, limit, seconds = instance.levels.unit, session.limit, _bound_seconds(asked)
     if session.formulation.name != "strong" or instance.candidates.pairs < LARGE or limit.over:
         return nothing
-    with clock.step("bound"):
-        found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
-        known = Bound(found.units * unit, found.justified_by)
-        if REQUIREMENTS.accepts(instance):
+    from kanon_milp.methods.warm_up import missing  # imports the compiler
+
+    known, dual = Bound(cheapest_loss(instance) * unit, ("own bound",)), None
+    parts = ("bound", "required", "proven") if REQUIREMENTS.accepts(instance) else ("bound",)
+    with clock.step("bound"), Background(missing(parts)) as background:
+        cold = limit.share(COLD_SHARE)
+        if background.wait("bound", cold):
+            found = LAGRANGIAN.compute(instance, BoundTask(_bound_limit(limit, seconds), threads=asked.threads))
+            known, dual = Bound(found.units * unit, found.justified_by), found.dual
+        if len(parts) > 1 and all(background.wait(part, cold) for part in parts):
             with suppress(Over):  # the proof of what it has found takes as long as it takes
-                task = BoundTask(_bound_limit(limit, seconds), found.dual)
+                task = BoundTask(_bound_limit(limit, seconds), dual)
                 better = limit.part(REQUIRED_SHARE * seconds).call(REQUIREMENTS.compute, instance, task)
-                if better.units > found.units:
-                    known = known.and_also(Bound(better.units * unit, better.justified_by))
+                known = known.and_also(Bound(better.units * unit, better.justified_by))
     relaxed = network_relaxation(instance)
     if relaxed is None or session.limit.over:
-        return replace(nothing, bound=known, dual=found.dual)
+        return replace(nothing, bound=known, dual=dual)
     with clock.step("solve"):
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
     bound = Bound(easier.exact_bound, easier.backed_by)
     if bound.backed_by == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
-        return replace(nothing, bound=known, dual=found.dual, registered=nothing.registered.and_also(bound))
-    return replace(nothing, bound=known.and_also(bound), dual=found.dual)
+        return replace(nothing, bound=known, dual=dual, registered=nothing.registered.and_also(bound))
+    return replace(nothing, bound=known.and_also(bound), dual=dual)
 
 
 def _bound_limit(limit: Limit, seconds: float) -> BoundLimit:

@@ -43,7 +43,7 @@ def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) 
 class Guide(ABC):
     """The phases before the core problem, for one kind of requirements; all of them report to the tracker.
 
-    limit: of the session. background: a second process that compiles what comes next. search_part: the part of it that
+    limit: of the session. background: processes that compile what comes next. search_part: the part of it that
     the search needs (`methods.warm_up.PARTS`). dual: multipliers whose certificate may be written, None before there
     are any. required: those of the bound under requirements, float64 (t,), where there is one.
     """
@@ -56,10 +56,9 @@ class Guide(ABC):
         self.dual: DualPoint | None = None
         self.required: NDArray[np.float64] | None = None
 
-    def wait(self, part: str) -> None:
-        """Until the second process has compiled this part, or will not."""
-        if self.background is not None:
-            self.background.wait(part, self.limit)
+    def wait(self, part: str) -> bool:
+        """Whether this part is compiled, or has to be in this process, after a wait; False if the limit ends that."""
+        return self.background is None or self.background.wait(part, self.limit)
 
     @abstractmethod
     def keep(self, table: Assignment | None) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
+from kanon_milp.bounds.cheapest import cheapest_loss
 from kanon_milp.bounds.providers import COLUMN_GENERATION, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
@@ -85,35 +86,14 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
     with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
         guide = _guide(session, tracker, pool, limit)
         guide.background = background
-        first = session.first
-        with clock.step("search"):
-            guide.keep(first)
-        with clock.step("bound"):
-            guide.bound()
-        with clock.step("search"):
-            background.wait(guide.search_part, limit)
-            guide.begin()
         core, stopped = CoreProblem(session, guide, tracker, limit), None
-        if not guide.settled and session.iterations is None:
-            stopped = core.begin()
-            if stopped is None and guide.raises_first:
-                with clock.step("search"):
-                    guide.search_briefly()
-                with clock.step("bound"):
-                    background.wait("cuts", limit)
-                    guide.raise_bound()
-                stopped = None if guide.settled or guide.branches else core.begin()
-        if stopped is None and not guide.settled:
+        first = session.first
+        if guide.wait("bound"):
             with clock.step("search"):
-                guide.search()
-            while guide.worth_raising():
-                with clock.step("bound"):
-                    background.wait("cuts", limit)
-                    guide.raise_bound()
-                with clock.step("search"):
-                    guide.search_again()
-            if guide.why() is not StopReason.OPTIMAL and not limit.asked and not guide.prove():
-                stopped = core.solve()
+                guide.keep(first)
+            stopped = _phases(session, guide, core)
+        else:
+            tracker.higher(cheapest_loss(instance), ("own bound",))
         reason, lost = stopped or guide.why(), pool.losses()
         trajectory = tuple(tracker.trajectory)
         outcome = Outcome(size=core.size, dual=guide.dual, required=guide.required, trajectory=trajectory)
@@ -133,12 +113,45 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
     return session.end(outcome.stopped(reason.value, message).with_table(found, Scale.of_problem(instance)))
 
 
+def _phases(session: Session, guide: Guide, core: CoreProblem) -> StopReason | None:
+    """Bound, search and core problem, until nothing is left to do or the time is over; why the last model of the core
+    problem stopped, None where there was none."""
+    clock, limit, stopped = session.clock, guide.limit, None
+    with clock.step("bound"):
+        guide.bound()
+    if not guide.wait(guide.search_part):
+        return None
+    with clock.step("search"):
+        guide.begin()
+    if not guide.settled and session.iterations is None:
+        stopped = core.begin()
+        if stopped is None and guide.raises_first:
+            with clock.step("search"):
+                guide.search_briefly()
+            with clock.step("bound"):
+                if guide.wait("cuts"):
+                    guide.raise_bound()
+            stopped = None if guide.settled or guide.branches else core.begin()
+    if stopped is None and not guide.settled:
+        with clock.step("search"):
+            guide.search()
+        while guide.worth_raising():
+            with clock.step("bound"):
+                if guide.wait("cuts"):
+                    guide.raise_bound()
+            with clock.step("search"):
+                guide.search_again()
+        if guide.why() is not StopReason.OPTIMAL and not limit.asked and not guide.prove():
+            stopped = core.solve()
+    return stopped
+
+
 def _parts(session: Session) -> tuple[str, ...]:
-    """What a second process may compile while the bound is computed."""
+    """What other processes may have to compile for this, in the order in which it is needed."""
     if _sizes_only(session):
-        return "search", "cuts"
+        return "bound", "search", "cuts"
     few = session.instance.types.count <= LARGEST and session.iterations is None
-    return ("required", "valued_search", "valued_cuts") if few else ("required", "valued_search")
+    return ("bound", "required", "valued_search", "proven", *(["valued_cuts"] if few else []))
 
 
 def _sizes_only(session: Session) -> bool:

@@ -160,9 +160,8 @@ class RequiredGuide(Guide):
     def _rise(self) -> None:
         """A turn of the required bound, and its proof."""
         session, limit = self.session, self.limit
-        if self._stalled or self.settled or limit.over:
+        if self._stalled or self.settled or limit.over or not (self.wait("required") and self.wait("proven")):
             return
-        self.wait("required")
         began, before, counted = time.perf_counter(), self._value, session.iterations is not None
         # the proof of what is found takes its time as well
         least = PROOF_MARGIN * self._proof_seconds
@@ -209,7 +208,8 @@ class RequiredGuide(Guide):
             self._seconds = self.limit.left
             self._bound_share = min(self._bound_share, LAST_SHARE)
         if self._stalled and self._cuts.possible:
-            self.wait("valued_cuts")
+            if not self.wait("valued_cuts"):
+                return
             began, before = time.perf_counter(), self.tracker.bound
             part, self._fixing = self.limit.part(self._bound_share * self._seconds), None
             self._cuts.rise(self._point.multipliers, self._point.charges, part)

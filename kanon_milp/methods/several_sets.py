@@ -66,7 +66,6 @@ COUNTED_EVALUATIONS = 2_000  # of it, where work is counted instead of time
 ANNEAL_SHARE, MOST_SHARE, ANNEAL_SECONDS = 0.3, 0.8, 30.0
 BRIEF_SHARE, BRIEF_SECONDS = 0.1, 5.0  # the same where the model of all sets comes next
 JOINT_SHARE, JOINT_SECONDS = 0.15, 30.0  # of the time limit, and at most, for the table of all columns
-COLD_SECONDS = 30.0  # of the time left, below which nothing is compiled for it
 JOINT_ROUNDS = 20  # neighbourhoods of it, where work is counted instead of time
 SHARE, SECONDS = 0.4, 60.0  # of the time left, for neighbourhoods; seconds where there is no time limit
 NEAR_PAIRS = 1_000  # that the first neighbourhoods free
@@ -82,17 +81,20 @@ def solve_from_good_table(session: Session) -> Result:
     problem, instance = session.problem, session.instance
     if separable_by_group(problem) or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
         return solve_milp(session)
+    from kanon_milp.methods.warm_up import missing  # imports the compiler
+
     table, bound, point = None, UNKNOWN, None
-    with Background(_missing("bound", "linked")) as background:
+    with Background(missing(("bound", "linked"))) as background:
         with session.clock.step("bound"):
             linked = _linked(session)
-            if linked is not None and _is_compiled("bound", background, session.limit):
+            if linked is not None and background.wait("bound", session.limit.share(COLD_SHARE)):
                 point, units = _bound(session, linked)
                 bound = Bound(units * instance.levels.unit, ("own bound",))
         if not side_constraints(problem):
             with session.clock.step("search"):
                 started = None
-                if linked is not None and point is not None and _is_compiled("linked", background, session.limit):
+                ready = point is not None and background.wait("linked", session.limit.share(COLD_SHARE))
+                if linked is not None and point is not None and ready:
                     started = _annealed(session, linked, point)
             if linked is not None and point is not None and started is not None and LinkedCore.applies(session, linked):
                 core = _core(session, linked, point, started, bound)
@@ -145,18 +147,6 @@ def _ended(session: Session, core: LinkedCore) -> Result:
     )
     found = session.release(tracker.best)
     return session.end(outcome.stopped(reason, core.message).with_table(found, Scale.of_problem(session.instance)))
-
-
-def _missing(*parts: str) -> list[str]:
-    from kanon_milp.methods.warm_up import missing  # imports the compiler
-
-    return missing(parts)
-
-
-def _is_compiled(part: str, background: Background, limit: Limit) -> bool:
-    """Whether a part is on disk, after a wait, or there is time to compile it here."""
-    background.wait(part, limit.share(COLD_SHARE))
-    return limit.left >= COLD_SECONDS or not (limit.over or _missing(part))
 
 
 def _linked(session: Session) -> LinkedSets | None:
@@ -227,10 +217,7 @@ def _good_table(session: Session, annealed: Assignment | None) -> Assignment | N
 def _of_all_columns(session: Session) -> Assignment | None:
     """A table that is k-anonymous in all columns together, by the hybrid method; None where that would be late."""
     from kanon_milp.methods.hybrid import solve_hybrid  # compiled code that nothing else here needs
-    from kanon_milp.methods.warm_up import missing
 
-    if session.limit.left < COLD_SECONDS and missing(("bound", "search")):
-        return None
     options, clock = session.options, Clock()
     counted = options.node_limit is not None
     left = session.limit.left

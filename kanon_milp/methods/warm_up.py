@@ -21,8 +21,7 @@ ROWS, COLUMNS, VALUES = 300, 4, 4  # of a table for which the search has to do e
 
 
 def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
-    """Run the bound and the search on a small table, so that all compiled functions are on disk afterwards; where there
-    are two cores, half of them in a second process.
+    """Run the bound and the search on a small table, so that all compiled functions are on disk afterwards.
 
     sensitive: also those for requirements about sensitive attributes.
 
@@ -31,16 +30,11 @@ def warm_up(*, sensitive: bool = True) -> tuple[int, float]:
     from kanon_milp.system.jit import number_compiled  # imports the compiler
 
     began, before = time.perf_counter(), number_compiled()
-    ours, theirs = ["bound", "cuts", "matching", "linked"], ["search"]
-    if sensitive:
-        ours, theirs = [*ours, "proven", "valued_cuts"], [*theirs, "required", "valued_search"]
-    with Background(missing(theirs)) as background:
-        for part in ours:
-            compile_part(part)
-        # in the order in which they come, in case that it is this process that has to compile them
-        for part in theirs:
+    parts = [part for part in PARTS if sensitive or part not in VALUED]
+    with Background(missing(parts)) as background:
+        for part in parts:
             background.wait(part)
-            compile_part(part)
+            compile_part(part)  # from the disk, unless it is this process that has to do it
         elsewhere = background.compiled
     return number_compiled() - before + elsewhere, time.perf_counter() - began
 
@@ -94,12 +88,17 @@ def _instance() -> Instance:
 
 
 def _bound() -> None:
-    """The Lagrangian bound, its proof in integers, and what it says of candidates."""
+    """The Lagrangian bound, its proof in integers, what it says of candidates, and a first table's groups."""
     from kanon_milp.bounds import lagrangian, round_dual
     from kanon_milp.bounds.providers import LAGRANGIAN
     from kanon_milp.bounds.reduced_costs import ReducedCosts
+    from kanon_milp.heuristics.greedy import suppress_all
+    from kanon_milp.heuristics.grouping import tighten_groups
 
     instance = _instance()
+    start = suppress_all(instance)
+    if start is not None:
+        tighten_groups(instance, start)
     dual = lagrangian(instance, iterations=100)
     LAGRANGIAN.compute(instance, BoundTask(BoundLimit(iterations=10)))
     ReducedCosts(round_dual(dual), ROWS * COLUMNS).possible(instance)
@@ -240,8 +239,10 @@ PARTS: dict[str, Callable[[], None]] = {
     "matching": _matching,
     "linked": _linked,
     "required": _required,
-    "proven": _proven,
     "valued_search": _valued_search,
+    "proven": _proven,
     "valued_cuts": _valued_cuts,
 }
 """What needs compiled functions, in the order in which a session comes to it."""
+VALUED = ("required", "valued_search", "proven", "valued_cuts")
+"""Those for requirements about sensitive attributes."""

@@ -1,4 +1,4 @@
-"""Compiling inner loops in a second process, which keeps them on disk: the compiler works on one function at a time."""
+"""Compiling inner loops in other processes, which keep them on disk: no time limit can end the compiler in this one."""
 
 from __future__ import annotations
 
@@ -6,84 +6,107 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from kanon_milp.system.limit import Limit
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
-# it has the search path of this process, and ends with it: nothing is ever written to its input
+PROCESSES = 2  # the compiler works on one function at a time
+
+# it has the search path of this process, is told one part after the other, and ends when its input does
 _CHILD = """
-import os, sys, threading
-parts, sys.path = sys.argv[1].split(), sys.argv[2:]
-def watch():
-    sys.stdin.buffer.read()
+import os, queue, sys, threading
+sys.path = sys.argv[1:]
+asked = queue.SimpleQueue()
+def read():
+    for line in sys.stdin:
+        asked.put(line.strip())
     os._exit(0)
-threading.Thread(target=watch, daemon=True).start()
+threading.Thread(target=read, daemon=True).start()
 from kanon_milp.methods.warm_up import compile_part
-for part in parts:
-    print(part, compile_part(part), flush=True)
+while True:
+    print(compile_part(asked.get()), flush=True)
 """
 
 
 class Background:
-    """A process that compiles some parts (`kanon_milp.methods.warm_up.PARTS`) one after the other.
+    """Processes that compile parts (`kanon_milp.methods.warm_up.PARTS`) in the order in which they will be needed.
 
-    Where none can be started, or it fails, nothing is lost: what is not on disk is compiled where it is used. It ends
-    with the `with` block, and with this process, however that ends.
+    Where none can be started, or one fails, nothing is lost: what is not on disk is compiled where it is used. They end
+    with the `with` block, and with this process, however that ends. compiled: how many functions they have compiled.
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
         self._ready = {part: threading.Event() for part in parts}
-        self._process: subprocess.Popen[str] | None = None
+        self._to_do = deque(parts)
+        self._lock = threading.Lock()
         self.compiled = 0
-        if parts and _has_room():
-            with suppress(OSError):
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _CHILD, " ".join(parts), *sys.path],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-                )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._processes = [each for _ in range(min(len(parts), _places())) if (each := _started()) is not None]
+        self._serving = len(self._processes)
+        self._threads = [threading.Thread(target=self._serve, args=[each], daemon=True) for each in self._processes]
+        for thread in self._threads:
+            thread.start()
+        if not self._processes:
+            self._give_up()
 
-    def _read(self) -> None:
-        """Note what is ready, and at its end that no more is to be waited for."""
-        if self._process is not None and self._process.stdout is not None:
-            with suppress(OSError, ValueError):
-                for line in self._process.stdout:
-                    part, number = line.split()
-                    self.compiled += int(number)
-                    self._ready[part].set()
+    def _serve(self, process: subprocess.Popen[str]) -> None:
+        """Have one part after the other compiled by this process, and note what is ready."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = ""
+        with suppress(IndexError):
+            while True:
+                part = self._to_do.popleft()
+                with suppress(OSError, ValueError):
+                    process.stdin.write(f"{part}\n")
+                    process.stdin.flush()
+                    line = process.stdout.readline()
+                with self._lock:
+                    self.compiled += int(line or 0)
+                self._ready[part].set()
+                if not line:  # it has ended
+                    break
+        with suppress(OSError, ValueError):
+            process.stdin.close()
+        with self._lock:
+            self._serving -= 1
+            last = not self._serving
+        if last:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Nothing more is to be waited for."""
         for event in self._ready.values():
             event.set()
 
-    def wait(self, part: str, limit: Limit | None = None) -> None:
-        """Until this part is on disk, or will not be, or the limit is over."""
+    def wait(self, part: str, limit: Limit = NO_LIMIT) -> bool:
+        """Whether this part is on disk, or has to be compiled here, after a wait; False where the limit ends that."""
         ready = self._ready.get(part)
         if ready is None or ready.is_set():
-            return
+            return True
         from kanon_milp.system.jit import waiting  # imports the compiler
 
         with waiting():
-            while not ready.wait(0.1) and not (limit is not None and limit.over):
-                pass
+            while not ready.wait(0.1):
+                if limit.over:
+                    return False
+        return True
 
     def close(self) -> None:
-        """End the process."""
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with suppress(OSError):
-                    stream.close()
+        """End the processes."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        for thread in self._threads:
+            thread.join()
+        for process in self._processes:
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
 
     def __enter__(self) -> Background:
         return self
@@ -94,8 +117,21 @@ class Background:
         self.close()
 
 
-def _has_room() -> bool:
-    """Whether there is a second core, and the program that runs this is Python."""
+def _started() -> subprocess.Popen[str] | None:
+    with suppress(OSError):
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", _CHILD, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    return None
+
+
+def _places() -> int:
+    """How many processes there is room for; none where the program that runs this is not Python."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     python = bool(sys.executable) and "python" in Path(sys.executable).name.lower()
-    return cores > 1 and python and not getattr(sys, "frozen", False)
+    return min(cores, PROCESSES) if python and not getattr(sys, "frozen", False) else 0

@@ -1,4 +1,4 @@
-"""Compiling in a second process: it says what is ready, ends with the first one, and nothing depends on it."""
+"""Compiling in other processes: they say what is ready, end with the first one, and nothing depends on them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,22 @@ def test_what_is_on_disk_is_not_compiled_again() -> None:
     assert compile_part("search") == 0
     assert "search" not in missing(PARTS)
     with Background(["search"]) as process:
-        process.wait("search")
+        assert process.wait("search")
         assert process.compiled == 0
     assert not COMPILATIONS.open
 
 
 def test_a_process_that_fails_is_not_waited_for() -> None:
     with Background(["no such part"]) as process:
-        process.wait("no such part")
-        process.wait("nor this one")
+        assert process.wait("no such part")
+        assert process.wait("nor this one")
         assert process.compiled == 0
+
+
+def test_a_process_that_fails_leaves_the_other_parts_to_the_next_one() -> None:
+    with Background(["no such part", "bound", "search"]) as processes:
+        assert all(processes.wait(part) for part in ("no such part", "bound", "search"))
+    assert not COMPILATIONS.open
 
 
 def test_waiting_ends_with_the_limit() -> None:
@@ -39,22 +45,25 @@ def test_waiting_ends_with_the_limit() -> None:
         asked = threading.Event()
         asked.set()
         began = time.perf_counter()
-        process.wait("search", Limit(interrupt=asked))
+        assert not process.wait("search", Limit(interrupt=asked))
         assert time.perf_counter() - began < 1
+        # what is ready does not depend on a limit
+        assert process.wait("search")
+        assert process.wait("search", Limit(interrupt=asked))
 
 
-def test_without_a_second_core_or_python_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_program_is_not_python_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/usr/bin/server")
     with Background(["search"]) as process:
-        assert process._process is None
-        process.wait("search")
+        assert not process._processes
+        assert process.wait("search")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="asks for processes by number")
 def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     script = (
         "import os; from kanon_milp.system.background import Background\n"
-        "child = Background(['required']); print(child._process.pid, flush=True); os._exit(1)"
+        "child = Background(['required']); print(child._processes[0].pid, flush=True); os._exit(1)"
     )
     # nothing on disk: it would compile for many seconds
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -64,6 +73,27 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     while _runs(pid):
         assert time.perf_counter() < ends
         time.sleep(0.05)
+
+
+def test_a_time_limit_holds_where_nothing_is_compiled_yet(tmp_path: Path) -> None:
+    """The compiler needs more than these limits; the table constructed first is what they end with."""
+    script = """
+import numpy as np, polars as pl
+import kanon_milp as km
+cells = np.random.default_rng(0).integers(8, size=(1500, 6)).astype(str)
+table = km.Table.from_frame(pl.DataFrame(cells, schema=list("abcdef"), orient="row"), list("abcde"), "f")
+for method, requirement in [("search", km.KAnonymity(3)), ("search", km.LDiversity(3)), ("matching", km.KAnonymity(2)),
+                            ("milp", km.LDiversity(3))]:
+    result = km.solve(km.Problem(table, requirement), method=method, time_limit=1)
+    print(method, result.verified is True, result.bound > 0, result.bound < result.objective, result.seconds["total"])
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    lines = [line.split() for line in run.stdout.splitlines()]
+    assert [line[:4] for line in lines] == [
+        [method, *["True"] * 3] for method in ("search", "search", "matching", "milp")
+    ]
+    assert all(float(line[4]) < 1 * 1.05 + 5 for line in lines)
 
 
 def _runs(pid: int) -> bool:
