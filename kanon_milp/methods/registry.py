@@ -14,11 +14,13 @@ from kanon_milp.methods.m_approximation import refuses as m_approximation_refuse
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
 from kanon_milp.methods.matching import solve_matching
+from kanon_milp.methods.portfolio import solve_portfolio
 from kanon_milp.methods.refusals import groups_not_alone, groups_not_merging
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.started import solve_started
 from kanon_milp.presolve.preparation import Prepared
+from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.problem.problem import Problem
@@ -111,6 +113,13 @@ _METHODS: dict[str, Method] = {
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
         Method(
+            "portfolio",
+            "search and milp side by side, on two threads or more",
+            solve_portfolio,
+            groups_not_alone,
+            frozenset({"solver"}),
+        ),
+        Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
             _solve_greedy,
@@ -172,7 +181,9 @@ def names() -> list[str]:
 
 def about() -> str:
     """All methods in one line, for `--help`."""
-    return "; ".join(["auto (default): milp, search or matching", *(f"{m.name}: {m.about}" for m in _METHODS.values())])
+    return "; ".join(
+        ["auto (default): milp, search, portfolio or matching", *(f"{m.name}: {m.about}" for m in _METHODS.values())]
+    )
 
 
 def register_method(method: Method, *, replace: bool = False) -> None:
@@ -277,13 +288,13 @@ def given(
     return frozenset(argument for argument, is_given in asked.items() if is_given)
 
 
-def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | None) -> Method:
+def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | None, threads: int = 1) -> Method:
     """What "auto" takes for an instance: the hybrid method for large ones that it can do.
 
     Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
-    the solver where that is likely to end in time. Without one the model that ends with a proof is worth waiting for.
-    Pairs of rows under a mask are a matching, whose bound is close; so are pairs of different sensitive values under
-    all patterns.
+    the solver where that is likely to end in time; with a second thread, one model has it from the beginning where it
+    may end in time. Without a limit the model that ends with a proof is worth waiting for. Pairs of rows under a mask
+    are a matching, whose bound is close; so are pairs of different sensitive values under all patterns.
     """
     problem, instance = prepared.problem, prepared.instance
     pairs, types = instance.candidates.pairs, instance.types.count
@@ -303,6 +314,10 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
     pairs_of_rows = masked == sizes_only and not matching_refuses(problem)
     if hybrid and pairs_of_rows and time_limit is not None and given <= _METHODS["matching"].takes:
         return _METHODS["matching"]
+    in_time = time_limit is not None and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= time_limit
+    open_to_both = open_ and pairs >= LIMITED_PAIRS and few and not groups_not_alone(problem)
+    if threads > 1 and in_time and open_to_both and given <= _METHODS["portfolio"].takes:
+        return _METHODS["portfolio"]
     return _METHODS["search" if hybrid else "milp"]
 
 

@@ -75,7 +75,8 @@ def solve(
     "search" is the hybrid method, a Lagrangian bound, a heuristic search and a restricted MILP (minimum loss, no side
     constraints; 10 minutes where there is no limit); "greedy" forms groups from the cheapest pattern on and proves
     nothing; "auto" takes "search" where it can and the table is large, within a time limit also a smaller
-    one, else "milp"; or one that was registered by `register_method`.
+    one, else "milp", and with two threads "portfolio", both side by side, where either may be quicker; or one that was
+    registered by `register_method`.
     time_limit: seconds of wall clock for everything after reading; infinity is no limit. log_file: of the
     solver. threads: of the solver, and processes that search; at most 1024, and no more than this machine has
     processors are used.
@@ -111,7 +112,7 @@ def solve(
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
-        runs = named or registry.choose(prepared, given, options.time_limit)
+        runs = named or registry.choose(prepared, given, options.time_limit, options.threads)
         LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
         session = Session(

@@ -1,0 +1,122 @@
+"""The method `portfolio`: the hybrid method and direct MILP side by side, where nobody knows which one will be quicker.
+
+One model goes to the solver in a process of its own, on one thread, while the hybrid method has the others. The one
+that proves an optimum ends the other; at the end of the time the result is the better table and the higher bound.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import threading
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.heuristics.worker_pool import ProcessPool
+from kanon_milp.methods.outcome import Bound, Outcome, Scale
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import SolverAdapter, SolverOptions
+from kanon_milp.solvers.proof import REGISTERED
+from kanon_milp.system.limit import AlsoSet, Limit
+
+EARLIER = 0.5  # seconds before the end of the session at which the other process is to end
+PATIENCE = 2.0  # seconds for its last table and bound to arrive, once the time is over
+POLL = 0.1  # seconds between two looks at it
+FIRST = "direct MILP, which ran beside the hybrid method, ended first"
+ENDED = ("optimal", "gap_limit", "infeasible")  # stop reasons after which nothing is left to do
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What direct MILP has found. groups: int64 (n,), group of each row, None where there is no table."""
+
+    stop_reason: str
+    groups: NDArray[np.int64] | None
+    bound: Fraction | None
+    backed_by: tuple[str, ...]
+    message: str
+
+
+def solve_portfolio(session: Session) -> Result:
+    """Both methods, until one of them ends with a proof or the time is over; the hybrid method alone on one thread."""
+    from kanon_milp.methods.hybrid import solve_hybrid  # compiled code
+
+    asked = session.options
+    if asked.threads < 2:
+        return solve_hybrid(session)
+    stop = AlsoSet(session.interrupt or threading.Event())
+
+    def end(answer: cf.Future[Answer]) -> None:
+        if not answer.cancelled() and answer.exception() is None and answer.result().stop_reason in ENDED:
+            stop.set()
+
+    with ProcessPool(1) as pool:
+        left = session.limit.seconds
+        ends = None if left is None else time.time() + left - EARLIER
+        options = replace(asked, threads=1, log_file=None)
+        direct = pool.submit(_direct, session.problem, session.adapter, session.formulation.name, options, ends)
+        direct.add_done_callback(end)
+        here = replace(session, interrupt=stop, options=replace(asked, threads=asked.threads - 1))
+        found = solve_hybrid(here)
+        until = Limit(session.limit.ends + PATIENCE, stop)
+        while found.stop_reason not in ENDED and not (direct.done() or until.over):
+            cf.wait([direct], POLL)
+        lost = not direct.done() or pool.lost(direct)
+    answer = None if lost or direct.exception() is not None else direct.result()
+    if found.stop_reason in ENDED or answer is None:
+        return replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
+    return _both(session, found, answer)
+
+
+def _direct(
+    problem: Problem, adapter: SolverAdapter, formulation: str, options: SolverOptions, ends: float | None
+) -> Answer:
+    """Direct MILP in a process of its own. ends: seconds of `time.time()`, None for no limit."""
+    from kanon_milp.methods.solve import solve
+
+    result = solve(
+        problem,
+        adapter,
+        method="milp",
+        formulation=formulation,
+        time_limit=None if ends is None else max(ends - time.time(), 0.1),
+        threads=options.threads,
+        seed=options.seed,
+        gap=options.gap,
+        solver_options=dict(options.extra),
+    )
+    return Answer(result.stop_reason, result.groups, result.exact_bound, result.backed_by, result.message)
+
+
+def _both(session: Session, found: Result, answer: Answer) -> Result:
+    """The better table and the higher bound of the two."""
+    bound, other = Bound(found.exact_bound, found.backed_by), Bound(answer.bound, answer.backed_by)
+    outcome = Outcome(
+        trajectory=found.trajectory,
+        size=(found.after.variables, found.after.constraints),
+        dual=found.dual,
+        required=found.required,
+    )
+    for each in (bound, other):
+        # behind a registered bound there is nothing but a user's word, so it is kept apart
+        if each.backed_by == (REGISTERED,):
+            outcome = replace(outcome, registered=outcome.registered.and_also(each))
+        elif each.value is not None:
+            outcome = replace(outcome, bound=outcome.bound.and_also(each))
+    tables = [
+        assignment_of_groups(session.prepared, groups) for groups in (found.groups, answer.groups) if groups is not None
+    ]
+    best = min((table for table in tables if table is not None), key=lambda table: table.cost, default=None)
+    if best is None:
+        if answer.stop_reason == "infeasible":
+            return session.end(outcome.infeasible(answer.backed_by, answer.message))
+        return session.end(outcome.stopped(found.stop_reason, found.message))
+    first = answer.stop_reason in ENDED
+    outcome = outcome.stopped(answer.stop_reason, FIRST) if first else outcome.stopped(found.stop_reason, found.message)
+    return session.end(outcome.with_table(session.release(best), Scale.of_problem(session.instance)))

@@ -1,0 +1,143 @@
+"""Two methods side by side: the first proof is the result; where there is none, what both know is put together."""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from census import Q8, census, census_problem
+from present import present
+
+import kanon_milp as km
+from kanon_milp.methods import hybrid, portfolio
+from kanon_milp.methods.outcome import Bound, Outcome
+from kanon_milp.methods.portfolio import FIRST, Answer
+from kanon_milp.methods.registry import choose
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.session import Session
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.system.clock import Clock
+
+
+def masked_problem(rows: int = 200) -> km.Problem:
+    """2-diversity under a mask."""
+    table = km.Table.from_frame(census(rows), Q8, "disease")
+    return km.Problem(table, [km.LDiversity("5/3")], km.PatternMask.random(Q8, 12, 0))
+
+
+def waits(session: Session) -> Result:
+    """A hybrid method that finds nothing, and ends when it is told to."""
+    while not session.limit.over:
+        time.sleep(0.02)
+    return session.end(Outcome().stopped(session.limit.reason, "nothing was found"))
+
+
+def ends(bound: int) -> Callable[[Session], Result]:
+    """One that has the first table, and a bound."""
+    return lambda session: session.end(
+        session.fallback(Outcome(bound=Bound(Fraction(bound), ("own bound",))).stopped("time_limit", "it is late"))
+    )
+
+
+@pytest.mark.parametrize("problem", [census_problem(60, 3), masked_problem(80)], ids=["k", "l"])
+def test_its_optimum_is_that_of_one_model(problem: km.Problem) -> None:
+    optimum = km.solve(problem, method="milp").require_optimal().objective
+    for threads in (1, 2):
+        result = km.solve(problem, method="portfolio", threads=threads, time_limit=60).require_optimal()
+        assert result.objective == optimum
+        assert result.verified is True
+        assert (result.solver.method, result.solver.options.threads, result.solver.threads) == (
+            "portfolio",
+            threads,
+            threads,
+        )
+
+
+def test_a_proof_of_direct_milp_ends_the_hybrid_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hybrid, "solve_hybrid", waits)
+    problem = masked_problem(60)
+    result = km.solve(problem, method="portfolio", threads=2, time_limit=120)
+    assert result.is_optimal
+    assert FIRST in result.message
+    assert result.objective == km.solve(problem, method="milp").objective
+    assert present(result.seconds)["total"] < 100
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(5, 9), (9, 5)])
+def test_at_the_end_the_better_table_and_the_higher_bound_are_the_result(
+    monkeypatch: pytest.MonkeyPatch, ours: int, theirs: int
+) -> None:
+    """Of the hybrid method the first table is at hand; direct MILP has none, or the optimal one."""
+    problem = census_problem(60, 3)
+    best = km.solve(problem, method="milp").require_optimal()
+    for groups in (None, best.groups):
+        answer = Answer("time_limit", groups, Fraction(theirs), ("solver",), "")
+        monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers, answer=answer: Answered(answer))
+        monkeypatch.setattr(hybrid, "solve_hybrid", ends(ours))
+        result = km.solve(problem, method="portfolio", threads=2, time_limit=60)
+        assert (result.proof, result.stop_reason, result.bound) == ("bound", "time_limit", 9)
+        assert (result.objective == best.objective) == (groups is not None)
+        assert result.verified is True
+        assert set(result.backed_by) == {"own bound" if ours > theirs else "solver"}
+
+
+def test_a_bound_above_a_verified_table_is_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = census_problem(60, 3)
+    answer = Answer("optimal", None, Fraction(10**6), ("solver",), "")
+    monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(1))
+    result = km.solve(problem, method="portfolio", threads=2, time_limit=60)
+    assert (result.proof, result.stop_reason) == ("none", "error")
+
+
+def test_a_process_that_is_lost_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio, "_direct", lost)
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=5)
+    assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
+
+
+def test_auto_takes_it_on_two_threads_where_one_model_may_end_in_time() -> None:
+    problem = masked_problem(600)
+    prepared = presolve(problem, Clock())
+    assert choose(prepared, frozenset(), 60.0, 2).name == "portfolio"
+    assert choose(prepared, frozenset(), 60.0).name == "milp"
+    assert choose(prepared, frozenset(), 0.1, 2).name == "search"
+    assert choose(prepared, frozenset(), None, 2).name == "milp"
+    assert choose(prepared, frozenset({"node_limit"}), 60.0, 2).name == "milp"
+    limited = replace(problem, max_groups=20)
+    assert choose(presolve(limited, Clock()), frozenset(), 60.0, 2).name == "milp"
+
+
+class Answered:
+    """A pool whose only process has answered."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def __enter__(self) -> Answered:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, *_: object) -> cf.Future[Answer]:
+        """The answer."""
+        future: cf.Future[Answer] = cf.Future()
+        future.set_result(self.answer)
+        return future
+
+    def lost(self, _future: object) -> bool:
+        """It is there."""
+        return False
+
+
+def lost(*_: object) -> Answer:
+    """What ends its process."""
+    import os
+
+    os._exit(3)
