@@ -67,11 +67,14 @@ def solve_portfolio(session: Session) -> Result:
         until = Limit(session.limit.ends + PATIENCE, stop)
         while found.stop_reason not in ENDED and not (direct.done() or until.over):
             cf.wait([direct], POLL)
-        lost = not direct.done() or pool.lost(direct)
-    answer = None if lost or direct.exception() is not None else direct.result()
-    if found.stop_reason in ENDED or answer is None:
-        return replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
-    return _both(session, found, answer)
+        lost = direct.done() and pool.lost(direct)
+        losses = pool.losses() if lost else ""
+    found = replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
+    if lost:
+        return replace(found, message="; ".join(each for each in (found.message, losses) if each))
+    if found.stop_reason in ENDED or not direct.done() or direct.exception() is not None:
+        return found
+    return _both(session, found, direct.result())
 
 
 def _direct(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+import odd_jobs
 import pytest
 from census import Q8, census, census_problem
 from present import present
@@ -95,10 +96,11 @@ def test_a_bound_above_a_verified_table_is_discarded(monkeypatch: pytest.MonkeyP
 
 
 def test_a_process_that_is_lost_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portfolio, "_direct", lost)
+    monkeypatch.setattr(portfolio, "_direct", odd_jobs.die)
     monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=5)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
+    assert "1 worker process was lost (exit code 3)" in result.message
 
 
 def test_auto_takes_it_on_two_threads_where_one_model_may_end_in_time() -> None:
@@ -134,10 +136,3 @@ class Answered:
     def lost(self, _future: object) -> bool:
         """It is there."""
         return False
-
-
-def lost(*_: object) -> Answer:
-    """What ends its process."""
-    import os
-
-    os._exit(3)
