@@ -15,14 +15,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.worker_pool import ProcessPool
+from kanon_milp.methods.direct import settled
 from kanon_milp.methods.outcome import Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
-from kanon_milp.methods.session import Session
+from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.methods.started import solve_started
+from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.solvers.proof import REGISTERED
+from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet, Limit
 
 EARLIER = 0.5  # seconds before the end of the session at which the other process is to end
@@ -81,19 +86,11 @@ def _direct(
     problem: Problem, adapter: SolverAdapter, formulation: str, options: SolverOptions, ends: float | None
 ) -> Answer:
     """Direct MILP in a process of its own. ends: seconds of `time.time()`, None for no limit."""
-    from kanon_milp.methods.solve import solve
-
-    result = solve(
-        problem,
-        adapter,
-        method="milp",
-        formulation=formulation,
-        time_limit=None if ends is None else max(ends - time.time(), 0.1),
-        threads=options.threads,
-        seed=options.seed,
-        gap=options.gap,
-        solver_options=dict(options.extra),
-    )
+    clock, stated = Clock(), get_formulation(formulation)
+    options = replace(options, time_limit=None if ends is None else max(ends - time.time(), 0.1))
+    prepared = presolve(problem, clock, reduced=stated.reduced, merge=True, limit=limit_of(clock, options, None))
+    session = Session(prepared, stated, adapter, options, clock)
+    result = settled(session) or solve_started(session)
     return Answer(result.stop_reason, result.groups, result.exact_bound, result.backed_by, result.message)
 
 

@@ -113,13 +113,6 @@ _METHODS: dict[str, Method] = {
             frozenset({"solver", "node_limit", "iteration_limit", "dask"}),
         ),
         Method(
-            "portfolio",
-            "search and milp side by side, on two threads or more",
-            solve_portfolio,
-            groups_not_alone,
-            frozenset({"solver"}),
-        ),
-        Method(
             "greedy",
             "Algorithm 1 of the pattern-guided paper, without a proof",
             _solve_greedy,
@@ -167,6 +160,13 @@ _METHODS: dict[str, Method] = {
             solve_matching,
             matching_refuses,
             frozenset({"solver", "node_limit"}),
+        ),
+        Method(
+            "portfolio",
+            "search and milp side by side, on two threads or more",
+            solve_portfolio,
+            groups_not_alone,
+            frozenset({"solver"}),
         ),
     )
 }
