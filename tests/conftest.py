@@ -18,6 +18,7 @@ pytest_plugins = ["database_cases"]  # which has fixtures
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
+    gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
     # processes that tests start use the same files as the tests, not a copy whose inner loops are not compiled yet
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -33,9 +34,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    """What has been imported stays: the garbage collector need not look through it again and again."""
-    gc.collect()
+    """What has been imported stays: the garbage collector need not look through it, nor for the rest so often."""
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
