@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import polars as pl
 import pytest
 from command_line import run
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 
 import kanon_milp as km
