@@ -213,7 +213,7 @@ class Ascent:
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
                 # tables not always an optimal one; new packing cuts do not always violate it
                 fresh = packing_cuts and self.add_cuts() > 0
-                if not (fresh and self.iterate()) and not self._begin_again():
+                if not (fresh and self.iterate()) and not self._begin_again(packing_cuts):
                     break
             if self.iterations % ROUND == 0:
                 self.show()
@@ -270,12 +270,12 @@ class Ascent:
         """Be told which weight a point has been given in the averages."""
         self.at.average(weight)
 
-    def _begin_again(self) -> bool:
+    def _begin_again(self, packing_cuts: bool) -> bool:
         """Forget the averages. Where nothing has risen since the last time the steps were too long, and shorter ones
-        are tried; False if they are short enough."""
+        are tried; False if they are short enough, or packing cuts are added, which go on without end else."""
         risen = self.value > self.begun + STALLED * max(abs(self.value), 1.0)
         self.first_step = STEP if risen else self.first_step / SHORTER
-        if self.first_step < SHORTEST:
+        if self.first_step < SHORTEST or (packing_cuts and not risen):
             return False
         self.begun, self.step, self.idle, self.weight = self.value, self.first_step, 0, FAST.weight
         self.average = self.at(self.best).subgradient

@@ -13,6 +13,7 @@ from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from present import present
 from scipy.optimize import linprog
 
 from kanon_milp.bounds.limits import BoundLimit
@@ -62,7 +63,7 @@ class Written(Evaluator):
         costs = np.concatenate([costs for _, costs in self.groups])
         rows = np.concatenate([groups for groups, _ in self.groups]).T
         one_each = np.repeat(np.eye(len(self.groups)), [len(costs) for _, costs in self.groups], axis=1)
-        return float(linprog(costs, one_each, np.ones(len(one_each)), rows, self.counts).fun)
+        return float(present(linprog(costs, one_each, np.ones(len(one_each)), rows, self.counts).fun))
 
 
 def written(seed: int) -> Written:
