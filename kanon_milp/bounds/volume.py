@@ -32,6 +32,7 @@ Part = TypeVar("Part")
 FAST_ITERATIONS = 100
 STEP = 0.1  # first fraction of the way to the target
 LONGER, LONGEST = 1.1, 2.0  # an iteration that rises in the direction of the last ones makes the step longer
+SHORTER, SHORTEST = 4, 1e-4  # where steps cancel at once: each beginning is so many times shorter, down to this
 LEAST_WEIGHT = 1e-4  # of the newest point in the averages
 ROUND = 100  # iterations between two looks at the progress
 SLOW = 1e-4  # relative rise in a round below which the newest points weigh half as much
@@ -187,7 +188,7 @@ class Ascent:
         found = at(self.best)
         self.value, self.average = found.value, found.subgradient
         self.share = (found.phi < 0).astype(np.float64)
-        self.iterations, self.step, self.idle = 1, STEP, 0
+        self.iterations, self.first_step, self.step, self.idle = 1, STEP, STEP, 0
         self.pace, self.weight, self.fast_iterations = pace, pace.weight, fast_iterations
         self.begun = -np.inf
         first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
@@ -212,7 +213,7 @@ class Ascent:
                 # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
                 # tables not always an optimal one; new packing cuts do not always violate it
                 fresh = packing_cuts and self.add_cuts() > 0
-                if not (fresh and self.iterate()) and not self._begin_again():
+                if not (fresh and self.iterate()) and not self._begin_again(packing_cuts):
                     break
             if self.iterations % ROUND == 0:
                 self.show()
@@ -269,11 +270,14 @@ class Ascent:
         """Be told which weight a point has been given in the averages."""
         self.at.average(weight)
 
-    def _begin_again(self) -> bool:
-        """Forget the averages; False if nothing has risen since the last time."""
-        if self.value <= self.begun + STALLED * max(abs(self.value), 1.0):
+    def _begin_again(self, packing_cuts: bool) -> bool:
+        """Forget the averages. Where nothing has risen since the last time the steps were too long, and shorter ones
+        are tried; False if they are short enough, or packing cuts are added, which go on without end else."""
+        risen = self.value > self.begun + STALLED * max(abs(self.value), 1.0)
+        self.first_step = STEP if risen else self.first_step / SHORTER
+        if self.first_step < SHORTEST or (packing_cuts and not risen):
             return False
-        self.begun, self.step, self.idle, self.weight = self.value, STEP, 0, FAST.weight
+        self.begun, self.step, self.idle, self.weight = self.value, self.first_step, 0, FAST.weight
         self.average = self.at(self.best).subgradient
         return True
 

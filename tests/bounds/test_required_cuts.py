@@ -73,11 +73,7 @@ def by_enumeration(
 
 
 @given(
-    st.one_of(
-        sensitive_cases(LIMITED, max_rows=7, sides=False),
-        sensitive_cases(WORKED, max_rows=7, sides=False),
-        sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False),
-    ),
+    sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2),
     st.data(),
     st.sampled_from([1, 7, 4096]),
 )
@@ -108,7 +104,7 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
         assert math.ceil(found) * instance.levels.unit <= best
 
 
-@given(sensitive_cases(LIMITED, max_rows=9, sides=False) | sensitive_cases(WORKED, max_rows=9, sides=False))
+@given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))
 @settings(relaxed, max_examples=examples(80, 24))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance

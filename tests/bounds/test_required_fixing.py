@@ -72,7 +72,7 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
         check(start, steps, fixing, above, data)
 
 
-@given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False), st.data())
+@given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2), st.data())
 @settings(relaxed, max_examples=examples(120, 40))
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())

@@ -55,7 +55,7 @@ def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pyt
     def same(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         assume(covered(instance))
-        at = RequiredEvaluator(instance)
+        at, best = RequiredEvaluator(instance), optimum(case.case.rows, case.k, **case.judged())
         for point in points(np.random.default_rng(seed), at, 5):
             found = at(point)
             # one that remembers nothing, and solves everything
@@ -64,7 +64,6 @@ def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pyt
             assert found.value == pytest.approx(whole.value, abs=1e-6)
             charges = STEEP * point[at.types :]
             rounded = RequiredPoint(point[: at.types], charges, found.value, 1)
-            best = optimum(case.case.rows, case.k, **case.judged())
             assert best is None or proven_required(instance, rounded) * instance.levels.unit <= best
 
     same()

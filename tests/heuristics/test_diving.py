@@ -39,7 +39,11 @@ def dived(instance: Instance, limit: Limit, seed: int = 0, rounds: int = 1) -> A
     return dive(instance, cuts.point(), cuts.groups, start, limit, seed)
 
 
-@given(sensitive_cases(KINDS, max_rows=9, sides=False), st.integers(0, 3), st.sampled_from([NO_LIMIT, Limit(0.0)]))
+@given(
+    sensitive_cases(KINDS, max_rows=9, sides=False, most=2),
+    st.integers(0, 3),
+    st.sampled_from([NO_LIMIT, Limit(0.0)]),
+)
 @settings(deadline=None, max_examples=examples(60, 20), suppress_health_check=list(HealthCheck))
 def test_every_row_is_placed_and_no_table_beats_the_optimum(case: SensitiveCase, seed: int, limit: Limit) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance

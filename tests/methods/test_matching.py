@@ -92,7 +92,7 @@ def test_it_agrees_with_the_direct_model(rows: int) -> None:
 
 @pytest.mark.parametrize("reading", ["strict", "exempt"])
 def test_weights_and_a_mask_agree_with_the_direct_model(reading: SuppressedRows) -> None:
-    table = km.Table.from_frame(census(120).select(Q8), Q8)
+    table = km.Table.from_frame(census(60).select(Q8), Q8)
     weights = {name: j + 1 for j, name in enumerate(Q8)}
     for recoding in (km.Suppression(weights), km.PatternMask.random(Q8, 12, 3)):
         problem = km.Problem(table, km.KAnonymity(2), recoding, suppressed_rows=reading)

@@ -12,13 +12,14 @@ import hypothesis.strategies as st
 import polars as pl
 import pytest
 from command_line import run
+from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 
 import kanon_milp as km
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.foreign_cells import Domain
 
-relaxed = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(deadline=None, max_examples=examples(60, 20), suppress_health_check=[HealthCheck.too_slow])
 AGES = [str(age) for age in range(18, 60)]
 ZIPS = ["13053", "13068", "14850", "14853", "148"]
 DATES = ["2024-01-31", "2024-03-17", "2024-04-01 10:30:00", "1999-12-31", "unknown"]
