@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 from present import present
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import csr_array
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -271,13 +271,13 @@ def test_steps_come_near_the_value_of_the_linear_program() -> None:
     assert at.rank_one_cuts.count
     assert len(set(groups.keys())) == groups.count
     every, free = at.rank_one_cuts.count + at.sets.lists + instance.candidates.count, ascent.best[: at.types]
-    placed = csr_array((columns.copies, columns.types, columns.begins), (groups.count, at.types)).T
-    taken = csr_array((columns.times, columns.bounds, columns.starts), (groups.count, every)).T
+    placed = csr_array((columns.copies, columns.types, columns.begins), (groups.count, at.types)).toarray().T
+    taken = csr_array((columns.times, columns.bounds, columns.starts), (groups.count, every)).toarray().T
     limits = np.concatenate([-at.right[at.plain :], -at.right[at.types : at.plain], np.ones(instance.candidates.count)])
-    answer = linprog(
+    answer: Any = linprog(
         np.concatenate([columns.cost, free + 0.1, 0.1 - free]),
-        A_ub=hstack([taken, csr_array((every, 2 * at.types))]), b_ub=limits,
-        A_eq=hstack([placed, eye_array(at.types), -eye_array(at.types)]), b_eq=at.counts,
+        A_ub=np.hstack([taken, np.zeros((every, 2 * at.types))]), b_ub=limits,
+        A_eq=np.hstack([placed, np.eye(at.types), -np.eye(at.types)]), b_eq=at.counts,
     )  # fmt: skip
     assert answer.fun - 0.5 < ascent.value <= answer.fun + 1e-6
     used, share = ascent.pool.used()
