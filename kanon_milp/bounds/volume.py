@@ -18,7 +18,6 @@ from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, s
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, violated_sets
-from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.base import OnProgress, Progress
@@ -61,12 +60,11 @@ FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """What a point of the dual gives: L, φ (G,) (0 for those surely not negative, unless everything was asked for), a
-    subgradient of L, as long as the point, and the groups with φ < 0 where these are known one by one."""
+    subgradient of L, as long as the point."""
 
     value: float
     phi: Floats
     subgradient: Floats
-    groups: Groups | None = None
 
 
 class Evaluator:
@@ -256,7 +254,7 @@ class Ascent:
         found = self.at(trial)
         self.iterations += 1
         weight, same_way = _average(self.average, found.subgradient, scale, self.share, found.phi, self.weight)
-        self.averaged(found, weight)
+        self.at.average(weight)
         if found.value > self.value:
             self.best, self.value, self.idle = trial, found.value, 0
             self.step = min(self.step * LONGER, LONGEST) if same_way else self.step
@@ -265,10 +263,6 @@ class Ascent:
             if self.idle >= self.pace.patience:
                 self.step, self.idle = self.step * self.pace.shorter, 0
         return True
-
-    def averaged(self, found: Evaluation, weight: float) -> None:
-        """Be told which weight a point has been given in the averages."""
-        self.at.average(weight)
 
     def _begin_again(self, packing_cuts: bool) -> bool:
         """Forget the averages. Where nothing has risen since the last time the steps were too long, and shorter ones

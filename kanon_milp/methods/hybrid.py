@@ -49,8 +49,7 @@ BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
 COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
 SEARCH_SHARE = 0.2  # of the time left before the core problem, at most, for each of two searches
 MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank-1 cuts
-# row types up to which it has rank-1 cuts before anything is searched, and at once by a master problem: on the first
-# 1,000 rows of Adult, k = 5, that proves in 12 s what the volume algorithm does not in 15
+# row types up to which it has rank-1 cuts before anything is searched, and at once by a master problem
 FIRST_TYPES = 1_200
 FIRST_SHARE = 0.2  # of the time left, for that, at most
 FIRST_SEARCH_SHARE, FIRST_SEARCHES = 0.05, 3  # the same for a few annealings before, of a second each
@@ -61,7 +60,7 @@ BRANCH_SECONDS = 4.0  # of such a model, beyond which branch and bound with rank
 BRANCH_GAP = 6  # units between table and bound, at most: it takes three times as long for each further unit
 SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
-CUT_SHARE = 0.2  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
+CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
 # so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
@@ -69,6 +68,7 @@ FEW_OPTIONS = 15
 FEW_PRESUMED = 4  # candidates a row type, of tables that cost no more than the bound
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
+SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
 AGAIN = 1_000_000  # between the seeds of the two searches
 PATIENCE = 2  # turns of such a search that find nothing
 
@@ -325,8 +325,7 @@ class _Hybrid(Guide):
         return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
 
     def raise_bound(self) -> None:
-        """Rounds of rank-1 cuts: by the volume algorithm, by a master problem where there are few row types, or by
-        both."""
+        """Rounds of rank-1 cuts: without a master problem, by one where there are few row types, or by both."""
         instance, best = self.session.instance, self.tracker.best
         assert best is not None
         first, types = self.first, instance.types.count
@@ -342,6 +341,8 @@ class _Hybrid(Guide):
         task = BoundTask(limit, self.dual, best, self.session.options.threads, self.tracker.show)
         if not self._small:
             part = limit if types > MASTER_TYPES else replace(limit, ends=share.part(RELAX_SHARE * share.left).ends)
+            if limit.rounds is not None:
+                part = replace(part, rounds=SHORT_ROUNDS * limit.rounds)
             self._take(RELAX_AND_CUT.compute(instance, replace(task, limit=part)))
         if types <= MASTER_TYPES and not limit.reached(self.tracker.bound, 0.0):
             self._take(COLUMN_GENERATION.compute(instance, replace(task, dual=self.dual, enough=self._enough)))

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import optimum
 from present import present
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 from strategies import Case, cases
 
 import kanon_milp as km
@@ -32,7 +34,8 @@ from kanon_milp.bounds import (
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns import raise_bound, relax_and_cut, relaxed
 from kanon_milp.bounds.columns.ascent import _next_unit
-from kanon_milp.bounds.columns.relaxed import CutEvaluator
+from kanon_milp.bounds.columns.augmented import Columns, Multipliers, minimize
+from kanon_milp.bounds.columns.relaxed import CutAscent, CutEvaluator
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
 from kanon_milp.bounds.providers import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
@@ -163,12 +166,12 @@ def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expec
     assert _next_unit([0.0, *values], [0.0, 0.0, 2.0, 3.0, 4.0]) == pytest.approx(expected)
 
 
-def test_the_volume_algorithm_closes_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_over_all_of_the_table_close_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(200, 5))
     dual = lagrangian(instance)
     monkeypatch.setattr(volume, "DIVIDED", 0)
     seen: list[float | None] = []
-    limit = BoundLimit(rounds=2)
+    limit = BoundLimit(rounds=8)
     first, second = (
         relax_and_cut(instance, dual, limit, threads, lambda p: seen.append(p.bound)) for threads in (1, 2)
     )
@@ -207,7 +210,7 @@ def slow_value(instance: km.Instance, at: CutEvaluator, point: np.ndarray[Any, A
     """L, every group one by one."""
     counts, covers = instance.types.counts.tolist(), instance.candidates.cover_lists()
     free, sets = point[: len(counts)], [set(each.tolist()) for each in at.sets.each()]
-    charges, cuts = point[len(counts) : len(counts) + len(sets)], relaxed.STEEP * point[len(counts) + len(sets) :]
+    charges, cuts = point[len(counts) : len(counts) + len(sets)], point[len(counts) + len(sets) :]
     total = float(free @ counts)
     for each, charge in zip(sets, charges, strict=True):
         least = [int(instance.least[g]) for g, cover in enumerate(covers) if set(cover) <= each]
@@ -232,30 +235,81 @@ def slow_value(instance: km.Instance, at: CutEvaluator, point: np.ndarray[Any, A
 
 @given(cases(max_rows=7, sides=False), st.data())
 @settings(patient, max_examples=examples(60, 20))
-def test_an_evaluation_has_the_value_of_all_groups_and_its_subgradient(case: Case, data: st.DataObject) -> None:
+def test_an_evaluation_has_the_value_of_all_groups(case: Case, data: st.DataObject) -> None:
     instance = reduced(case.problem())
     assume(set(instance.candidates.members.tolist()) == set(range(instance.types.count)) and instance.types.count)
-    at, (one, other) = moved_to(instance, data)
-    here, there = at(one), at(other)
-    assert here.value == pytest.approx(slow_value(instance, at, one))
-    assert there.value == pytest.approx(slow_value(instance, at, other))
-    # L is concave
-    assert there.value <= here.value + here.subgradient @ (other - one) + 1e-9
+    at, points = moved_to(instance, data)
+    for point in points:
+        assert at.price(point).value == pytest.approx(slow_value(instance, at, point))
+    # without cuts where a search has given up: lower, and what cuts cost on the right side stays
+    at.uncut[:] = True
+    plain = np.concatenate([points[0][: at.plain], np.zeros(at.rank_one_cuts.count)])
+    right = float(at.right[at.plain :] @ points[0][at.plain :])
+    assert at.price(points[0]).value == pytest.approx(at.price(plain).value + right)
 
 
-def test_averaged_groups_are_those_of_the_subgradient(monkeypatch: pytest.MonkeyPatch) -> None:
+@given(cases(max_rows=8, sides=False), st.integers(1, 3))
+@settings(patient, max_examples=examples(40, 13))
+def test_no_bound_is_above_the_optimum_where_searches_give_up(case: Case, rounds: int) -> None:
+    expected = optimum(case.rows, case.k, **case.judged())
+    instance = reduced(case.problem())
+    if expected is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relaxed, "NODES", 1)
+        raised = relax_and_cut(instance, lagrangian(instance, iterations=60), BoundLimit(rounds=rounds))
+    assert exact_value(instance, round_dual(raised)) <= expected / instance.levels.unit
+
+
+def test_steps_come_near_the_value_of_the_linear_program() -> None:
+    """Over the groups at hand, with multipliers up to 0.1 from the best ones, by an independent solver."""
     instance = reduced(census_problem(120, 3))
-    for name, value in (("LEAST_SHARE", 0.0), ("LEAST_KEPT", 0.0), ("ENTRIES", 2000)):
-        monkeypatch.setattr(relaxed, name, value)
-    at = CutEvaluator(instance, lagrangian(instance, iterations=100))
-    ascent = relaxed.CutAscent(at, BoundLimit(rounds=1))
+    at = CutEvaluator(instance, lagrangian(instance, iterations=300))
+    ascent = CutAscent(at, BoundLimit(rounds=6))
     ascent.maximize()
+    columns, groups = ascent.pool.columns, ascent.pool.groups
     assert at.rank_one_cuts.count
-    groups, share = ascent.groups.used()
-    types, weights = groups.types, groups.copies * share[groups.types.list_of_value()]
-    placed = np.bincount(types.values, weights=weights, minlength=instance.types.count)
-    assert placed == pytest.approx(instance.types.counts - ascent.average[: instance.types.count], abs=1e-6)
     assert len(set(groups.keys())) == groups.count
+    every, free = at.rank_one_cuts.count + at.sets.lists + instance.candidates.count, ascent.best[: at.types]
+    placed = csr_array((columns.copies, columns.types, columns.begins), (groups.count, at.types)).toarray().T
+    taken = csr_array((columns.times, columns.bounds, columns.starts), (groups.count, every)).toarray().T
+    limits = np.concatenate([-at.right[at.plain :], -at.right[at.types : at.plain], np.ones(instance.candidates.count)])
+    answer: Any = linprog(
+        np.concatenate([columns.cost, free + 0.1, 0.1 - free]),
+        A_ub=np.hstack([taken, np.zeros((every, 2 * at.types))]), b_ub=limits,
+        A_eq=np.hstack([placed, np.eye(at.types), -np.eye(at.types)]), b_eq=at.counts,
+    )  # fmt: skip
+    assert answer.fun - 0.5 < ascent.value <= answer.fun + 1e-6
+    used, share = ascent.pool.used()
+    assert used.count == (ascent.pool.share > relaxed.USED).sum() == len(share)
+
+
+@given(st.data())
+@settings(patient, max_examples=examples(60, 20))
+def test_sweeps_find_the_least_augmented_lagrangian(data: st.DataObject) -> None:
+    """At the minimum no group that is used, and none that is not, can lower it."""
+    types, limits, count = 4, 3, data.draw(st.integers(1, 6))
+    some = st.lists(st.integers(0, 2), min_size=types, max_size=types).filter(any)
+    a = np.array([data.draw(some) for _ in range(count)], float)
+    q = np.array([[data.draw(st.integers(0, 2)) for _ in range(limits)] for _ in range(count)], float)
+    cost = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], float)
+    held, many = a > 0, q > 0
+    columns = Columns(
+        np.concatenate([[0], np.cumsum(held.sum(axis=1))]), np.nonzero(held)[1], a[held],
+        np.concatenate([[0], np.cumsum(many.sum(axis=1))]), np.nonzero(many)[1], q[many], cost,
+    )  # fmt: skip
+    free = np.array(data.draw(st.lists(st.integers(0, 5), min_size=types, max_size=types)), float)
+    bounded = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=limits, max_size=limits)), float)
+    share, steps = np.zeros(count), np.array([0.5, 0.25, 0.5, 1.0])
+    at = Multipliers(free.copy(), steps, bounded.copy(), 0.5)
+    for _ in range(50):
+        minimize(columns, share, at, 1.0)
+    assert (share >= 0).all()
+    assert at.free == pytest.approx(free - steps * (share @ a))
+    assert at.bounded == pytest.approx(bounded + 0.5 * (share @ q))
+    reduced_costs = cost - a @ at.free + q @ np.maximum(at.bounded, 0.0)
+    assert (reduced_costs > -0.05).all()
+    assert np.abs(reduced_costs[share > 0.1]) == pytest.approx(0.0, abs=0.05)
 
 
 def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,241 +1,318 @@
 """Relax and cut: rank-1 cuts for tables that are too large for one master problem.
 
-The multipliers ν of the rank-1 cuts join those that the volume algorithm moves (`kanon_milp.bounds.volume`): an
-iteration costs three times as much as without them, since only the candidates with φ < 0 in closed form are searched.
-What the iterations weigh into their averages are groups, nearly a point of the linear relaxation; the cuts that it
-violates are the next ones (relax and cut, Lucena 2005). A master problem comes nearer to what the cuts can prove, but
-not for tables of more than some thousand row types.
+Groups are priced, and violated rank-1 cuts found, as in column generation, but the linear program over the groups is
+never solved: its multipliers go on by steps of an augmented Lagrangian (`kanon_milp.bounds.columns.augmented`), for all
+of the table at once. Its groups, each with its share, are nearly a point of the relaxation; the cuts that it violates
+are the next ones. Steps from averages of all subproblems, such as those of the volume algorithm, are much shorter once
+there are cuts: they know nothing of each group by itself.
 
-L is computed for all of the table in each iteration, so every point proves what its value says.
+L is computed for all of the table after each step, so every point proves what its value says. Only the candidates with
+φ < 0 in closed form are searched. Where such a search gives up, the candidate goes on without rank-1 cuts, in L and in
+the linear program alike: else one of them stops the rise of all others.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.columns.augmented import LOW, Columns, Multipliers, minimize
 from kanon_milp.bounds.columns.program import coefficients
-from kanon_milp.bounds.columns.separation import separate
+from kanon_milp.bounds.columns.separation import SEEDS, Seeds, separate
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
-from kanon_milp.bounds.rank_one_cuts import PricedCuts, RankOneCuts
-from kanon_milp.bounds.volume import ROUND, SORT_EVERY, Ascent, Evaluation, Evaluator, Pace, count_open, dot
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
+from kanon_milp.bounds.volume import NEAR, SORT_EVERY, Evaluator, dot
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import OnProgress
+from kanon_milp.solvers.base import OnProgress, Progress
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-# Values found on all of Adult, k = 5.
-PACE = Pace(0.02, 5, 0.8)
-STEEP = 3.0  # times more than those of row types do multipliers of rank-1 cuts move in an iteration
-FIRST_ITERATIONS, FIRST_WEIGHT, FIRST_STEP = 60, 0.1, 0.1  # before new cuts, for averages near the best point
-STEP = 0.01  # first fraction of the way to the target
-LEAST_WEIGHT, LEAST_STEP = 0.005, 1e-5
-MOST_ITERATIONS = 3000  # in a round
-SEPARATION = 500  # iterations that finding cuts takes as long as: a round ends that rises slower than all of it does
-NODES = 3000  # of the search for one group
+# Values found on Adult, k = 5 and 10, all of it and its first 500 to 5,000 rows.
+NODES = 20_000  # of the search for one group
+FIRST_STEPS, STEPS = 8, 6  # in a round, before new cuts
+LONGEST, SHORTEST = 0.04, 0.006  # steps, of the highest cost of a row: multipliers by that, for one row too many
+LONGER, SHORTER = 1.2, 0.7  # the next step after one that has kept what it promised, and after some that are no better
+KEPT = 0.3  # share of the promise
+PATIENCE = 3  # such steps
+UNUSED = 15  # steps after which a group that is not used is left out
+USED = 1e-3  # share of a group that cuts are looked for at
+SLACK = 0.02  # of a cut that stays without a multiplier
 ADDED = 0.6  # rank-1 cuts a round, for each row type
-LEAST_SHARE, LEAST_KEPT = 1e-3, 1e-4  # of a group: for cuts to be looked for, and to stay in the average
-ENTRIES = 5_000_000  # of new groups before they are merged into the average
-STALLED = 0.01  # share of the gap that a round must close to go on
+SEEDS_SHARE = 0.1  # sets of row types that wide cuts are grown from in a round, for each row type
+LOOK_BACK, STALLED = 6, 0.005  # rounds, and the share of the gap that so many must close to go on
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """L at a point, φ (G,) (0 for those surely not negative, unless everything was asked for) and the groups with
+    φ < 0."""
+
+    value: float
+    phi: Floats
+    groups: Groups
 
 
 class CutEvaluator(Evaluator):
-    """L(λ, μ, ν) over one instance. A point is one array: λ of the row types, μ of the packing cuts, then ν / STEEP of
-    the rank-1 cuts. An evaluation has the groups with φ < 0."""
+    """L(λ, μ, ν) over one instance. A point is one array: λ of the row types, μ of the packing cuts, ν of the rank-1
+    cuts.
+
+    uncut: bool (G,), candidates where the search has given up: no cut counts there.
+    """
 
     def __init__(self, instance: Instance, dual: DualPoint, threads: int = 1) -> None:
         super().__init__(instance, threads)
         self.dual = dual
+        self.uncut = np.zeros(instance.candidates.count, np.bool_)
         self.set_packing_cuts(dual.sets)
         self.set_rank_one_cuts(dual.rank_one_cuts)
 
     @property
-    def uncut(self) -> int:
+    def plain(self) -> int:
         """Where the multipliers of rank-1 cuts begin in a point."""
         return self.types + self.sets.lists
 
     def start(self) -> Floats:
         """The point of the dual that it was made for."""
-        dual = self.dual
-        return np.concatenate([dual.multipliers, dual.packing_multipliers, dual.cut_multipliers / STEEP])
+        return np.concatenate([self.dual.multipliers, self.dual.packing_multipliers, self.dual.cut_multipliers])
 
     def set_rank_one_cuts(self, cuts: RankOneCuts) -> None:
         """Take these rank-1 cuts instead of those before."""
         self.rank_one_cuts, self.by_type = cuts, cuts.by_type(self.types)
         limits = cuts.limits(self.instance.types.counts).astype(np.float64)
-        self.right = np.concatenate([self.right[: self.uncut], -STEEP * limits])
+        self.right = np.concatenate([self.right[: self.plain], -limits])
 
-    def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
-        """L (φ is a lower bound where a search gave up), the groups, and a subgradient: rows not yet placed; groups too
-        many; what rank-1 cuts are violated by."""
+    def price(self, point: Floats, *, everything: bool = False) -> Priced:
+        """L (φ is a lower bound where a search gave up) and the groups."""
         _, phi, _ = self.closed_forms(point, everything)
-        priced = PricedCuts(*self.by_type, STEEP * point[self.uncut :])
-        rows = unsorted_rows(self.counts, point[: self.types])
+        cuts = PricedCuts(*self.by_type, point[self.plain :])
         # rank-1 cuts only add to φ
         chosen = np.flatnonzero(phi < 0)
-        parts = np.array_split(chosen, self.parts)
+        with_cuts, without = chosen[~self.uncut[chosen]], chosen[self.uncut[chosen]]
+        none = PricedCuts(*NO_CUTS.by_type(self.types), np.zeros(0))
+        found = [*self._cheapest(point, cuts, with_cuts, phi), *self._cheapest(point, none, without, phi)]
+        value = float(phi[chosen].sum()) + dot(self.right, point)
+        return Priced(value, phi, Groups.of_rows(*(np.concatenate(each) for each in zip(*found, strict=True))))
 
-        def part(number: int) -> tuple[Floats, tuple[Ints, Ints, Ints]]:
+    def _cheapest(
+        self, point: Floats, cuts: PricedCuts[np.float64], chosen: Ints, phi: Floats
+    ) -> list[tuple[Ints, Ints, Ints]]:
+        """The cheapest groups of these candidates, as `Groups.of_rows` takes them; φ of these is set."""
+        parts = np.array_split(chosen, self.parts)
+        rows = unsorted_rows(self.counts, point[: self.types])
+
+        def part(number: int) -> tuple[Ints, Ints, Ints]:
             some = parts[number]
             better, complete = np.empty(len(some)), np.empty(len(some), np.bool_)
-            found = cheapest_groups(self.candidates, rows, priced, some, np.float64(0), NODES, better, complete)
-            return better, found
+            found = cheapest_groups(self.candidates, rows, cuts, some, np.float64(0), NODES, better, complete)
+            phi[some] = better
+            self.uncut[some[~complete]] = True
+            return found
 
-        answers = list(self.each_part(part))
-        phi[chosen] = np.concatenate([better for better, _ in answers])
-        candidates, sizes, types = (np.concatenate([found[n] for _, found in answers]) for n in range(3))
-        groups = Groups.of_rows(candidates, sizes, types)
-        value = float(phi[chosen].sum()) + dot(self.right, point)
-        return Evaluation(value, phi, self._subgradient(phi, groups), groups)
-
-    def _subgradient(self, phi: Floats, groups: Groups) -> Floats:
-        into: Floats = self.right.copy()
-        cuts = self.rank_one_cuts
-        into[: self.types] -= np.bincount(groups.types.values, weights=groups.copies, minlength=self.types)
-        count_open(self.packing.nested, phi, into[self.types : self.uncut])
-        cut, _, times = coefficients(groups, cuts, self.types)
-        into[self.uncut :] += STEEP * np.bincount(cut, weights=times, minlength=cuts.count)
-        return into
+        return list(self.each_part(part))
 
 
-class AverageGroups:
-    """The groups of the last points, each with its share in their weighted average."""
+class GroupPool:
+    """The groups of the linear program, and how often each is used.
 
-    def __init__(self, types: int, candidates: int) -> None:
-        self.groups, self.share = Groups.none(), np.zeros(0)
-        self._fresh: list[tuple[float, Groups]] = []
-        self._types = types
-        self._hashes = np.random.default_rng(0).integers(1, 1 << 63, types + candidates, np.uint64)
+    share: float64 (C,), θ. idle: int64 (C,), steps since a group was used last. columns: with the cuts of an evaluator.
+    """
 
-    def mix(self, groups: Groups, weight: float) -> None:
-        """Weigh the groups of a point in."""
-        self._fresh.append((weight, groups))
-        if sum(len(each.copies) for _, each in self._fresh) > ENTRIES:
-            self._merge()
+    def __init__(self, at: CutEvaluator) -> None:
+        self.at = at
+        self.groups, self.share, self.idle = Groups.none(), np.zeros(0), np.zeros(0, np.int64)
+        candidates = at.instance.candidates.count
+        self._hashes = np.random.default_rng(0).integers(1, 1 << 63, at.types + candidates, np.uint64)
+        self._keys = np.zeros(0, np.uint64)
+        self.columns = self._columns(self.groups)
+
+    def add(self, groups: Groups) -> None:
+        """Those that are new."""
+        # with 64 bits, two groups that differ are taken for one hardly ever, and then one of them is missing
+        keys = self._hashes[self.at.types + groups.candidate]
+        mixed = self._hashes[groups.types.values] * groups.copies.astype(np.uint64)
+        keys += np.add.reduceat(mixed, groups.types.indptr[:-1]) if groups.count else keys
+        new = ~np.isin(keys, self._keys)
+        groups = groups.subset(new)
+        self._keys = np.concatenate([self._keys, keys[new]])
+        self.groups = self.groups.joined(groups)
+        self.share = np.concatenate([self.share, np.zeros(groups.count)])
+        self.idle = np.concatenate([self.idle, np.zeros(groups.count, np.int64)])
+        old, more = self.columns, self._columns(groups)
+        self.columns = Columns(
+            np.concatenate([old.begins[:-1], old.begins[-1] + more.begins]),
+            np.concatenate([old.types, more.types]), np.concatenate([old.copies, more.copies]),
+            np.concatenate([old.starts[:-1], old.starts[-1] + more.starts]),
+            np.concatenate([old.bounds, more.bounds]), np.concatenate([old.times, more.times]),
+            np.concatenate([old.cost, more.cost]),
+        )  # fmt: skip
+
+    def count_idle(self) -> None:
+        """A step is done."""
+        self.idle = np.where(self.share > 0, 0, self.idle + 1)
+
+    def renew(self) -> None:
+        """Leave out groups that are not used, and take the evaluator's cuts."""
+        kept = self.idle < UNUSED
+        self.groups, self.share = self.groups.subset(kept), self.share[kept]
+        self.idle, self._keys = self.idle[kept], self._keys[kept]
+        self.columns = self._columns(self.groups)
 
     def used(self) -> tuple[Groups, Floats]:
         """The groups with their shares; those with hardly any are left out."""
-        self._merge()
-        used = self.share > LEAST_SHARE
+        used = self.share > USED
         return self.groups.subset(used), self.share[used]
 
-    def _merge(self) -> None:
-        """Weigh the newest groups into the average; equal ones become one."""
-        weights = np.array([weight for weight, _ in self._fresh])
-        later = np.cumprod(np.append(1.0, 1 - weights[::-1]))[::-1]
-        groups = Groups.of_all([self.groups, *(each for _, each in self._fresh)])
-        counts = [each.count for _, each in self._fresh]
-        share = np.concatenate([later[0] * self.share, np.repeat(later[1:] * weights, counts)])
-        self._fresh = []
-        # with 64 bits, two groups that differ are taken for one hardly ever, and then a few cuts are of less use
-        mixed = self._hashes[groups.types.values] * groups.copies.astype(np.uint64)
-        key = self._hashes[self._types + groups.candidate]
-        key += np.add.reduceat(mixed, groups.types.indptr[:-1]) if groups.count else key
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        total = np.bincount(inverse, weights=share, minlength=len(first))
-        kept = np.zeros(groups.count, dtype=bool)
-        kept[first[total > LEAST_KEPT]] = True
-        share[first] = total
-        self.groups, self.share = groups.subset(kept), share[kept]
+    def placed(self) -> Floats:
+        """Σ_c a_ic θ_c (t,)."""
+        shares = np.repeat(self.share, np.diff(self.columns.begins))
+        weights = self.columns.copies * shares
+        return np.bincount(self.columns.types, weights=weights, minlength=self.at.types).astype(np.float64)
+
+    def taken(self) -> Floats:
+        """Σ_c q_rc θ_c of all constraints of the kind "at most": rank-1 cuts, packing cuts, candidates."""
+        at, columns = self.at, self.columns
+        shares = np.repeat(self.share, np.diff(columns.starts))
+        every = at.rank_one_cuts.count + at.sets.lists + at.instance.candidates.count
+        return np.bincount(columns.bounds, weights=columns.times * shares, minlength=every).astype(np.float64)
+
+    def _columns(self, groups: Groups) -> Columns:
+        at, candidate = self.at, groups.candidate
+        cut, of_cut, times = coefficients(groups, at.rank_one_cuts, at.types)
+        counted = ~at.uncut[candidate[of_cut]]
+        cut, of_cut, times = cut[counted], of_cut[counted], times[counted]
+        sets, _ = at.packing.nested.transposed(at.instance.candidates.count)
+        lengths = sets.lengths[candidate]
+        places = np.arange(lengths.sum()) + np.repeat(sets.indptr[candidate] - np.cumsum(lengths) + lengths, lengths)
+        each, first = np.arange(groups.count), at.rank_one_cuts.count
+        column = np.concatenate([of_cut, np.repeat(each, lengths), each])
+        bounds = np.concatenate([cut, first + sets.values[places], first + at.sets.lists + candidate])
+        every = np.concatenate([times, np.ones(len(places) + groups.count)]).astype(np.float64)
+        order = np.argsort(column, kind="stable")
+        starts = np.searchsorted(column[order], np.arange(groups.count + 1))
+        copies = groups.copies.astype(np.float64)
+        sizes = np.bincount(groups.types.list_of_value(), weights=copies, minlength=groups.count)
+        return Columns(
+            groups.types.indptr, groups.types.values, copies,
+            starts, bounds[order], every[order], at.candidates.cost[candidate] * sizes,
+        )  # fmt: skip
 
 
-class CutAscent(Ascent):
-    """Rounds of iterations, and of rank-1 cuts that the average violates."""
+class CutAscent:
+    """Rounds of steps, and of rank-1 cuts that the point of the linear program violates.
 
-    at: CutEvaluator
+    best: the point that steps go out from, the best one so far. value, phi: there.
+    """
 
-    def __init__(self, at: CutEvaluator, limit: BoundLimit, on_progress: OnProgress | None = None) -> None:
-        super().__init__(at, limit, on_progress, PACE)
-        self.groups = AverageGroups(at.types, at.instance.candidates.count)
+    def __init__(
+        self, at: CutEvaluator, limit: BoundLimit, threads: int = 1, on_progress: OnProgress | None = None
+    ) -> None:
+        self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
+        self.threads = threads
+        self.pool = GroupPool(at)
+        self.best = at.start()
+        first = at.price(self.best)
+        self.value, self.phi, self.shown = first.value, first.phi, -math.inf
+        self.pool.add(first.groups)
+        self.unit = max(float(at.candidates.cost.max(initial=0.0)), 1.0)
+        self.step, self.idle, self.steps = LONGEST * self.unit, 0, 1
 
-    def maximize(self, *, packing_cuts: bool = False) -> None:
-        """Until nothing is violated, it hardly rises, or the rounds are over; packing cuts stay as they are."""
-        self._begin_averages()
-        done, separation, fresh = 0, 0.0, True
-        while not self.reached and (self.limit.rounds is None or done < self.limit.rounds):
-            began, before = time.perf_counter(), self.value
-            if began + 2 * separation > self.limit.ends:
-                break
-            if not self.add_cuts():
+    @property
+    def reached(self) -> bool:
+        """Whether the bound is good enough, or the time is over."""
+        return self.limit.reached(self.value, NEAR, iterations=self.steps)
+
+    def maximize(self) -> None:
+        """Until nothing is violated, it hardly rises, or the rounds are over; packing cuts stay the same."""
+        values, separation = [self.value], 0.0
+        self._go(FIRST_STEPS)
+        while not self.reached and (self.limit.rounds is None or len(values) <= self.limit.rounds):
+            began = time.perf_counter()
+            if began + 2 * separation > self.limit.ends or not self.add_cuts(len(values)):
                 break
             separation = time.perf_counter() - began
-            self.step, self.idle, self.weight = STEP, 0, self.pace.weight
-            self._iterate(MOST_ITERATIONS)
-            done += 1
-            if self.value - before >= STALLED * (self.goal - self.value):
-                fresh = False
-            elif fresh:
+            self._go(STEPS)
+            values.append(self.value)
+            left = (values[0] * 1.01 if self.limit.target is None else self.limit.target) - self.value
+            if len(values) > LOOK_BACK and self.value - values[-1 - LOOK_BACK] < STALLED * left:
                 break
-            else:  # the averages may hold too much of points that are far away by now
-                self._begin_averages()
-                fresh = True
 
-    def averaged(self, found: Evaluation, weight: float) -> None:
-        """Keep the groups of a point with their weight."""
-        assert found.groups is not None
-        self.groups.mix(found.groups, weight)
-
-    def _begin_averages(self) -> None:
-        """Averages over points near the best one, without those it came from."""
-        self.groups = AverageGroups(self.at.types, self.at.instance.candidates.count)
-        found = self.at(self.best)
-        self.average = found.subgradient
-        self.averaged(found, 1.0)
-        self.step, self.idle, self.weight = FIRST_STEP, 0, FIRST_WEIGHT
-        self._iterate(FIRST_ITERATIONS)
-
-    def _iterate(self, most: int) -> None:
-        """So many iterations, or until others, after new cuts, would rise faster."""
-        begin, last, fastest = self.value, self.value, 0.0
-        for done in range(1, most + 1):
+    def _go(self, most: int) -> None:
+        for _ in range(most):
             if self.reached:
                 return
-            if self.iterations % SORT_EVERY == 0:
-                self.at.sort(self.best)
-            if not self.iterate():
-                return
-            if done % ROUND == 0:
-                self.show()
-                rise = self.value - last
-                slow = rise / ROUND < (self.value - begin) / (done + SEPARATION)
-                if self.weight <= LEAST_WEIGHT and (slow or rise <= 0):
-                    return
-                if rise <= fastest / 2:
-                    # averages over more points are nearer to a direction in which all of them rise
-                    self.weight = max(self.weight / 2, LEAST_WEIGHT)
-                if self.step < LEAST_STEP:  # too short to see more than one side of a kink
-                    self.step, self.idle = STEP, 0
-                fastest, last = max(fastest, rise), self.value
+            self.go()
+        if self.on_progress is not None:
+            self.shown = max(self.shown, self.value)
+            self.on_progress(Progress(time.perf_counter() - self.began, None, self.shown))
 
-    def add_cuts(self) -> int:
-        """Add rank-1 cuts that the average violates, and drop those that do nothing; how many are new."""
-        at, uncut = self.at, self.at.uncut
-        counts = at.instance.types.counts
-        groups, share = self.groups.used()
-        new = separate(groups, share, counts, math.ceil(ADDED * at.types), at.rank_one_cuts)
-        active = (self.best[uncut:] > 0) | (self.average[uncut:] > 0)
-        cut, group, times = coefficients(groups, new, at.types)
-        over = np.bincount(cut, weights=times * share[group], minlength=new.count) - new.limits(counts)
+    def go(self) -> None:
+        """One step from the best point."""
+        at, pool = self.at, self.pool
+        if self.steps % SORT_EVERY == 0:
+            at.sort(self.best)
+        types, plain, cuts = at.types, at.plain, at.rank_one_cuts.count
+        limits = np.concatenate([-at.right[plain:], -at.right[types:plain], np.ones(len(self.phi))])
+        steps = self.step / at.counts
+        free = self.best[:types] + steps * (at.counts - pool.placed())
+        bounded = np.concatenate([self.best[plain:], self.best[types:plain], -np.minimum(self.phi, 0.0)])
+        bounded += self.step * (pool.taken() - limits)
+        minimize(pool.columns, pool.share, Multipliers(free, steps, bounded, self.step), LOW * self.unit)
+        bounded = np.maximum(bounded, 0.0)
+        promised = float(free @ at.counts) - float(bounded @ limits) - self.value
+        trial = np.concatenate([free, bounded[cuts : cuts + at.sets.lists], bounded[:cuts]])
+        given_up = at.uncut.sum()
+        found = at.price(trial)
+        self.steps += 1
+        pool.count_idle()
+        pool.add(found.groups)
+        if at.uncut.sum() > given_up:  # what a step is compared with, and the columns, without cuts there
+            again = at.price(self.best)
+            self.value, self.phi = again.value, again.phi
+            pool.renew()
+        self._take(trial, found, promised)
+
+    def _take(self, trial: Floats, found: Priced, promised: float) -> None:
+        """Go there if it is better, and let that say how long the next step is."""
+        rise = found.value - self.value
+        if rise > 0:
+            self.best, self.value, self.phi, self.idle = trial, found.value, found.phi, 0
+            if rise > KEPT * promised:
+                self.step = min(self.step * LONGER, LONGEST * self.unit)
+            return
+        if promised > 0:  # else groups are missing, and shorter steps would not help
+            self.idle += 1
+        if self.idle >= PATIENCE:
+            self.step, self.idle = max(self.step * SHORTER, SHORTEST * self.unit), 0
+
+    def add_cuts(self, turn: int) -> int:
+        """Add rank-1 cuts that the shares violate, and drop those that do nothing; how many are new."""
+        at, plain, counts = self.at, self.at.plain, self.at.instance.types.counts
+        groups, share = self.pool.used()
+        seeds = Seeds(max(SEEDS, math.ceil(SEEDS_SHARE * at.types)), turn, self.threads)
+        new = separate(groups, share, counts, math.ceil(ADDED * at.types), at.rank_one_cuts, seeds)
+        over = self.pool.taken()[: at.rank_one_cuts.count] + at.right[plain:]
+        active = (self.best[plain:] > 0) | (over > -SLACK)
         at.set_rank_one_cuts(at.rank_one_cuts.subset(active).joined(new))
-        self.best = np.concatenate([self.best[:uncut], self.best[uncut:][active], np.zeros(new.count)])
-        self.average = np.concatenate([self.average[:uncut], self.average[uncut:][active], STEEP * over])
+        self.best = np.concatenate([self.best[:plain], self.best[plain:][active], np.zeros(new.count)])
+        self.pool.renew()
         return new.count
 
     def end(self) -> DualPoint:
         """The best point."""
-        at, uncut = self.at, self.at.uncut
-        found = at(self.best, everything=True)
-        packing, cutting = self.best[at.types : uncut], STEEP * self.best[uncut:]
+        at = self.at
+        found = at.price(self.best, everything=True)
+        packing, cutting = self.best[at.types : at.plain], self.best[at.plain :]
         return DualPoint(
-            self.best[: at.types].copy(), found.value, self.share, found.phi, at.dual.evaluations + self.iterations,
+            self.best[: at.types].copy(), found.value, None, found.phi, at.dual.evaluations + self.steps,
             at.sets.subset(packing > 0), packing[packing > 0],
             at.rank_one_cuts.subset(cutting > 0), cutting[cutting > 0],
         )  # fmt: skip
@@ -254,7 +331,7 @@ def relax_and_cut(
     """
     at = CutEvaluator(instance, dual, threads)
     at.sort(dual.multipliers)
-    ascent = CutAscent(at, limit, on_progress)
+    ascent = CutAscent(at, limit, threads, on_progress)
     ascent.maximize()
     better = replace(ascent.end(), open_share=dual.open_share)
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual

@@ -10,6 +10,7 @@ five. Any set and weights are valid (`kanon_milp.bounds.rank_one_cuts`), so noth
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ WIDEST = 9  # row types
 LEAST_VIOLATION = 0.03
 NEARLY = -0.15  # triples violated by this are seeds of larger sets
 SEEDS = 400
+STRONGEST = 4  # one in so many seeds is one of the most violated, where the others are drawn
 TOUCHING = 6  # new cuts of a round that a row type is part of, at most
 
 
@@ -66,11 +68,35 @@ class Totals(NamedTuple):
     near: Ints
 
 
-def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneCuts) -> RankOneCuts:
+class Seeds(NamedTuple):
+    """Which nearly violated triples larger cuts are grown from.
+
+    most: how many. turn: None for the most violated ones; with a number a quarter of them, and the others are drawn,
+    in each turn others. threads: that they are grown on; the cuts are the same on any number.
+    """
+
+    most: int = SEEDS
+    turn: int | None = None
+    threads: int = 1
+
+    def of(self, triples: Ints) -> Ints:
+        """Some of them. triples: the most violated ones first."""
+        first = self.most if self.turn is None else self.most // STRONGEST
+        others = triples[first:]
+        if self.turn is None or not len(others):
+            return triples[:first]
+        drawn = np.random.default_rng(self.turn).permutation(len(others))[: self.most - first]
+        return np.concatenate([triples[:first], others[np.sort(drawn)]])
+
+
+def separate(
+    groups: Groups, share: Floats, counts: Ints, most: int, known: RankOneCuts, seeds: Seeds | None = None
+) -> RankOneCuts:
     """Up to `most` violated cuts that are not known, the most violated ones for their width, spread over the row types.
 
     share: float64 (C,), how often each group is used. counts: int64 (t,), rows of each row type.
     """
+    seeds = seeds or Seeds()
     used = share > 1e-7
     few = groups.subset(used)
     of_type, copies_of_type = few.by_type(len(counts))
@@ -78,37 +104,36 @@ def separate(groups: Groups, share: Floats, counts: Ints, most: int, known: Rank
     sets, violations = _smallest(point, NEARLY)
     order = np.argsort(-violations, kind="stable")
     violated = order[violations[order] > LEAST_VIOLATION]
-    found = _scored(sets[violated], (sets[violated] >= 0).astype(np.int64), violations[violated], 2)
-    triples = order[sets[order, 2] >= 0][:SEEDS]
-    for denominator in DENOMINATORS:
-        found += _scored(*_enlarged(point, sets[triples], denominator), denominator)
-    return _choose(found, most, len(counts), known)
+    chosen = sets[seeds.of(order[sets[order, 2] >= 0])]
+    with ThreadPoolExecutor(seeds.threads) as executor:
+        larger = list(executor.map(lambda denominator: _enlarged(point, chosen, denominator), DENOMINATORS))
+    small = np.full((len(violated), WIDEST), -1)
+    small[:, :3] = sets[violated]
+    found = [(small, (small >= 0).astype(np.int64), violations[violated]), *larger]
+    denominators = np.repeat((2, *DENOMINATORS), [len(each) for _, _, each in found])
+    types, weights, over = (np.concatenate(each) for each in zip(*found, strict=True))
+    # a wide cut is a part of more groups and says less about each
+    first = np.argsort(-over / np.sqrt((types >= 0).sum(axis=1)), kind="stable")
+    return _choose(types[first], weights[first], denominators[first], most, len(counts), known)
 
 
-def _scored(sets: Ints, weights: Ints, violations: Floats, denominator: int) -> list[tuple[float, Cut]]:
-    """Cuts in lowest terms with their scores. sets: row types, -1 for none."""
-    found = []
-    for each, by, violation in zip(sets.tolist(), weights.tolist(), violations.tolist(), strict=True):
-        pairs = sorted((i, p) for i, p in zip(each, by, strict=True) if i >= 0)
-        shared = math.gcd(denominator, *(p for _, p in pairs))
-        cut = tuple(i for i, _ in pairs), tuple(p // shared for _, p in pairs), denominator // shared
-        # a wide cut is a part of more groups and says less about each
-        found.append((violation / math.sqrt(len(pairs)), cut))
-    return found
-
-
-def _choose(found: list[tuple[float, Cut]], most: int, types: int, known: RankOneCuts) -> RankOneCuts:
-    """Those of the highest scores, none twice, and no row type in too many."""
-    found.sort(key=lambda each: (-each[0], each[1]))
+def _choose(sets: Ints, weights: Ints, denominators: Ints, most: int, types: int, known: RankOneCuts) -> RankOneCuts:
+    """The first ones, in lowest terms, none twice, and no row type in too many. sets: row types, -1 for none."""
     seen: set[Cut] = {(tuple(i), tuple(p), d) for i, p, d in known.each()}
-    touched = np.zeros(types, dtype=np.int64)
+    touched = [0] * types
     cuts: list[Cut] = []
-    for _, cut in found:
-        chosen = list(cut[0])
-        if cut in seen or (touched[chosen] >= TOUCHING).any():
+    for each, by, denominator in zip(sets.tolist(), weights.tolist(), denominators.tolist(), strict=True):
+        chosen = [i for i in each if i >= 0]
+        if any(touched[i] >= TOUCHING for i in chosen):
+            continue
+        pairs = sorted(zip(chosen, by, strict=False))
+        shared = math.gcd(denominator, *by[: len(chosen)])
+        cut = tuple(i for i, _ in pairs), tuple(p // shared for _, p in pairs), denominator // shared
+        if cut in seen:
             continue
         seen.add(cut)
-        touched[chosen] += 1
+        for i in chosen:
+            touched[i] += 1
         cuts.append(cut)
         if len(cuts) == most:
             break
