@@ -39,7 +39,7 @@ class Scratch(NamedTuple, Generic[Scalar]):
 
     items, reduced: its rows one by one, by rising reduced cost; prefix: sums of `reduced` from the left, one more.
     chosen, values: the group so far, as places in `items`, and what it costs before each. best: the cheapest group
-    found, in the same way. filled: Σ p_i a_i of each rank-1 cut, of the group so far.
+    found, in the same way. filled: Σ p_i a_i modulo d of each rank-1 cut, of the group so far.
     """
 
     items: Ints
@@ -62,11 +62,10 @@ def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar
     more = zero
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
         r = cuts.cut_of[e]
-        before = filled[r]
-        filled[r] = before + cuts.weight_of[e]
-        times = filled[r] // cuts.denominators[r] - before // cuts.denominators[r]
-        if times > 0:
-            more += cuts.multipliers[r] * times
+        filled[r] += cuts.weight_of[e]
+        while filled[r] >= cuts.denominators[r]:
+            filled[r] -= cuts.denominators[r]
+            more += cuts.multipliers[r]
     return more
 
 
@@ -74,7 +73,10 @@ def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar
 def give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
     """Take one row of type i out of the sums of its rank-1 cuts."""
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
-        filled[cuts.cut_of[e]] -= cuts.weight_of[e]
+        r = cuts.cut_of[e]
+        filled[r] -= cuts.weight_of[e]
+        while filled[r] < 0:
+            filled[r] += cuts.denominators[r]
 
 
 @compiled_part
