@@ -7,6 +7,7 @@ groups with rows to spare, and what is left to decide is a small part of the mod
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ AHEAD = 12  # units above the bound, of the first tables that are looked for; do
 SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has one of the first tables
 TURNS = 6  # of a model whose point is no table, each with less taken for ample
 FIRST_GAP = 5e-4  # of the first of them: what is scarce shows in any good point
-REPAIRS, REPAIR_SECONDS = 6, 5.0  # of a point that is no table, and seconds for each
+REPAIRS, REPAIR_SHARE = 6, 0.3  # of a point that is no table, and of the time that its model has taken, at most
 CLOSINGS = 5  # of groups that are too small, until there is a table
 
 
@@ -116,10 +117,12 @@ class CondensedCore:
             condensed = _worth(condense(rest, ample, apart, self._dual.sets))
             if condensed is None:
                 return False
+            began = time.perf_counter()
             point = self._solve(condensed, table if turn == 0 else None, step, loss)
             if point is None or self.guide.settled or self.tracker.bound > loss:
                 return self.tracker.bound > loss or self.guide.settled
-            ample, apart = self._repaired(condensed, point, apart, step)
+            limit = self.limit.part(REPAIR_SHARE * (time.perf_counter() - began))
+            ample, apart = self._repaired(condensed, point, apart, step, limit)
             if self.guide.settled:
                 return True
         return False
@@ -175,17 +178,19 @@ class CondensedCore:
             self.guide.keep(_closed(instance, _Point(opened, placed), step))
         return _Point(opened, placed)
 
-    def _repaired(self, condensed: Condensed, point: _Point, apart: Flags, step: Dropped) -> tuple[Flags, Flags]:
+    def _repaired(
+        self, condensed: Condensed, point: _Point, apart: Flags, step: Dropped, limit: Limit
+    ) -> tuple[Flags, Flags]:
         """Tables from a point that is none (`condensed_repairs`); what is ample, and what is told apart, by what the
         point and these have shown."""
         for turn in range(REPAIRS + 1):
             ample, apart = _refined(condensed, point, apart)
             scarce = condensed.ample & ~ample
-            if turn == REPAIRS or not scarce.any() or self.limit.over:
+            if turn == REPAIRS or not scarce.any() or limit.over:
                 break
             condensed = condense(condensed.instance, ample, apart, self._dual.sets)
             free = near(condensed, scarce)
-            found = None if free is None else self._repair(held(condensed, point.opened, free))
+            found = None if free is None else self._repair(held(condensed, point.opened, free), limit)
             if found is None:
                 break
             point = self._table(condensed, found, step)
@@ -193,11 +198,10 @@ class CondensedCore:
                 break
         return ample, apart
 
-    def _repair(self, model: LinearModel) -> Floats | None:
+    def _repair(self, model: LinearModel, limit: Limit) -> Floats | None:
         """A good point of a repair; its bound is of no use."""
-        session, limit = self.session, self.limit
-        seconds = REPAIR_SECONDS if limit.seconds is None else min(limit.seconds, REPAIR_SECONDS)
-        options = replace(session.options, time_limit=seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
+        session = self.session
+        options = replace(session.options, time_limit=limit.seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
         with session.clock.step("solve"):
             answer = tried(
                 session.adapter, options, lambda: session.adapter.solve(model, options, interrupt=limit.interrupt)
