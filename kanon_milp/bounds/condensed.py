@@ -12,8 +12,9 @@ apart, as many of the cheapest of its supply, κ_h - 1 at most: with a wanted ro
 with wanted pairs keeps its own variable, unless the supply has κ_h - 1 rows at no higher extra cost. Row types with
 the same f_i and the same pairs are then one (`reductions.signature`).
 
-So its optimum is a lower bound whatever is taken for ample. Where ample groups keep enough rows, and no two groups
-want the same fillers, its point is a solution of the instance, and optimal.
+No others are opened, so packing cuts and conflicts hold here as they do there, and the optimum is a lower bound
+whatever is taken for ample. Where ample groups keep enough rows, and no two groups want the same fillers, its point is
+a solution of the instance, and optimal.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.conflicts import cliques, conflicts
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -46,7 +48,7 @@ class Condensed:
     its merged row type, its position in `candidates`, and w - f (w where there is no f). candidates: int64 (C,);
     least: κ (C,). of_supply (S,), extra (S,), supply (S,): position in `candidates`, extra cost, and rows at that.
     merged: int64 (t,), merged row type of each row type, -1 for those that are not told apart. ample: as it was given.
-    limits, nested: packing cuts, at most so many of the candidates at these positions.
+    limits, nested: packing cuts, at most so many of the candidates at these positions, conflicts among them.
     """
 
     instance: Instance
@@ -195,6 +197,7 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
     placed = f < NOWHERE
     packing = PackingCuts.of(instance, sets)
     nested = [position[each[useful[each]]] for each in packing.nested.each()]
+    one_only = cliques(*conflicts(instance, chosen))
     return Condensed(
         instance=instance,
         ample=ample,
@@ -211,6 +214,6 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
         extra=extras[at_tier],
         supply=supply[of_supply, at_tier],
         merged=merged,
-        limits=packing.limits,
-        nested=Ragged.of((each.tolist() for each in nested), np.int64),
+        limits=np.concatenate([packing.limits, np.ones(one_only.lists, dtype=np.int64)]),
+        nested=Ragged.of((each.tolist() for each in [*nested, *one_only.each()]), np.int64),
     )

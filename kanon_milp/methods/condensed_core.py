@@ -7,6 +7,7 @@ groups with rows to spare, and what is left to decide is a small part of the mod
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
 from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.heuristics.row_assignment import place_rows
+from kanon_milp.heuristics.row_assignment import Placed, place_rows
+from kanon_milp.methods.condensed_repairs import held, near
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -25,6 +27,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.solvers import Progress, StopReason
 from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.base import Floats, LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import AlsoSet, Limit
@@ -34,12 +37,22 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """What a point of a model opens, bool (G,), and where the rows go then, None where some have no place."""
+
+    opened: Flags
+    placed: Placed | None
+
+
 NEAR = 0.2  # units between what a row is worth and what it costs somewhere that count as none
 WORTH = 0.3  # of the pairs of an instance, at most, that condensing leaves
 AHEAD = 12  # units above the bound, of the first tables that are looked for; doubled each time
 SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has one of the first tables
 TURNS = 6  # of a model whose point is no table, each with less taken for ample
 FIRST_GAP = 5e-4  # of the first of them: what is scarce shows in any good point
+REPAIRS, REPAIR_SHARE = 6, 0.3  # of a point that is no table, and of the time that its model has taken, at most
 CLOSINGS = 5  # of groups that are too small, until there is a table
 
 
@@ -104,14 +117,18 @@ class CondensedCore:
             condensed = _worth(condense(rest, ample, apart, self._dual.sets))
             if condensed is None:
                 return False
-            opened = self._solve(condensed, table if turn == 0 else None, step, loss)
-            if opened is None or self.guide.settled or self.tracker.bound > loss:
+            began = time.perf_counter()
+            point = self._solve(condensed, table if turn == 0 else None, step, loss)
+            if point is None or self.guide.settled or self.tracker.bound > loss:
                 return self.tracker.bound > loss or self.guide.settled
-            ample, apart = _refined(condensed, opened, apart)
+            limit = self.limit.part(REPAIR_SHARE * (time.perf_counter() - began))
+            ample, apart = self._repaired(condensed, point, apart, step, limit)
+            if self.guide.settled:
+                return True
         return False
 
-    def _solve(self, condensed: Condensed, table: Assignment | None, step: Dropped, loss: int) -> Flags | None:
-        """Solve one model, and take its table and bound; what it opens, None where it was not solved to the end.
+    def _solve(self, condensed: Condensed, table: Assignment | None, step: Dropped, loss: int) -> _Point | None:
+        """Solve one model, and take its table and bound; its point, None where it was not solved to the end.
 
         table: to start with, for a first model, of which a good point is enough.
         """
@@ -144,18 +161,52 @@ class CondensedCore:
                 ),
             )
         self.backed_by = answer.backed_by
-        opened = None
-        if answer.x is not None:
-            opened = condensed.opened(answer.x)
-            with session.clock.step("assign"):
-                self.guide.keep(_table(condensed.instance, opened, step))
+        found = None if answer.x is None else self._table(condensed, answer.x, step)
         bound = grid.safe(answer.bound)
         if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
             self.tracker.higher(loss + 1, answer.backed_by)
         if bound is not None:
             self.tracker.higher(min(int(bound), loss + 1), answer.backed_by)
         ended = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
-        return opened if ended or (call.is_set() and not limit.over) else None
+        return found if ended or (call.is_set() and not limit.over) else None
+
+    def _table(self, condensed: Condensed, x: Floats, step: Dropped) -> _Point:
+        """Keep the table of what a point opens."""
+        instance, opened = condensed.instance, condensed.opened(x)
+        with self.session.clock.step("assign"):
+            placed = place_rows(instance, opened)
+            self.guide.keep(_closed(instance, _Point(opened, placed), step))
+        return _Point(opened, placed)
+
+    def _repaired(
+        self, condensed: Condensed, point: _Point, apart: Flags, step: Dropped, limit: Limit
+    ) -> tuple[Flags, Flags]:
+        """Tables from a point that is none (`condensed_repairs`); what is ample, and what is told apart, by what the
+        point and these have shown."""
+        for turn in range(REPAIRS + 1):
+            ample, apart = _refined(condensed, point, apart)
+            scarce = condensed.ample & ~ample
+            if turn == REPAIRS or not scarce.any() or limit.over:
+                break
+            condensed = condense(condensed.instance, ample, apart, self._dual.sets)
+            free = near(condensed, scarce)
+            found = None if free is None else self._repair(held(condensed, point.opened, free), limit)
+            if found is None:
+                break
+            point = self._table(condensed, found, step)
+            if self.guide.settled:
+                break
+        return ample, apart
+
+    def _repair(self, model: LinearModel, limit: Limit) -> Floats | None:
+        """A good point of a repair; its bound is of no use."""
+        session = self.session
+        options = replace(session.options, time_limit=limit.seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
+        with session.clock.step("solve"):
+            answer = tried(
+                session.adapter, options, lambda: session.adapter.solve(model, options, interrupt=limit.interrupt)
+            )
+        return answer.x
 
 
 def _worth(found: Condensed) -> Condensed | None:
@@ -181,12 +232,11 @@ def _by_prices(instance: Instance, dual: DualPoint, table: Assignment) -> tuple[
     return ample, (worth < lost - NEAR) & (lost < NOWHERE)
 
 
-def _refined(condensed: Condensed, opened: Flags, apart: Flags) -> tuple[Flags, Flags]:
+def _refined(condensed: Condensed, point: _Point, apart: Flags) -> tuple[Flags, Flags]:
     """What is ample, and which row types are told apart, after a point that is no table of its loss."""
-    instance = condensed.instance
-    placed = place_rows(instance, opened)
+    instance, placed = condensed.instance, point.placed
     if placed is None:
-        return np.zeros_like(opened), apart
+        return np.zeros_like(point.opened), apart
     scarce = placed.scarce & ~condensed.ample
     of_pair = instance.candidates.candidate_of_pair()
     more = apart.copy()
@@ -194,13 +244,14 @@ def _refined(condensed: Condensed, opened: Flags, apart: Flags) -> tuple[Flags, 
     return condensed.ample & ~placed.scarce, more
 
 
-def _table(instance: Instance, opened: Flags, step: Dropped) -> Assignment | None:
-    """A table of these open candidates, without those that would be too small."""
+def _closed(instance: Instance, point: _Point, step: Dropped) -> Assignment | None:
+    """A table of what a point opens, without the candidates that would be too small."""
+    opened, placed = point.opened, point.placed
     for _ in range(CLOSINGS):
-        placed = place_rows(instance, opened)
         if placed is None:
             return None
         if not placed.short.any():
             return step.invert(Assignment.from_pairs(instance, placed.rows))
         opened = opened & ~placed.short
+        placed = place_rows(instance, opened)
     return None

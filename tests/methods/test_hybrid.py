@@ -12,12 +12,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from census import Q8, census, census_problem
 from command_line import processor_seconds, with_ctrl_c
 from effort import examples
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -32,6 +35,7 @@ from kanon_milp.methods.hybrid import _Hybrid
 from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, SLOW_PAIR_SECONDS, Argument, choose
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.system.clock import Clock
@@ -67,6 +71,28 @@ def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
 def test_condensed_models_agree_with_brute_force(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(condensed_core, "WORTH", 2.0)
+        patch.setattr(_Hybrid, "promising", lambda *_: True)
+        patch.setattr(_Hybrid, "condenses", True)
+        expected = optimum(case.rows, case.k, **case.judged())
+        result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+@given(cases(max_rows=9, sides=False), st.data())
+@settings(relaxed, max_examples=examples(60, 25))
+def test_condensed_models_agree_with_brute_force_whatever_is_ample_first(case: Case, data: st.DataObject) -> None:
+    """So points that are no tables are repaired."""
+
+    def drawn(instance: Instance, *_: object) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        ample = data.draw(
+            st.lists(st.booleans(), min_size=instance.candidates.count, max_size=instance.candidates.count)
+        )
+        return np.array(ample, dtype=bool), np.zeros(instance.types.count, dtype=bool)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(condensed_core, "WORTH", 2.0)
+        patch.setattr(condensed_core, "_by_prices", drawn)
         patch.setattr(_Hybrid, "promising", lambda *_: True)
         patch.setattr(_Hybrid, "condenses", True)
         expected = optimum(case.rows, case.k, **case.judged())
