@@ -244,6 +244,9 @@ def _cause(code: int) -> str:
 def _begin_worker() -> None:
     """Leave Ctrl-C to the main process, and end when that is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if "fork" in multiprocessing.get_all_start_methods():
+        # no process begins here; locks of other packages have no name then, which would be left behind by a kill
+        multiprocessing.set_start_method("fork", force=True)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

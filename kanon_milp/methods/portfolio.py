@@ -77,8 +77,11 @@ def solve_portfolio(session: Session) -> Result:
     found = replace(found, solver=replace(found.solver, options=asked, threads=asked.threads))
     if lost:
         return replace(found, message="; ".join(each for each in (found.message, losses) if each))
-    if found.stop_reason in ENDED or not direct.done() or direct.exception() is not None:
+    if found.stop_reason in ENDED or not direct.done():
         return found
+    if (error := direct.exception()) is not None:
+        said = f"direct MILP, which ran beside the hybrid method, failed: {error}"
+        return replace(found, message="; ".join(each for each in (found.message, said) if each))
     return _both(session, found, direct.result())
 
 
@@ -117,6 +120,9 @@ def _both(session: Session, found: Result, answer: Answer) -> Result:
         if answer.stop_reason == "infeasible":
             return session.end(outcome.infeasible(answer.backed_by, answer.message))
         return session.end(outcome.stopped(found.stop_reason, found.message))
+    if answer.stop_reason == "infeasible":
+        said = f"{session.adapter.name} says infeasible, which this table refutes"
+        return session.end(replace(outcome.failed(said), found=session.release(best)))
     first = answer.stop_reason in ENDED
     outcome = outcome.stopped(answer.stop_reason, FIRST) if first else outcome.stopped(found.stop_reason, found.message)
     return session.end(outcome.with_table(session.release(best), Scale.of_problem(session.instance)))

@@ -37,6 +37,7 @@ from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
 from kanon_milp.system.clock import Clock, OnStage
+from kanon_milp.system.processes import can_begin_processes
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
@@ -112,7 +113,8 @@ def solve(
         limit = limit_of(clock, options, stop)
         enumerated = named is None or named.candidates
         prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, enumerated=enumerated, limit=limit)
-        runs = named or registry.choose(prepared, given, options.time_limit, options.threads)
+        threads = options.threads if can_begin_processes() else 1
+        runs = named or registry.choose(prepared, given, options.time_limit, threads)
         LOGGER.info("%r; method %s, solver %s", prepared, runs.name, adapter.name)
         begin_log(options)
         session = Session(

@@ -16,27 +16,35 @@ from kanon_milp.system.limit import NO_LIMIT, Limit
 
 PROCESSES = 2  # the compiler works on one function at a time
 
-# it has the search path of this process, is told one part after the other, and ends when its input does
+# it has the search path of this process, and is told one part after the other; once its input ends it does so as well,
+# but for the function that it is at: a run that is always too short for that would never get beyond it
 _CHILD = """
 import os, queue, sys, threading
 sys.path = sys.argv[1:]
-asked = queue.SimpleQueue()
+asked, ending = queue.SimpleQueue(), threading.Event()
 def read():
     for line in sys.stdin:
         asked.put(line.strip())
-    os._exit(0)
+    ending.set()
+    asked.put(None)
+def saved():
+    if ending.is_set():
+        os._exit(0)
 threading.Thread(target=read, daemon=True).start()
 from kanon_milp.methods.warm_up import compile_part
-while True:
-    print(compile_part(asked.get()), flush=True)
+from kanon_milp.system.jit import AFTER_SAVING
+AFTER_SAVING.append(saved)
+while (part := asked.get()) is not None:
+    print(compile_part(part), flush=True)
 """
 
 
 class Background:
     """Processes that compile parts (`kanon_milp.methods.warm_up.PARTS`) in the order in which they will be needed.
 
-    Where none can be started, or one fails, nothing is lost: what is not on disk is compiled where it is used. They end
-    with the `with` block, and with this process, however that ends. compiled: how many functions they have compiled.
+    Where none can be started, or one fails, nothing is lost: what is not on disk is compiled where it is used. After
+    the `with` block, and after this process, however that ends, they go on until the function that they are at is on
+    disk, which takes some seconds. compiled: how many functions they have compiled.
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
@@ -56,10 +64,10 @@ class Background:
         """Have one part after the other compiled by this process, and note what is ready."""
         assert process.stdin is not None
         assert process.stdout is not None
-        line = ""
-        with suppress(IndexError):
-            while True:
-                part = self._to_do.popleft()
+        with suppress(OSError, ValueError), process, suppress(IndexError):
+            line = "0"
+            while line:  # until it has ended
+                part, line = self._to_do.popleft(), ""
                 with suppress(OSError, ValueError):
                     process.stdin.write(f"{part}\n")
                     process.stdin.flush()
@@ -67,10 +75,6 @@ class Background:
                 with self._lock:
                     self.compiled += int(line or 0)
                 self._ready[part].set()
-                if not line:  # it has ended
-                    break
-        with suppress(OSError, ValueError):
-            process.stdin.close()
         with self._lock:
             self._serving -= 1
             last = not self._serving
@@ -96,17 +100,12 @@ class Background:
         return True
 
     def close(self) -> None:
-        """End the processes."""
+        """Ask for nothing more."""
+        self._to_do.clear()
         for process in self._processes:
-            process.kill()
-            process.wait()
-        for thread in self._threads:
-            thread.join()
-        for process in self._processes:
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
+            with suppress(OSError, ValueError):
+                if process.stdin is not None:
+                    process.stdin.close()
 
     def __enter__(self) -> Background:
         return self

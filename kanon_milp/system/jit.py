@@ -39,6 +39,10 @@ def _sources() -> str:
     return found.hexdigest()
 
 
+AFTER_SAVING: list[Callable[[], None]] = []
+"""Called whenever a compiled function has been kept on disk."""
+
+
 class _Cache(FunctionCache):
     """Compiled code on disk, of which what cannot be read any more, or is of other sources, counts as absent.
 
@@ -59,6 +63,12 @@ class _Cache(FunctionCache):
         except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
             self.flush()  # type: ignore[no-untyped-call]
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep it."""
+        super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        for each in AFTER_SAVING:
+            each()
 
 
 class _Linked(JITCodeLibrary):

@@ -44,6 +44,14 @@ def refuse_unguarded_script() -> None:
         raise InputError(UNGUARDED)
 
 
+def can_begin_processes() -> bool:
+    """Whether processes can begin: the main script is guarded, or there is none that they would run again."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    read_from_input = file is not None and not Path(file).exists()  # "<stdin>", which nobody can read again
+    began = getattr(multiprocessing.current_process(), "_inheriting", False)
+    return not (read_from_input or began or _runs_unguarded())
+
+
 def _runs_unguarded() -> bool:
     """Whether the statement of the main script that is being run is below no `if __name__ ...`, nor behind one."""
     main = sys.modules.get("__main__")

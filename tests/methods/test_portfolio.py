@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import odd_jobs
 import pytest
@@ -48,7 +51,7 @@ def ends(bound: int) -> Callable[[Session], Result]:
 def test_its_optimum_is_that_of_one_model(problem: km.Problem) -> None:
     optimum = km.solve(problem, method="milp").require_optimal().objective
     for threads in (1, 2):
-        result = km.solve(problem, method="portfolio", threads=threads, time_limit=60).require_optimal()
+        result = km.solve(problem, method="portfolio", threads=threads, time_limit=300).require_optimal()
         assert result.objective == optimum
         assert result.verified is True
         assert (result.solver.method, result.solver.options.threads, result.solver.threads) == (
@@ -101,6 +104,43 @@ def test_a_process_that_is_lost_costs_nothing(monkeypatch: pytest.MonkeyPatch) -
     result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=5)
     assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
     assert "1 worker process was lost (exit code 3)" in result.message
+
+
+def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    options: dict[str, object] = {"nonsense": 1}
+    result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=20, solver_options=options)
+    assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
+    assert "direct MILP, which ran beside the hybrid method, failed" in result.message
+
+
+def test_infeasible_is_refuted_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer("infeasible", None, None, ("solver",), "")
+    monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(1))
+    result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
+    assert (result.proof, result.stop_reason, result.verified) == ("none", "error", True)
+    assert "says infeasible, which this table refutes" in result.message
+
+
+def test_where_no_process_can_begin_auto_does_without(tmp_path: Path) -> None:
+    """In a script without a guard, and in one that is read from the input."""
+    script = """
+import polars as pl, kanon_milp as km
+frame = pl.DataFrame([(str(i % 7), str(i % 11), str(i % 13), str(i % 5), str(i % 4)) for i in range(400)],
+                     schema=list("abcds"), orient="row")
+table = km.Table.from_frame(frame, list("abcd"), "s")
+problem = km.Problem(table, [km.LDiversity("5/3")], km.PatternMask.random(list("abcd"), 8, 0))
+result = km.solve(problem, threads=2, time_limit=60)
+print(result.solver.method, result.verified)
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    for arguments, given in (([str(path)], None), (["-"], script)):
+        run = subprocess.run([sys.executable, *arguments], input=given, capture_output=True, text=True, check=True)
+        assert run.stdout.split()[-1] == "True"
+        assert run.stdout.split()[0] != "portfolio"
+        assert "Traceback" not in run.stderr
 
 
 def test_auto_takes_it_on_two_threads_where_one_model_may_end_in_time() -> None:

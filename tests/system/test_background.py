@@ -67,7 +67,7 @@ def test_the_process_ends_with_the_one_that_started_it() -> None:
         "import os; from kanon_milp.system import background\n"
         "background._places = lambda: 1\n"
         "watches = background._CHILD.partition('from kanon_milp')[0]\n"
-        "background._CHILD = watches + 'import time; time.sleep(600)'\n"
+        "background._CHILD = watches + 'import time\\nwhile True:\\n    time.sleep(0.1)\\n    saved()'\n"
         "child = background.Background(['required']); print(child._processes[0].pid, flush=True); os._exit(1)"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
@@ -78,6 +78,25 @@ def test_the_process_ends_with_the_one_that_started_it() -> None:
     if left:
         os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+def test_what_it_is_at_is_kept_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
+    """Else runs that are always too short would never get beyond it."""
+    script = (
+        "from kanon_milp.system.background import Background; from kanon_milp.system.limit import Limit; import time\n"
+        "with Background(['bound']) as processes:\n"
+        "    print(processes.wait('bound', Limit(time.perf_counter() + 1)))\n"
+        "print(*(process.pid for process in processes._processes), flush=True)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    ready, pid = run.stdout.split()
+    assert ready == "False"
+    ends = time.perf_counter() + 120
+    while _runs(int(pid)):
+        assert time.perf_counter() < ends
+        time.sleep(0.1)
+    assert list(tmp_path.rglob("*.nbi"))
 
 
 def test_a_time_limit_holds_where_nothing_is_compiled_yet(tmp_path: Path) -> None:
