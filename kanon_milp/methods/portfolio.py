@@ -117,6 +117,8 @@ def _both(session: Session, found: Result, answer: Answer) -> Result:
     ]
     best = min((table for table in tables if table is not None), key=lambda table: table.cost, default=None)
     if best is None:
+        if found.table is not None:  # of candidates that reductions have dropped, such as that of all rows
+            return found
         if answer.stop_reason == "infeasible":
             return session.end(outcome.infeasible(answer.backed_by, answer.message))
         return session.end(outcome.stopped(found.stop_reason, found.message))

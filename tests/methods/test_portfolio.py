@@ -106,6 +106,15 @@ def test_a_process_that_is_lost_costs_nothing(monkeypatch: pytest.MonkeyPatch) -
     assert "1 worker process was lost (exit code 3)" in result.message
 
 
+def test_a_table_of_no_candidate_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer("time_limit", None, Fraction(1), ("solver",), "")
+    monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
+    monkeypatch.setattr(portfolio, "assignment_of_groups", lambda *_: None)
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
+    assert (result.proof, result.bound, result.verified) == ("bound", 3, True)
+
+
 def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
     options: dict[str, object] = {"nonsense": 1}
