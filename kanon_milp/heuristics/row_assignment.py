@@ -113,12 +113,14 @@ class Placed:
     """Rows in open candidates, some of which may be too few for their smallest group.
 
     rows: int64 (pairs,). short: bool (G,), those with too few rows. scarce: bool (G,), those whose smallest size makes
-    the rows more expensive, the short ones among them.
+    the rows more expensive, the short ones among them. worth: float64 (t,), what one more row of each row type would
+    cost: less than in the cheapest group that is not scarce, where scarce ones want it.
     """
 
     rows: Ints
     short: NDArray[np.bool_]
     scarce: NDArray[np.bool_]
+    worth: NDArray[np.float64]
 
 
 def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed | None:
@@ -152,4 +154,6 @@ def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed
     short, scarce = open_candidates & (size < least), np.zeros(candidates.count, dtype=np.bool_)
     scarce[opened[answer.ineqlin.marginals < -PRICED]] = True
     placed = np.bincount(candidates.members, weights=rows, minlength=t)
-    return Placed(rows, short, scarce | short) if (placed == instance.types.counts).all() else None
+    if (placed != instance.types.counts).any():
+        return None
+    return Placed(rows, short, scarce | short, np.asarray(answer.eqlin.marginals))

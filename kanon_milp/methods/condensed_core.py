@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
 from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.heuristics.row_assignment import Placed, place_rows
+from kanon_milp.heuristics.row_assignment import PRICED, Placed, place_rows
 from kanon_milp.methods.condensed_repairs import held, near
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session
@@ -226,22 +226,30 @@ def _by_prices(instance: Instance, dual: DualPoint, table: Assignment) -> tuple[
     size = np.bincount(table.candidate, weights=table.rows, minlength=candidates.count)
     ample = (rows > least) & (size > least)
     ample[PackingCuts.of(instance, dual.sets).nested.values] = False  # or the cuts would say less
-    lost = np.full(instance.types.count, NOWHERE, dtype=np.int64)
-    inside = ample[of_pair]
-    np.minimum.at(lost, members[inside], candidates.cost[of_pair[inside]])
-    return ample, (worth < lost - NEAR) & (lost < NOWHERE)
+    return ample, _scarce_rows(instance, ample, worth, NEAR)
 
 
 def _refined(condensed: Condensed, point: _Point, apart: Flags) -> tuple[Flags, Flags]:
-    """What is ample, and which row types are told apart, after a point that is no table of its loss."""
+    """What is ample, and which row types are told apart, after a point that is no table of its loss.
+
+    The smallest sizes of scarce groups, and what rows are worth, are a dual solution of placing the rows. With these
+    groups no longer ample, and these rows told apart, it is one of the next model with the same candidates open: there
+    they cost no less than in the table.
+    """
     instance, placed = condensed.instance, point.placed
     if placed is None:
         return np.zeros_like(point.opened), apart
-    scarce = placed.scarce & ~condensed.ample
-    of_pair = instance.candidates.candidate_of_pair()
-    more = apart.copy()
-    more[instance.candidates.members[scarce[of_pair]]] = True
-    return condensed.ample & ~placed.scarce, more
+    ample = condensed.ample & ~placed.scarce
+    return ample, apart | _scarce_rows(instance, ample, placed.worth, PRICED)
+
+
+def _scarce_rows(instance: Instance, ample: Flags, worth: Floats, near: float) -> Flags:
+    """Row types worth less, by more than `near`, than what they lose in the cheapest ample group: bool (t,)."""
+    candidates = instance.candidates
+    of_pair, lost = candidates.candidate_of_pair(), np.full(instance.types.count, NOWHERE, dtype=np.int64)
+    inside = ample[of_pair]
+    np.minimum.at(lost, candidates.members[inside], candidates.cost[of_pair[inside]])
+    return (worth < lost - near) & (lost < NOWHERE)
 
 
 def _closed(instance: Instance, point: _Point, step: Dropped) -> Assignment | None:
