@@ -181,7 +181,9 @@ class CoreProblem:
                     session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
                 ),
             )
-        self.backed_by, self.message = answer.backed_by, answer.message
+        self.backed_by = answer.backed_by
+        # how a model ends that is no longer needed tells nothing of the result
+        self.message = "" if answer.stop_reason is StopReason.INTERRUPTED else answer.message
         if answer.x is not None:
             found = assignment_of(rest, model, compiled, answer.x, own=True)
             self.guide.keep(restore([] if step is None else [step], found))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.solvers import SolverAdapter, SolverOptions
+from kanon_milp.solvers import SolverAdapter, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet
 
@@ -159,6 +161,16 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     result = km.solve(problem, method="search", time_limit=60)
     assert ended
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
+def test_a_model_that_is_no_longer_needed_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def left_behind(*arguments: Any, **options: Any) -> SolverResult:
+        answer = solve_checked(*arguments, **options)
+        return replace(answer, stop_reason=StopReason.INTERRUPTED, message="did not stop")
+
+    monkeypatch.setattr(core_problem, "solve_checked", left_behind)
+    result = km.solve(census_problem(60, 3), method="search", time_limit=60)
+    assert (result.stop_reason, result.message) == ("optimal", "")
 
 
 def test_what_ends_a_model_from_below_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
