@@ -26,7 +26,7 @@ def test_a_notebook_runs(name: str, written: str, tmp_path: Path, monkeypatch: p
     if name in ENDS_AT_ITS_LIMIT:
         assert any("time_limit=10" in cell.source for cell in code)
         for cell in code:
-            cell.source = cell.source.replace("time_limit=10", "time_limit=2")
+            cell.source = cell.source.replace("time_limit=10", "time_limit=1")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     work = tmp_path / "work"
     work.mkdir()
