@@ -131,7 +131,7 @@ def test_nobody_writes_into_the_folder_of_a_study_and_no_process_outlives_it(tmp
         done = run("bench", study, "--out", tmp_path / "out", "--resume")
         assert done.returncode == 2
         assert "another study is at work" in done.stderr
-        time.sleep(2)
+        time.sleep(1)
         (child,) = children()
     finally:
         process.kill()

@@ -413,7 +413,7 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, ki
         found = workers(running.pid)
         if killed:
             os.kill(found[0], signal.SIGKILL)
-            time.sleep(1)
+            time.sleep(0.3)
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
     finally:
