@@ -47,7 +47,7 @@ def test_the_cells_of_a_notebook_run(
     monkeypatch.chdir(work)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # the shell puts its own there
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    shell: Any = InteractiveShell()
+    shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]
     shell.display_formatter.active_types = shell.display_formatter.format_types
     try:
         with warnings.catch_warnings():

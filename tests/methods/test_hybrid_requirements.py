@@ -95,7 +95,7 @@ def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
 def test_a_time_limit_ends_it_with_a_verified_table(requirement: km.Requirement) -> None:
     problem = census_with(2_000, km.KAnonymity(5), requirement)
     seen: list[float | None] = []
-    result = km.solve(problem, method="search", time_limit=1, on_progress=lambda point: seen.append(point.incumbent))
+    result = km.solve(problem, method="search", time_limit=1.5, on_progress=lambda point: seen.append(point.incumbent))
     assert result.verified
     assert result.stop_reason == "time_limit"
     assert result.bound is not None

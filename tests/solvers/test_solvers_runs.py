@@ -183,7 +183,7 @@ def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter: Any, whole_gro
     with with_ctrl_c():
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert present(child.stdout).readline() == "ready\n"
-    time.sleep(0.6)
+    time.sleep(1)
     began = time.perf_counter()
     if whole_group:
         os.killpg(child.pid, signal.SIGINT)
