@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import signal
@@ -13,7 +14,12 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
+import typer
+
 from kanon_milp.cli import command_line
+
+# that of typer makes all commands and options anew for each run, which takes longer than many a command
+_made_once = functools.cache(typer.main.get_command)
 
 
 def run(*arguments: object) -> CompletedProcess[str]:
@@ -21,6 +27,7 @@ def run(*arguments: object) -> CompletedProcess[str]:
     out, err = io.StringIO(), io.StringIO()
     with (
         patch.object(sys, "argv", ["kanon-milp", *map(str, arguments)]),
+        patch.object(typer.main, "get_command", _made_once),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -10,6 +10,7 @@ rows.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Value = str | None
 Row = tuple[Value, ...]
@@ -73,7 +75,7 @@ def cheapest(
     costs = released_rows(rows, hierarchies, vectors, weights, level_costs)
     unit = math.lcm(1, *(cost.denominator for by_row in costs.values() for cost in by_row.values()))
     everything = (1 << n) - 1
-    subsets_of = [np.array(list(submasks(mask))) for mask in range(1 << n)]
+    subsets_of = all_subsets(n)
     # least[placed rows, groups], in whole multiples of 1/unit
     least = np.full((1 << n, n + 1), NEVER, dtype=np.int64)
     least[0, 0] = 0
@@ -124,6 +126,12 @@ def released_rows(
             by_row = found.setdefault(tuple(label(c, row[c], vector[c]) for c in columns), {})
             by_row[i] = min(cost, by_row.get(i, cost))
     return found
+
+
+@functools.cache
+def all_subsets(n: int) -> list[NDArray[np.int64]]:
+    """For each set of n bits all its subsets."""
+    return [np.array(submasks(mask)) for mask in range(1 << n)]
 
 
 def submasks(mask: int) -> list[int]:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import judges
@@ -170,13 +171,14 @@ class SensitiveCase:
         recoding = self.case.problem().recoding
         return km.Problem(self.table(), privacy, recoding, suppressed_rows=self.case.suppressed_rows, **self.case.sides)
 
-    @property
+    @cached_property
     def requirement(self) -> Callable[[Group], bool]:
         """What each group must have besides k, as the oracle asks it; groups with the same values are asked once."""
-        known: dict[tuple[tuple[Value, ...], ...], bool] = {}
+        known: dict[tuple[int, ...], bool] = {}
+        alike = [self.secrets.index(each) for each in self.secrets]
 
         def holds(group: Group) -> bool:
-            key = tuple(sorted((self.secrets[i] for i in group), key=str))
+            key = tuple(sorted([alike[i] for i in group]))
             if key not in known:
                 known[key] = all(demand.holds(group, self.secrets) for demand in self.demands)
             return known[key]

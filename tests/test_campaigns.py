@@ -164,7 +164,7 @@ def test_lies_and_strays_are_seen(tmp_path: Path) -> None:
 def test_jobs_that_die_or_hang_are_failures_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(campaign, "FRESH", 15.0)
+    monkeypatch.setattr(campaign, "FRESH", 8.0)
     out = tmp_path / "rows" / "odd.jsonl"
     assert campaign.run(odd_jobs.work, 9, range(6), out, seconds=1) == 3
     rows = {row["number"]: row for row in map(json.loads, out.read_text().splitlines())}

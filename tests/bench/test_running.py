@@ -115,7 +115,7 @@ def test_an_answer_is_heard_whenever_it_comes(four: tuple[Path, pl.DataFrame], m
     assert (row["ended"], row["objective_exact"]) == ("finished", "54")
 
 
-def test_no_process_outlives_a_killed_study(tmp_path: Path) -> None:
+def test_nobody_writes_into_the_folder_of_a_study_and_no_process_outlives_it(tmp_path: Path) -> None:
     study = tmp_path / "hangs.toml"
     study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{FOUR[FOUR.index("[[") :]}')
     process = subprocess.Popen(command(study, "--out", tmp_path / "out", "--quiet"), text=True)
@@ -125,12 +125,17 @@ def test_no_process_outlives_a_killed_study(tmp_path: Path) -> None:
         return listed.stdout.split()
 
     ends = time.monotonic() + 60
-    while not children() and time.monotonic() < ends:
-        time.sleep(0.05)
-    time.sleep(2)
-    (child,) = children()
-    process.kill()
-    process.wait()
+    try:
+        while not (children() and (tmp_path / "out" / "plan.json").exists()) and time.monotonic() < ends:
+            time.sleep(0.05)
+        done = run("bench", study, "--out", tmp_path / "out", "--resume")
+        assert done.returncode == 2
+        assert "another study is at work" in done.stderr
+        time.sleep(1)
+        (child,) = children()
+    finally:
+        process.kill()
+        process.wait()
     while Path(f"/proc/{child}").exists() and time.monotonic() < ends:
         time.sleep(0.05)
     assert not Path(f"/proc/{child}").exists()
@@ -153,30 +158,15 @@ def test_ctrl_c_leaves_a_folder_to_go_on_with(four: tuple[Path, pl.DataFrame], t
     assert_frame_equal(without_times(pl.read_parquet(out / RUNS)), without_times(through))
 
 
-def test_two_studies_do_not_write_into_one_folder(tmp_path: Path) -> None:
-    study = tmp_path / "hangs.toml"
-    study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{FOUR[FOUR.index("[[") :]}')
-    process = subprocess.Popen(command(study, "--out", tmp_path / "out", "--quiet"), text=True)
-    try:
-        ends = time.monotonic() + 60
-        while not (tmp_path / "out" / "plan.json").exists() and time.monotonic() < ends:
-            time.sleep(0.05)
-        done = run("bench", study, "--out", tmp_path / "out", "--resume")
-        assert done.returncode == 2
-        assert "another study is at work" in done.stderr
-    finally:
-        process.kill()
-        process.wait()
-
-
 def test_a_red_row_says_how_to_repeat_it(tmp_path: Path) -> None:
     study = tmp_path / "red.toml"
     study.write_text(f'time_limit = 20\nplugins = ["{LIARS}"]\nsolvers = ["bound_beyond"]\n{FOUR[FOUR.index("[[") :]}')
-    done = run("bench", study, "--out", tmp_path / "out")
-    assert done.returncode == 1
-    red, repeat = done.stderr.splitlines()
-    assert red.startswith("RED hospital: bound_beyond solver: bound 59 is beyond")
-    again = run(*repeat.split()[1:])
+    with runs_here():
+        done = run("bench", study, "--out", tmp_path / "out")
+        assert done.returncode == 1
+        red, repeat = done.stderr.splitlines()
+        assert red.startswith("RED hospital: bound_beyond solver: bound 59 is beyond")
+        again = run(*repeat.split()[1:])
     assert again.returncode == 1
     row = json.loads(again.stdout)
     assert row["defects"] == pl.read_parquet(tmp_path / "out" / RUNS)["defects"][0].to_list()
@@ -188,7 +178,8 @@ def test_a_study_of_which_every_run_fails_says_why(tmp_path: Path) -> None:
     data = '[instances.data]\nfile = "t.csv"\nquasi_identifiers = ["agee"]\n[instances.privacy]\nk = 2\n'
     study.write_text(f'time_limit = 20\nmethods = ["milp", "greedy"]\n[[instances]]\nname = "t"\n{data}')
     (tmp_path / "t.csv").write_text("age\n1\n1\n")
-    done = run("bench", study, "--out", tmp_path / "out")
+    with runs_here():
+        done = run("bench", study, "--out", tmp_path / "out")
     assert done.returncode == 1
     (said,) = done.stderr.splitlines()
     assert said.startswith("error: 2 of 2 runs, such as t, run ")

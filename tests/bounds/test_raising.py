@@ -167,7 +167,7 @@ def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expec
 
 
 def test_steps_over_all_of_the_table_close_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = reduced(census_problem(200, 5))
+    instance = reduced(census_problem(120, 5))
     dual = lagrangian(instance)
     monkeypatch.setattr(volume, "DIVIDED", 0)
     seen: list[float | None] = []
@@ -313,7 +313,7 @@ def test_sweeps_find_the_least_augmented_lagrangian(data: st.DataObject) -> None
 
 
 def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = census_problem(120, 3)
+    problem = census_problem(90, 3)
     expected = km.solve(problem, method="milp").require_optimal().objective
     sizes: list[int] = []
     real = HighsAdapter.solve
@@ -379,7 +379,7 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     # larger groups, or no time: left out
     for module, name, limit, options in (
         (raised_by_cuts, "CUT_ROWS", 4.0, {"iteration_limit": 1}),
-        (hybrid, "CUT_ITERATIONS", math.inf, {"time_limit": 1.5}),
+        (hybrid, "CUT_ITERATIONS", math.inf, {"time_limit": 0.7}),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, limit)

@@ -146,7 +146,7 @@ def test_no_group_is_cheaper_than_its_bound_and_no_table(
 @pytest.mark.parametrize("kind", AS_STRONG)
 def test_it_reaches_the_linear_relaxation_and_stays_below_the_optimum(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=8, sides=False).filter(lambda case: len(case.secrets[0]) == 1))
-    @settings(relaxed, max_examples=8)
+    @settings(relaxed, max_examples=examples(8, 4))
     def reaches(case: SensitiveCase) -> None:
         instance = reduced(case.problem())
         assume(covered(instance))

@@ -49,7 +49,7 @@ def test_no_multipliers_prove_something_false(kind: str) -> None:
     drawn = sensitive_cases(max_rows=7) if kind == "several" else sensitive_cases([kind], max_rows=7)
 
     @given(drawn, st.data())
-    @settings(relaxed, max_examples=examples(60, 25 if kind == "several" else 6))
+    @settings(relaxed, max_examples=examples(60, 15 if kind == "several" else 4))
     def true(case: SensitiveCase, data: st.DataObject) -> None:
         problem = case.problem()
         instance = required_instance(problem)

@@ -77,7 +77,7 @@ def by_enumeration(
     st.data(),
     st.sampled_from([1, 7, 4096]),
 )
-@settings(relaxed, max_examples=examples(300, 80))
+@settings(relaxed, max_examples=examples(300, 48))
 def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
     instance = prepare(case.problem())
     assume(instance.problem.attributes and accepts(instance))
@@ -105,7 +105,7 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))
-@settings(relaxed, max_examples=examples(80, 24))
+@settings(relaxed, max_examples=examples(80, 14))
 def test_rounds_of_cuts_stay_below_the_optimum(case: SensitiveCase) -> None:
     instance = presolve(case.problem(), Clock(), merge=True).instance
     assume(instance.problem.attributes and instance.candidates.count and accepts(instance))

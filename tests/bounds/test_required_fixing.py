@@ -53,7 +53,7 @@ def reduced(start: Instance, data: st.DataObject) -> tuple[list[Step], int]:
 
 
 @given(sensitive_cases(max_rows=7), st.data())
-@settings(relaxed, max_examples=examples(120, 40))
+@settings(relaxed, max_examples=examples(120, 24))
 def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase, data: st.DataObject) -> None:
     problem = case.problem()
     assume(problem.objective == "loss" and problem.attributes)
@@ -73,7 +73,7 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2), st.data())
-@settings(relaxed, max_examples=examples(120, 40))
+@settings(relaxed, max_examples=examples(120, 24))
 def test_so_does_fixing_with_cuts(case: SensitiveCase, data: st.DataObject) -> None:
     start = prepare(case.problem())
     assume(start.problem.attributes and accepts(start))

@@ -51,7 +51,7 @@ def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pyt
     monkeypatch.setattr(required_values, "TRIES", 10**6)
 
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
-    @settings(relaxed, max_examples=examples(40, 6))
+    @settings(relaxed, max_examples=examples(40, 4))
     def same(case: SensitiveCase, seed: int) -> None:
         instance = prepare(case.problem())
         assume(covered(instance))

@@ -84,11 +84,12 @@ def test_solve_writes_all_files_and_says_optimal(people: Path, tmp_path: Path) -
     assert less.returncode == 6
 
 
-def test_json_is_all_that_goes_to_standard_output(people: Path) -> None:
+def test_json_is_all_that_goes_to_standard_output(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
     roles = ("--qi", "zip", "--qi", "age", "--identifying", "name", "--keep", "sick")
-    done = run_process("solve", "--data", people, *roles, "--k", 2, "--json")
+    done = run("solve", "--data", people, *roles, "--k", 2, "--json")
     assert json.loads(done.stdout)["objective"] == 4
     assert done.stderr == ""
+    assert capfd.readouterr() == ("", "")  # from libraries that do not ask Python
 
 
 def test_quiet_means_quiet(people: Path) -> None:
@@ -297,7 +298,7 @@ def test_export_is_the_same_every_time_and_solves_to_the_optimum(models: Path, t
 
 
 def test_doctor_finds_working_solvers() -> None:
-    done = run_process("doctor")
+    done = run("doctor")
     assert done.returncode == 0
     assert "highs" in done.stdout
     assert "cbc" in done.stdout

@@ -34,7 +34,7 @@ def test_conjunctions_agree_with_brute_force(case: SensitiveCase) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
     @given(sensitive_cases([kind], max_rows=7))
-    @settings(relaxed, max_examples=examples(20, 5))
+    @settings(relaxed, max_examples=examples(20, 3))
     def agrees(case: SensitiveCase) -> None:
         check(judge(case), km.solve(case.problem()))
 

@@ -29,7 +29,7 @@ class Crashing(HighsAdapter):
 @pytest.mark.parametrize("privacy", [[km.KAnonymity(5)], [km.KAnonymity(5), km.LDiversity(2)]], ids=["k", "l"])
 def test_the_search_goes_on(privacy: list[Any]) -> None:
     FAILED.clear()
-    problem = km.Problem(km.Table.from_frame(census(150), Q8[:7], "disease"), privacy)
+    problem = km.Problem(km.Table.from_frame(census(100), Q8[:6], "disease"), privacy)
     result = km.solve(problem, Crashing(), method="search", iteration_limit=2)
     assert FAILED
     assert result.verified

@@ -157,7 +157,7 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
         threading.Event.set(call)
 
     monkeypatch.setattr(AlsoSet, "set", end)
-    problem = census_problem(80, 5)
+    problem = census_problem(80, 5, Q8[:6])
     result = km.solve(problem, method="search", time_limit=60)
     assert ended
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
@@ -198,8 +198,8 @@ def test_what_costs_no_more_than_the_bound_is_tried_first(monkeypatch: pytest.Mo
     searched: list[int] = []
     monkeypatch.setattr(Search, "run", lambda *_: searched.append(1))
     monkeypatch.setattr(CoreProblem, "_promising", False)  # whatever is known of the core problem
-    result = km.solve(census_problem(300, 2), method="search", time_limit=60)
-    model = km.solve(census_problem(300, 2), method="milp")
+    result = km.solve(census_problem(150, 2), method="search", time_limit=60)
+    model = km.solve(census_problem(150, 2), method="milp")
     optimal = present(model.require_optimal().objective)
     assert present(result.bound) <= optimal <= present(result.objective)
     assert present(result.after.variables) > 0  # there was a model
@@ -258,7 +258,7 @@ def test_pairs_under_a_mask_are_matched() -> None:
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_it_agrees_with_the_one_model(k: int) -> None:
-    problem = census_problem(100, k)
+    problem = census_problem(60, k)
     one, other = km.solve(problem, method="milp"), km.solve(problem, method="search", time_limit=60)
     assert one.require_optimal().objective == other.require_optimal().objective
     assert other.solver.method == "search"
@@ -270,7 +270,7 @@ def test_the_trajectory_closes_in() -> None:
     seen: list[tuple[float | None, float | None]] = []
     problem = census_problem(300, 3)
     result = km.solve(
-        problem, method="search", time_limit=2.5, on_progress=lambda p: seen.append((p.incumbent, p.bound))
+        problem, method="search", time_limit=1.5, on_progress=lambda p: seen.append((p.incumbent, p.bound))
     )
     tables = [point[1] for point in result.trajectory if point[1] is not None]
     bounds = [point[2] for point in result.trajectory if point[2] is not None]
@@ -283,7 +283,7 @@ def test_the_trajectory_closes_in() -> None:
 
 @pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
-    problem = census_problem(30, 4)
+    problem = census_problem(30, 4, Q8[:6])
     runs = [
         km.solve(problem, method="search", iteration_limit=2, node_limit=20, threads=threads, seed=3) for _ in range(2)
     ]
@@ -294,7 +294,7 @@ def test_counted_work_gives_the_same_table_each_time(threads: int) -> None:
 
 
 def test_cpsat_counts_its_work_without_nodes() -> None:
-    problem = census_problem(40, 4)
+    problem = census_problem(40, 4, Q8[:6])
     runs = [km.solve(problem, "cpsat", method="search", iteration_limit=2) for _ in range(2)]
     assert runs[0].verified
     assert runs[0].groups is not None
@@ -317,7 +317,7 @@ def test_an_event_ends_it_with_a_verified_table() -> None:
     def stage(name: str) -> None:
         if name == "bound" and not begun:
             begun.append(name)
-            threading.Timer(1.0, stop.set).start()
+            threading.Timer(0.5, stop.set).start()
 
     result = km.solve(census_problem(3000, 5), method="search", interrupt=stop, on_stage=stage)
     assert time.perf_counter() - began < 40
@@ -329,7 +329,7 @@ def test_an_event_ends_it_with_a_verified_table() -> None:
 @pytest.mark.parametrize("iterations", [None, 10_000])
 def test_a_time_limit_ends_it(iterations: int | None) -> None:
     problem = census_problem(3000, 5)
-    result = km.solve(problem, method="search", time_limit=1.5, iteration_limit=iterations)
+    result = km.solve(problem, method="search", time_limit=0.8, iteration_limit=iterations)
     assert result.stop_reason == "time_limit"
     assert result.verified
     assert result.seconds["total"] < 30
@@ -337,9 +337,9 @@ def test_a_time_limit_ends_it(iterations: int | None) -> None:
 
 def test_large_tables_are_searched_and_small_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert km.solve(census_problem(60, 3)).solver.method == "milp"
-    large = km.solve(census_problem(600, 3), time_limit=1)
+    large = km.solve(census_problem(600, 3), time_limit=0.5)
     assert large.solver.method == "search"
-    assert km.solve(census_problem(600, 3), method="milp", time_limit=1).solver.method == "milp"
+    assert km.solve(census_problem(600, 3), method="milp", time_limit=0.5).solver.method == "milp"
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_other_problems_are_refused(privacy: list[km.Requirement], more: dict[st
 
 def test_without_a_model_of_the_rest_there_is_still_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
-    result = km.solve(census_problem(90, 5), method="search", iteration_limit=2)
+    result = km.solve(census_problem(90, 5, Q8[:6]), method="search", iteration_limit=2)
     assert result.verified
     assert result.stop_reason == "iteration_limit"
     assert result.bound < result.objective  # type: ignore[operator]
@@ -374,7 +374,7 @@ def table(out: Path) -> Path:
 
 def begin(out: Path, *more: str) -> subprocess.Popen[bytes]:
     """A search on the command line that would take long."""
-    census(3_000).select(Q8).write_csv(table(out))
+    census(1_000).select(Q8).write_csv(table(out))
     command = [
         sys.executable,
         "-m",
@@ -420,12 +420,12 @@ def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, ki
     try:
         # seconds of work, of which each needs about one to begin
         wait_for(
-            lambda: len(worked := [processor_seconds(it) for it in workers(running.pid)]) == 2 and min(worked) > 1.5
+            lambda: len(worked := [processor_seconds(it) for it in workers(running.pid)]) == 2 and min(worked) > 1.2
         )
         found = workers(running.pid)
         if killed:
             os.kill(found[0], signal.SIGKILL)
-            time.sleep(1)
+            time.sleep(0.3)
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
     finally:

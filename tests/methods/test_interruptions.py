@@ -21,7 +21,7 @@ TABLES: dict[str, tuple[int, int, int, list[str]]] = {
     "candidates": (3_000, 15, 3, []),  # enumerated and reduced for long
     "search": (2_000, 8, 4, ["--threads", "2"]),  # processes that have to end too
 }
-MOMENTS = {"quick": (0.0, 0.4, 1.2), "solver": (2.2,), "build": (2.7,), "candidates": (2.0,), "search": (3.5,)}
+MOMENTS = {"quick": (0.0, 0.4, 0.9), "solver": (1.5,), "build": (2.0,), "candidates": (1.4,), "search": (2.5,)}
 
 
 @pytest.mark.parametrize(("table", "seconds"), [(table, moment) for table, all_ in MOMENTS.items() for moment in all_])
@@ -38,7 +38,7 @@ def test_a_signal_ends_it_with_a_documented_exit_code(tmp_path: Path, table: str
 def test_a_second_signal_ends_it_at_once(tmp_path: Path, number: int) -> None:
     rows, columns, values, options = TABLES["solver"]
     command = [*write_table(tmp_path, rows, columns, values), *options]
-    assert interrupt(command, tmp_path / "out", number, 2.2, again=0.05) in (4, 5)
+    assert interrupt(command, tmp_path / "out", number, 1.5, again=0.05) in (4, 5)
 
 
 @pytest.mark.slow
@@ -80,11 +80,13 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "import polars as pl\n"
         "import kanon_milp as km\n"
         "from kanon_milp.cli.exit_codes import exit_code\n"
+        "from kanon_milp.solvers import highs\n"
         "from kanon_milp.solvers.common import Watch\n"
+        "highs._LAST_SECONDS = 0.5\n"
         "reacts = Watch.wait\n"
         "def never_reacts(self, *_, **__):\n"
         "    Watch.wait = reacts\n"
-        "    time.sleep(1)\n"
+        "    time.sleep(0.3)\n"
         "    return False\n"
         "Watch.wait = never_reacts\n"
         "draw = random.Random(5)\n"

@@ -100,9 +100,9 @@ def test_the_model_is_told_a_bound_near_the_table(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_limit_is_kept() -> None:
-    result = km.solve(problem(400), time_limit=4)
+    result = km.solve(problem(400), time_limit=2)
     assert result.verified
-    assert result.seconds["total"] < 4 + 5.2
+    assert result.seconds["total"] < 2 + 5.1
 
 
 def test_pairs_of_a_neighbourhood() -> None:

@@ -104,6 +104,8 @@ def test_a_time_limit_holds_where_nothing_is_compiled_yet(tmp_path: Path) -> Non
     script = """
 import numpy as np, polars as pl
 import kanon_milp as km
+from kanon_milp.system import background
+background.PROCESSES = 1  # they go on for some seconds after each limit
 cells = np.random.default_rng(0).integers(8, size=(1500, 6)).astype(str)
 table = km.Table.from_frame(pl.DataFrame(cells, schema=list("abcdef"), orient="row"), list("abcde"), "f")
 for method, requirement in [("search", km.KAnonymity(3)), ("search", km.LDiversity(3)), ("matching", km.KAnonymity(2)),
