@@ -49,6 +49,7 @@ def cliques(first: Ints, second: Ints) -> Ragged[np.int64]:
     for g, h in edges:
         others.setdefault(g, set()).add(h)
         others.setdefault(h, set()).add(g)
+    degree = {g: len(each) for g, each in others.items()}
     said: set[tuple[int, int]] = set()
     found: list[list[int]] = []
     for g, h in edges:
@@ -56,7 +57,7 @@ def cliques(first: Ints, second: Ints) -> Ragged[np.int64]:
             continue
         clique, common = [g, h], others[g] & others[h]
         while common:
-            f = max(sorted(common), key=lambda each: len(others[each] & common))
+            f = max(common, key=lambda each: (degree[each], -each))
             clique.append(f)
             common &= others[f]
         clique.sort()
