@@ -103,11 +103,25 @@ class HighsAdapter(SolverAdapter):
         return None if x is None else complete_point(model, dict(enumerate(x.tolist())))
 
     def run(self, model: LinearModel, call: SolverCall) -> RawResult:
-        """HiGHS in its own thread; see `SolverAdapter.run`."""
-        return _run(model, call)
+        """HiGHS in its own thread; see `SolverAdapter.run`.
+
+        Its presolve may take a start for one of another value, and then ends with a point that is not as good as it
+        says (1.16, parallel columns). Without the start it is right.
+        """
+        found, said = _run(model, call)
+        if call.point is None or found.x is None or said is None or _same(said, model.value(found.x)):
+            return found
+        again, _ = _run(model, dataclasses.replace(call, given={}, point=None))
+        kept = again.x is None or model.value(found.x) <= model.value(again.x)
+        return dataclasses.replace(again, x=found.x) if kept else again
 
 
-def _run(model: LinearModel, call: SolverCall) -> RawResult:
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= FEASIBILITY * max(1.0, abs(other))
+
+
+def _run(model: LinearModel, call: SolverCall) -> tuple[RawResult, float | None]:
+    """The result, and the value that HiGHS says its point has, None where it says none."""
     highspy = importlib.import_module("highspy")
     highs = new_highs()
     _set_options(highs, highspy, model, call)
@@ -132,10 +146,11 @@ def _run(model: LinearModel, call: SolverCall) -> RawResult:
         kind = int(kind)
         if kind == improving:
             best[:] = [np.array(out.mip_solution)]
+            call.note(model.value(best[0]), None)
         elif call.watch.stop.is_set():
             answer.user_interrupt = True
         if kind not in plain_lp:
-            call.note(out.mip_primal_bound, out.mip_dual_bound)
+            call.note(None, out.mip_dual_bound)  # the value of its best point may be wrong, see `run`
 
     highs.setCallback(on_event, None)
     for kind in (kinds.kCallbackMipImprovingSolution, *interruptible):
@@ -151,10 +166,12 @@ def _run(model: LinearModel, call: SolverCall) -> RawResult:
     if not call.watch.wait(running.done, _PATIENCE, seconds=call.seconds_left):
         silence = functools.partial(_silence, highs, kinds)
         atexit.register(_part, running.thread, silence)
-        return call.left_behind("HiGHS", best[0] if best else None)
+        return call.left_behind("HiGHS", best[0] if best else None), None
     if running.failure is not None:
         raise SolverError(f"HiGHS failed: {running.failure}") from running.failure
-    return _read(highs, highspy, model, call.options)
+    mixed = bool(model.integer.any())
+    said = highs.getInfo().objective_function_value
+    return _read(highs, highspy, model, call.options), float(said) if mixed else None
 
 
 def _silence(highs: Any, kinds: Any) -> None:

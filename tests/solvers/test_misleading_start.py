@@ -1,0 +1,53 @@
+"""A start that presolve of HiGHS 1.16 takes for one of another value, where columns are parallel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp import solvers
+from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.base import LinearModel
+
+# groups of a set-partitioning problem: cost, and rows of each type
+GROUPS = [
+    (11, {}), (5, {2: 2}), (6, {}), (7, {0: 2}), (10, {2: 1, 5: 1}), (8, {0: 2, 3: 1}), (9, {}), (5, {1: 1, 4: 1}),
+    (6, {2: 2, 3: 1}), (10, {5: 1}), (6, {2: 3, 3: 1}),
+    # the start
+    (11, {}), (6, {0: 1, 1: 1}), (6, {0: 1}), (5, {2: 3, 3: 1}), (10, {4: 1, 5: 1}), (5, {}),
+]  # fmt: skip
+ROWS = [2, 1, 3, 1, 1, 1]
+
+
+def partition() -> tuple[LinearModel, NDArray[np.float64]]:
+    """The problem, and its start."""
+    columns = [np.array([rows.get(i, 0) for i in range(len(ROWS))], dtype=float) for _, rows in GROUPS]
+    count, rows = len(GROUPS), np.array(ROWS, dtype=float)
+    model = LinearModel(
+        name="partition",
+        c=np.array([cost for cost, _ in GROUPS], dtype=float),
+        offset=0.0,
+        A=sp.csr_array(np.column_stack(columns)),
+        constraint_lower=rows,
+        constraint_upper=rows,
+        lower=np.zeros(count),
+        upper=np.ones(count),
+        integer=np.ones(count, dtype=bool),
+        variable_names=tuple(f"z{c}" for c in range(count)),
+        constraint_names=tuple(f"rows{i}" for i in range(len(ROWS))),
+    )
+    return model, np.concatenate([np.zeros(11), np.ones(6)])
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc"])
+def test_the_point_is_as_good_as_its_value(solver: str) -> None:
+    model, start = partition()
+    assert model.violation(start) == 0
+    result = solvers.get(solver).solve(model, SolverOptions(), start=start)
+    assert (result.stop_reason, result.objective, result.bound) == (StopReason.OPTIMAL, 27, 27)
+    assert result.x is not None
+    assert model.value(result.x) == 27
+    incumbents = [point.incumbent for point in result.trajectory if point.incumbent is not None]
+    assert incumbents[-1] == min(incumbents) == 27
