@@ -234,7 +234,7 @@ def _refined(condensed: Condensed, point: _Point, apart: Flags) -> tuple[Flags, 
 
     The smallest sizes of scarce groups, and what rows are worth, are a dual solution of placing the rows. With these
     groups no longer ample, and these rows told apart, it is one of the next model with the same candidates open: there
-    they cost no less than in the table.
+    they cost no less than in the table, but for scarce groups in which no row saves anything: these are closed there.
     """
     instance, placed = condensed.instance, point.placed
     if placed is None:

@@ -80,9 +80,17 @@ def solve_portfolio(session: Session) -> Result:
     if found.stop_reason in ENDED or not direct.done():
         return found
     if (error := direct.exception()) is not None:
-        said = f"direct MILP, which ran beside the hybrid method, failed: {error}"
-        return replace(found, message="; ".join(each for each in (found.message, said) if each))
-    return _both(session, found, direct.result())
+        return replace(found, message=_failed(found.message, str(error)))
+    answer = direct.result()
+    if answer.stop_reason == "error":
+        found = replace(found, message=_failed(found.message, answer.message))
+    return _both(session, found, answer)
+
+
+def _failed(message: str, why: str) -> str:
+    return "; ".join(
+        each for each in (message, f"direct MILP, which ran beside the hybrid method, failed: {why}") if each
+    )
 
 
 def _direct(

@@ -19,7 +19,9 @@ PROCESSES = 2  # the compiler works on one function at a time
 # it has the search path of this process, and is told one part after the other; once its input ends it does so as well,
 # but for the function that it is at: a run that is always too short for that would never get beyond it
 _CHILD = """
-import os, queue, sys, threading
+import os, queue, signal, sys, threading
+for name in {"SIGINT", "SIGHUP"} & set(dir(signal)):  # of the terminal, which are for the run
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
 sys.path = sys.argv[1:]
 asked, ending = queue.SimpleQueue(), threading.Event()
 def read():

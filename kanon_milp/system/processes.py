@@ -18,6 +18,10 @@ UNGUARDED = (
     "threads above 1 begin processes that import this script again; put what it does below "
     '`if __name__ == "__main__":`, or use threads=1'
 )
+FROM_INPUT = (
+    "threads above 1 begin processes that import this script again, and one that is read from the input cannot be; "
+    "write it into a file, or use threads=1"
+)
 
 _state = {"threads": False, "lost": False}
 
@@ -39,17 +43,25 @@ if hasattr(os, "register_at_fork"):
 
 
 def refuse_unguarded_script() -> None:
-    """Raise InputError in a script whose processes would all begin by running it from the top."""
+    """Raise InputError in a script whose processes would all begin by running it from the top, or could not."""
+    if _is_read_from_input():
+        raise InputError(FROM_INPUT)
     if getattr(multiprocessing.current_process(), "_inheriting", False) or _runs_unguarded():
         raise InputError(UNGUARDED)
 
 
 def can_begin_processes() -> bool:
     """Whether processes can begin: the main script is guarded, or there is none that they would run again."""
+    try:
+        refuse_unguarded_script()
+    except InputError:
+        return False
+    return True
+
+
+def _is_read_from_input() -> bool:
     file = getattr(sys.modules.get("__main__"), "__file__", None)
-    read_from_input = file is not None and not Path(file).exists()  # "<stdin>", which nobody can read again
-    began = getattr(multiprocessing.current_process(), "_inheriting", False)
-    return not (read_from_input or began or _runs_unguarded())
+    return file is not None and str(file).startswith("<")  # "<stdin>", which nobody can read again
 
 
 def _runs_unguarded() -> bool:

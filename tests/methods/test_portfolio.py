@@ -123,6 +123,15 @@ def test_a_solver_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None
     assert "direct MILP, which ran beside the hybrid method, failed" in result.message
 
 
+def test_what_a_failed_solver_has_proven_before_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer("error", None, Fraction(7), ("solver",), "numeric trouble")
+    monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
+    monkeypatch.setattr(hybrid, "solve_hybrid", ends(3))
+    result = km.solve(census_problem(60, 3), method="portfolio", threads=2, time_limit=60)
+    assert (result.proof, result.bound, result.verified) == ("bound", 7, True)
+    assert "direct MILP, which ran beside the hybrid method, failed: numeric trouble" in result.message
+
+
 def test_infeasible_is_refuted_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Answer("infeasible", None, None, ("solver",), "")
     monkeypatch.setattr(portfolio, "ProcessPool", lambda _workers: Answered(answer))
@@ -150,6 +159,15 @@ print(result.solver.method, result.verified)
         assert run.stdout.split()[-1] == "True"
         assert run.stdout.split()[0] != "portfolio"
         assert "Traceback" not in run.stderr
+    run = subprocess.run(
+        [sys.executable, "-"],
+        input=script.replace("threads=2", 'threads=2, method="search"'),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1
+    assert "one that is read from the input cannot be; write it into a file, or use threads=1" in run.stderr
 
 
 def test_auto_takes_it_on_two_threads_where_one_model_may_end_in_time() -> None:

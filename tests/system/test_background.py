@@ -81,11 +81,13 @@ def test_the_process_ends_with_the_one_that_started_it() -> None:
 
 
 def test_what_it_is_at_is_kept_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
-    """Else runs that are always too short would never get beyond it."""
+    """Else runs that are always too short would never get beyond it, nor those that are ended by Ctrl-C, which goes to
+    every process of a terminal."""
     script = (
         "from kanon_milp.system.background import Background; from kanon_milp.system.limit import Limit; import time\n"
         "with Background(['bound']) as processes:\n"
         "    print(processes.wait('bound', Limit(time.perf_counter() + 1)))\n"
+        "    processes._processes[0].send_signal(2)\n"
         "print(*(process.pid for process in processes._processes), flush=True)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
