@@ -88,9 +88,8 @@ def solve_portfolio(session: Session) -> Result:
 
 
 def _failed(message: str, why: str) -> str:
-    return "; ".join(
-        each for each in (message, f"direct MILP, which ran beside the hybrid method, failed: {why}") if each
-    )
+    said = f"direct MILP, which ran beside the hybrid method, failed: {why}"
+    return f"{message}; {said}" if message else said
 
 
 def _direct(

@@ -113,7 +113,8 @@ class HighsAdapter(SolverAdapter):
             return found
         again, _ = _run(model, dataclasses.replace(call, given={}, point=None))
         kept = again.x is None or model.value(found.x) <= model.value(again.x)
-        return dataclasses.replace(again, x=found.x) if kept else again
+        bound = max((each.bound for each in (found, again) if each.bound is not None), default=None)
+        return dataclasses.replace(again, x=found.x if kept else again.x, bound=bound)
 
 
 def _same(one: float, other: float) -> bool:

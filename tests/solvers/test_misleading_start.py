@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_milp import solvers
 from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.adapter import SolverCall
 from kanon_milp.solvers.base import LinearModel
 
 # groups of a set-partitioning problem: cost, and rows of each type
@@ -51,3 +52,12 @@ def test_the_point_is_as_good_as_its_value(solver: str) -> None:
     assert model.value(result.x) == 27
     incumbents = [point.incumbent for point in result.trajectory if point.incumbent is not None]
     assert incumbents[-1] == min(incumbents) == 27
+
+
+def test_no_time_is_left_without_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point and bound of the first answer stay."""
+    monkeypatch.setattr(SolverCall, "seconds_left", property(lambda call: None if call.point is not None else 0.0))
+    model, start = partition()
+    result = solvers.get("highs").solve(model, SolverOptions(time_limit=60), start=start)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert (result.objective, result.bound) == (43, 27)
