@@ -31,6 +31,7 @@ from kanon_milp.solvers.suggestions import NEEDS
 from kanon_milp.system.quiet_highs import new_highs
 
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
+_MISLED = ("HiGHS_CMD",)  # a start may end as the optimum that it is not, and there is no bound that would tell (1.16)
 # as in the adapter of SCIP, in the words of its interfaces
 _SAFE = {
     "SCIP_PY": ("misc/allowweakdualreds=0",),
@@ -60,7 +61,7 @@ class PulpAdapter(SolverAdapter):
         self.needs = f"PuLP finds it only with {NEEDS.get(solver, 'its package or executable')}"
         parameters = self._parameters()
         found = {
-            Capability.START: "warmStart" in parameters,
+            Capability.START: "warmStart" in parameters and solver not in _MISLED,
             Capability.THREADS: "threads" in parameters,
             Capability.LOG_FILE: "logPath" in parameters,
             Capability.SEED: self._takes_seed(),

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from kanon_milp import solvers
 from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.solvers.adapter import SolverCall
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.base import Capability, LinearModel
+from kanon_milp.solvers.pulp_any import PulpAdapter
 
 # groups of a set-partitioning problem: cost, and rows of each type
 GROUPS = [
@@ -61,3 +62,9 @@ def test_no_time_is_left_without_the_start(monkeypatch: pytest.MonkeyPatch) -> N
     result = solvers.get("highs").solve(model, SolverOptions(time_limit=60), start=start)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert (result.objective, result.bound) == (43, 27)
+
+
+def test_the_command_line_of_highs_gets_no_start() -> None:
+    """PuLP reports no bound: nothing would tell that its point is not optimal."""
+    assert Capability.START not in PulpAdapter("HiGHS_CMD").capabilities
+    assert Capability.START in PulpAdapter("PULP_CBC_CMD").capabilities
