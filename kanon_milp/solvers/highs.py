@@ -24,7 +24,7 @@ from kanon_milp.solvers.base import (
     SolverOptions,
     StopReason,
 )
-from kanon_milp.solvers.common import FEASIBILITY, complete_point
+from kanon_milp.solvers.common import FEASIBILITY, complete_point, keep_start
 from kanon_milp.system.quiet_highs import new_highs
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
@@ -111,10 +111,11 @@ class HighsAdapter(SolverAdapter):
         found, said = _run(model, call)
         if call.point is None or found.x is None or said is None or _same(said, model.value(found.x)):
             return found
-        again, _ = _run(model, dataclasses.replace(call, given={}, point=None))
-        kept = again.x is None or model.value(found.x) <= model.value(again.x)
+        again = keep_start(_run(model, dataclasses.replace(call, given={}, point=None))[0], found.x)
+        if again.x is None or again.reason is StopReason.ERROR:
+            return again
         bound = max((each.bound for each in (found, again) if each.bound is not None), default=None)
-        return dataclasses.replace(again, x=found.x if kept else again.x, bound=bound)
+        return dataclasses.replace(again, x=min((again.x, found.x), key=model.value), bound=bound)
 
 
 def _same(one: float, other: float) -> bool:

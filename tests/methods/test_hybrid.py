@@ -59,26 +59,32 @@ def test_it_agrees_with_brute_force(case: Case) -> None:
         assert result.is_optimal
 
 
-@given(cases(max_rows=9, sides=False))
-@settings(relaxed, max_examples=examples(40, 25))
-def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
+def agrees_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
     assert result.exact_objective == expected
 
 
+def agrees_by_condensed_models(case: Case, patch: pytest.MonkeyPatch) -> None:
+    """Whatever they are worth."""
+    patch.setattr(condensed_core, "WORTH", 2.0)
+    patch.setattr(_Hybrid, "promising", lambda *_: True)
+    patch.setattr(_Hybrid, "condenses", True)
+    agrees_with_brute_force(case)
+
+
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(40, 25))
+def test_models_before_the_search_agree_with_brute_force(case: Case) -> None:
+    agrees_with_brute_force(case)
+
+
 @given(cases(max_rows=9, sides=False))
 @settings(relaxed, max_examples=examples(60, 25))
 def test_condensed_models_agree_with_brute_force(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(condensed_core, "WORTH", 2.0)
-        patch.setattr(_Hybrid, "promising", lambda *_: True)
-        patch.setattr(_Hybrid, "condenses", True)
-        expected = optimum(case.rows, case.k, **case.judged())
-        result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
+        agrees_by_condensed_models(case, patch)
 
 
 @given(cases(max_rows=9, sides=False), st.data())
@@ -93,14 +99,8 @@ def test_condensed_models_agree_with_brute_force_whatever_is_ample_first(case: C
         return np.array(ample, dtype=bool), np.zeros(instance.types.count, dtype=bool)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(condensed_core, "WORTH", 2.0)
         patch.setattr(condensed_core, "_by_prices", drawn)
-        patch.setattr(_Hybrid, "promising", lambda *_: True)
-        patch.setattr(_Hybrid, "condenses", True)
-        expected = optimum(case.rows, case.k, **case.judged())
-        result = km.solve(case.problem(), method="search", time_limit=60)
-    assert result.proof == ("infeasible" if expected is None else "optimal")
-    assert result.exact_objective == expected
+        agrees_by_condensed_models(case, patch)
 
 
 @given(cases(max_rows=8, sides=False))

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp import solvers
-from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers import SolverOptions, StopReason, highs
 from kanon_milp.solvers.adapter import SolverCall
-from kanon_milp.solvers.base import Capability, LinearModel
+from kanon_milp.solvers.base import Capability, LinearModel, RawResult
 from kanon_milp.solvers.pulp_any import PulpAdapter
 
 # groups of a set-partitioning problem: cost, and rows of each type
@@ -62,6 +62,19 @@ def test_no_time_is_left_without_the_start(monkeypatch: pytest.MonkeyPatch) -> N
     result = solvers.get("highs").solve(model, SolverOptions(time_limit=60), start=start)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert (result.objective, result.bound) == (43, 27)
+
+
+def test_infeasible_without_the_start_is_refuted_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = highs._run
+
+    def infeasible(model: LinearModel, call: SolverCall) -> tuple[RawResult, float | None]:
+        return run(model, call) if call.point is not None else (RawResult(StopReason.INFEASIBLE, None, None), None)
+
+    monkeypatch.setattr(highs, "_run", infeasible)
+    model, start = partition()
+    result = solvers.get("highs").solve(model, SolverOptions(), start=start)
+    assert (result.stop_reason, result.objective, result.bound) == (StopReason.ERROR, 43, None)
+    assert "its claim is discarded" in result.message
 
 
 def test_the_command_line_of_highs_gets_no_start() -> None:
