@@ -30,7 +30,7 @@ from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, rou
 from kanon_milp.bounds.providers import COLUMN_GENERATION
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
-from kanon_milp.methods import hybrid
+from kanon_milp.methods import sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import SolverOptions, get
@@ -87,15 +87,15 @@ def long_way(*, search: bool) -> Iterator[Done]:
 
     with ExitStack() as stack:
         for owner, name, value in (
-            (hybrid, "EASY_PAIRS", -1),
-            (hybrid, "COUNTED_EVALUATIONS", ROUGH),
-            (hybrid, "BoundLimit", without_target),
+            (sizes_guide, "EASY_PAIRS", -1),
+            (sizes_guide, "COUNTED_EVALUATIONS", ROUGH),
+            (sizes_guide, "BoundLimit", without_target),
             (COLUMN_GENERATION, "compute", raised),
             (CoreProblem, "solve", solved),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         if not search:
-            stack.enter_context(mock.patch.object(hybrid._Hybrid, "search", return_value=None))
+            stack.enter_context(mock.patch.object(sizes_guide.SizesGuide, "search", return_value=None))
         yield done
 
 

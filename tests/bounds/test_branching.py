@@ -28,8 +28,8 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import branching as method
-from kanon_milp.methods import hybrid
-from kanon_milp.methods.hybrid import _Hybrid
+from kanon_milp.methods import sizes_guide
+from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -231,23 +231,23 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return found
 
     monkeypatch.setattr(method.Branching, "solve", counted)
-    monkeypatch.setattr(hybrid, "EASY_PAIRS", -1)
-    monkeypatch.setattr(_Hybrid, "promising", lambda *_: False)
-    monkeypatch.setattr(_Hybrid, "raise_bound", no_cuts)
-    monkeypatch.setattr(_Hybrid, "branches", property(lambda guide: guide.tracker.best is not None))
+    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", -1)
+    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
+    monkeypatch.setattr(SizesGuide, "raise_bound", no_cuts)
+    monkeypatch.setattr(SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None))
     monkeypatch.setattr(branching, "ROUNDS", 0)
-    monkeypatch.setattr(_Hybrid, "search_briefly", lambda _: None)
+    monkeypatch.setattr(SizesGuide, "search_briefly", lambda _: None)
     monkeypatch.setattr(Search, "run", lambda *_: None)
     monkeypatch.setattr(method, "LEAF", -1)
     return nodes
 
 
-def no_cuts(guide: _Hybrid) -> None:
+def no_cuts(guide: SizesGuide) -> None:
     """The bound stays as low as it is."""
     guide.raised = True
 
 
-def few_cuts(guide: _Hybrid) -> None:
+def few_cuts(guide: SizesGuide) -> None:
     """So few that the bound stays low."""
     guide.dual = raise_bound(guide.session.instance, guide.dual, guide.tracker.best, BoundLimit(rounds=1))
     guide.raised = True
@@ -258,11 +258,11 @@ def few_cuts(guide: _Hybrid) -> None:
 def test_the_hybrid_method_with_branches_agrees_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hybrid, "EASY_PAIRS", -1)
-        patch.setattr(_Hybrid, "promising", lambda *_: False)
-        patch.setattr(_Hybrid, "raise_bound", few_cuts)
+        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
+        patch.setattr(SizesGuide, "promising", lambda *_: False)
+        patch.setattr(SizesGuide, "raise_bound", few_cuts)
         patch.setattr(Search, "run", lambda *_: None)
-        patch.setattr(_Hybrid, "branches", property(lambda guide: guide.tracker.best is not None))
+        patch.setattr(SizesGuide, "branches", property(lambda guide: guide.tracker.best is not None))
         result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
     assert result.exact_objective == expected

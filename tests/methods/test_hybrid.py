@@ -30,10 +30,10 @@ import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import condensed_core, core_problem, hybrid
+from kanon_milp.methods import condensed_core, core_problem, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.hybrid import _Hybrid
 from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, SLOW_PAIR_SECONDS, Argument, choose
+from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -69,8 +69,8 @@ def agrees_with_brute_force(case: Case) -> None:
 def agrees_by_condensed_models(case: Case, patch: pytest.MonkeyPatch) -> None:
     """Whatever they are worth."""
     patch.setattr(condensed_core, "WORTH", 2.0)
-    patch.setattr(_Hybrid, "promising", lambda *_: True)
-    patch.setattr(_Hybrid, "condenses", True)
+    patch.setattr(SizesGuide, "promising", lambda *_: True)
+    patch.setattr(SizesGuide, "condenses", True)
     agrees_with_brute_force(case)
 
 
@@ -109,8 +109,8 @@ def test_cuts_before_the_search_agree_with_brute_force(case: Case) -> None:
     """With nothing but the core problem after them."""
     expected = optimum(case.rows, case.k, **case.judged())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hybrid, "EASY_PAIRS", -1)
-        patch.setattr(_Hybrid, "promising", lambda *_: False)
+        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
+        patch.setattr(SizesGuide, "promising", lambda *_: False)
         patch.setattr(Search, "run", lambda *_: None)
         result = km.solve(case.problem(), method="search", time_limit=60)
     assert result.proof == ("infeasible" if expected is None else "optimal")
@@ -120,9 +120,9 @@ def test_cuts_before_the_search_agree_with_brute_force(case: Case) -> None:
 def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """And no search where these and the core problem prove the optimum."""
     done: list[str] = []
-    raise_bound, search = _Hybrid.raise_bound, Search.run
+    raise_bound, search = SizesGuide.raise_bound, Search.run
 
-    def raised(guide: _Hybrid) -> None:
+    def raised(guide: SizesGuide) -> None:
         done.append("cuts")
         raise_bound(guide)
 
@@ -130,9 +130,9 @@ def test_small_tables_have_cuts_before_they_are_searched(monkeypatch: pytest.Mon
         done.append("search")
         return search(each, adapter, options)
 
-    monkeypatch.setattr(_Hybrid, "raise_bound", raised)
+    monkeypatch.setattr(SizesGuide, "raise_bound", raised)
     monkeypatch.setattr(Search, "run", searched)
-    monkeypatch.setattr(hybrid, "EASY_PAIRS", 50)
+    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 50)
     problem = census_problem(80, 5)
     quick = km.solve(problem, method="search", time_limit=120)
     assert done == ["cuts"]
@@ -147,9 +147,9 @@ def test_a_model_from_below_ends_once_it_has_proven_its_part(monkeypatch: pytest
     """Without cuts and search there are many of them, each for a unit of the bound."""
     ended: list[int] = []
     monkeypatch.setattr(core_problem, "MOMENT", -1)
-    monkeypatch.setattr(_Hybrid, "promising", lambda *_: False)
-    monkeypatch.setattr(_Hybrid, "raises_first", False)
-    monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
+    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
+    monkeypatch.setattr(SizesGuide, "raises_first", False)
+    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
 
     def end(call: AlsoSet) -> None:
@@ -184,8 +184,8 @@ def test_what_ends_a_model_from_below_does_not_end_the_run(monkeypatch: pytest.M
 
     monkeypatch.setattr(CoreProblem, "_solve", only_the_first)
     monkeypatch.setattr(CoreProblem, "begin", lambda _: None)
-    monkeypatch.setattr(_Hybrid, "raises_first", False)
-    monkeypatch.setattr(_Hybrid, "worth_raising", lambda _: False)
+    monkeypatch.setattr(SizesGuide, "raises_first", False)
+    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
     monkeypatch.setattr(Search, "run", lambda *_: None)
     result = km.solve(census_problem(80, 5), method="search", time_limit=60)
     assert len(calls) > 1

@@ -23,7 +23,7 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import open_pool
-from kanon_milp.methods import direct, hybrid
+from kanon_milp.methods import direct, sizes_guide
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -40,8 +40,8 @@ def short_search(instance: Instance, seconds: float, seed: int) -> Assignment | 
     ends = time.perf_counter() + seconds
     first = greedy(instance)
     target = None if first is None else float(first.cost)
-    dual = lagrangian(instance, target=target, seconds=hybrid.BOUND_SHARE * seconds)
-    effort = Effort(ends, enough=proven_bound(instance, round_dual(dual)), patience=hybrid.PATIENCE)
+    dual = lagrangian(instance, target=target, seconds=sizes_guide.BOUND_SHARE * seconds)
+    effort = Effort(ends, enough=proven_bound(instance, round_dual(dual)), patience=sizes_guide.PATIENCE)
     with open_pool(1, None) as pool:
         return Search(instance, dual, first, pool, effort, seed).run(solvers.get("highs"), SolverOptions(seed=seed))
 

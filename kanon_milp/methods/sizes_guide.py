@@ -1,0 +1,273 @@
+"""What leads the hybrid method where nothing but sizes of groups is required: the Lagrangian bound, rank-1 cuts."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
+from kanon_milp.bounds.providers import COLUMN_GENERATION, RELAX_AND_CUT
+from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.grouping import tighten_groups
+from kanon_milp.heuristics.search import Search
+from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
+from kanon_milp.methods.raised_by_cuts import small_groups
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
+
+BOUND_SHARE, BOUND_SECONDS = 0.25, 60.0  # for the multipliers, at most
+COUNTED_EVALUATIONS = 3000  # of the Lagrangian, where work is counted instead of time
+SEARCH_SHARE = 0.2  # of the time left before the core problem, at most, for each of two searches
+MASTER_TYPES = 3_000  # row types up to which a master problem goes on with rank-1 cuts
+# row types up to which it has rank-1 cuts before anything is searched, and at once by a master problem
+FIRST_TYPES = 1_200
+FIRST_SHARE = 0.2  # of the time left, for that, at most
+FIRST_SEARCH_SHARE, FIRST_SEARCHES = 0.05, 3  # the same for a few annealings before, of a second each
+LONGER = 2.0  # times what all of that has taken may the search after it take, at most
+BRIEFLY = 0.5  # the same where branch and bound follows, which finds tables itself
+MODEL_SECONDS = 4e-6  # times the square of its pairs is what a core problem takes (first 300 and 500 rows of Adult)
+BRANCH_SECONDS = 4.0  # of such a model, beyond which branch and bound with rank-1 cuts takes its place
+BRANCH_GAP = 6  # units between table and bound, at most: it takes three times as long for each further unit
+SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
+RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
+CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
+CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
+EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
+# so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
+FEW_OPTIONS = 15
+FEW_PRESUMED = 4  # candidates a row type, of tables that cost no more than the bound
+RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
+COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
+SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
+AGAIN = 1_000_000  # between the seeds of the two searches
+PATIENCE = 2  # turns of such a search that find nothing
+
+
+class SizesGuide(Guide):
+    """Only the sizes of groups are required: annealing and neighbourhoods on compiled boards, rank-1 cuts.
+
+    iteration_seconds: what one iteration of the bound has taken. raised: whether there were rank-1 cuts, and
+    more would be of little use. first: whether nothing has been searched yet. plain: the multipliers without them,
+    which an unrestricted search of a small table goes by.
+    """
+
+    dual: DualPoint
+    plain: DualPoint
+
+    def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
+        super().__init__(session, tracker, pool, limit)
+        self.iteration_seconds, self.raised, self.first = 0.0, False, True
+        self.raising_since = 0.0
+        self._constructed_by: DualPoint | None = None  # the multipliers that a table has been constructed by
+
+    def keep(self, table: Assignment | None) -> None:
+        """Each group released as cheaply as its rows allow."""
+        self.tracker.better(None if table is None else tighten_groups(self.session.instance, table))
+
+    def bound(self) -> None:
+        """The Lagrangian bound, and what users have registered."""
+        began, limit, tracker = time.perf_counter(), self.limit, self.tracker
+        share = limit if limit.seconds is None else limit.part(min(BOUND_SHARE * limit.left, BOUND_SECONDS))
+        first_limit = BoundLimit(
+            ends=share.ends,
+            interrupt=limit.interrupt,
+            target=None if tracker.best is None else float(tracker.best.cost),
+            iterations=COUNTED_EVALUATIONS if self.session.iterations else None,
+        )
+        self.dual = self.plain = multipliers_of_sizes(self.session, tracker, first_limit)
+        self.iteration_seconds = (time.perf_counter() - began) / max(self.dual.evaluations, 1)
+
+    def begin(self) -> None:
+        """By the averages of the relaxation, in a second or two even on large tables."""
+        if not self.limit.over and not self.settled:
+            self._search(self.effort, self.session.options.seed).construct()
+
+    def presuming(self, loss: int) -> ReducedCosts:
+        """With the multipliers of sizes and cuts."""
+        return ReducedCosts(round_dual(self.dual), loss + 1, self.tracker.best)
+
+    def promising(self, pairs: int, limit: Limit) -> bool:
+        """Where there are few candidates a row type, the bound is close, and cuts of the solver do the rest."""
+        few = pairs <= MODEL_PAIRS and pairs <= FEW_OPTIONS * self.session.instance.types.count
+        seconds = pairs * (PAIR_SECONDS + SOLVE_SECONDS)
+        if self.dual.rank_one_cuts.count:  # what is left after these is hard
+            seconds = max(seconds, MODEL_SECONDS * pairs**2)
+        return pairs <= EASY_PAIRS or (few and seconds <= limit.left)
+
+    @property
+    def condenses(self) -> bool:
+        """Where there are few candidates a row type; with more of them less is left by fixing."""
+        instance = self.session.instance
+        return instance.candidates.pairs <= FEW_OPTIONS * instance.types.count
+
+    @property
+    def fits(self) -> bool:
+        """Whether the core problem is likely to fit into one model."""
+        return self.session.instance.candidates.pairs <= MODEL_PAIRS
+
+    def cuts(self, seconds: float) -> bool:
+        """Whether so many seconds are enough for rank-1 cuts on a table that does not fit."""
+        return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
+
+    @property
+    def raises_first(self) -> bool:
+        """Whether rank-1 cuts are quick, and likely to leave a core problem that is soon solved."""
+        return self._small and self.worth_raising()
+
+    @property
+    def _small(self) -> bool:
+        """Whether a master problem alone is the quickest way to rank-1 cuts."""
+        instance = self.session.instance
+        few = instance.types.count <= min(FIRST_TYPES, MASTER_TYPES)
+        return few and self.fits and small_groups(instance)
+
+    def search_briefly(self) -> None:
+        """A few annealings."""
+        effort = self.effort.part(FIRST_SEARCH_SHARE * self.limit.left)
+        for turn in range(FIRST_SEARCHES):
+            best = self.tracker.best
+            if best is not None and not effort.ended(best.cost):
+                self._search(effort, self.session.options.seed + 2 * AGAIN + turn).anneal()
+
+    def search(self) -> None:
+        """Search until the time is over, but for what the steps after it need."""
+        effort, first, self.first = self.effort, self.first, False
+        if self.fits:
+            seconds = SEARCH_SHARE * effort.left
+            if first and self.dual.rank_one_cuts.count:
+                # what can be proven is half done, however late it may end
+                longer = BRIEFLY if self.branches else LONGER
+                seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
+            effort = replace(effort.part(seconds), patience=PATIENCE)
+        elif small_groups(self.session.instance) and self.cuts(CUT_SHARE * effort.left):
+            effort = effort.part((1 - CUT_SHARE) * effort.left)
+        self._search(effort, self.session.options.seed).run(self.session.adapter, self.session.options)
+
+    def _search(self, effort: Effort, seed: int, possible: NDArray[np.bool_] | None = None) -> Search:
+        """On from the best table; possible: what a better one could use, where that is known."""
+        instance, tracker = self.session.instance, self.tracker
+        dual = self.plain if possible is None and self.fits else self.dual
+        constructed, self._constructed_by = self._constructed_by is dual, dual
+        return Search(
+            instance,
+            dual,
+            tracker.best,
+            self.pool,
+            effort,
+            seed,
+            tracker.better,
+            possible,
+            constructed=constructed,
+        )
+
+    def search_again(self) -> None:
+        """Once more: where the core problem fits, with nothing but what a better table could use."""
+        instance, best = self.session.instance, self.tracker.best
+        assert best is not None
+        if self.why() is not StopReason.TIME_LIMIT or self.limit.over:
+            return
+        effort, possible = self.effort, None
+        if self.fits:
+            effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
+            _, possible = self.fixing(best.cost + 1).possible(instance)
+        search = self._search(effort, self.session.options.seed + AGAIN, possible)
+        search.run(self.session.adapter, self.session.options)
+
+    def worth_raising(self) -> bool:
+        """Whether rank-1 cuts are worth their time: the core problem that multipliers without them leave is not
+        easy."""
+        best = self.tracker.best
+        if best is None or self.raised or self.settled or self.branches or not small_groups(self.session.instance):
+            return False
+        # the search may have taken a little more than its part
+        if self.limit.over or not (self.fits or self.cuts(2 * self.limit.left)):
+            return False
+        return self.left(best.cost + 1) > EASY_PAIRS
+
+    def fixing(self, incumbent: int) -> ReducedCosts:
+        """With the multipliers of sizes and cuts."""
+        return ReducedCosts(round_dual(self.dual), incumbent)
+
+    def left(self, incumbent: int) -> int:
+        """Pairs that fixing leaves."""
+        return int(self.fixing(incumbent).possible(self.session.instance)[1].sum())
+
+    def raise_bound(self) -> None:
+        """Rounds of rank-1 cuts: without a master problem, by one where there are few row types, or by both."""
+        instance, best = self.session.instance, self.tracker.best
+        assert best is not None
+        first, types = self.first, instance.types.count
+        share, self.raising_since = self.limit, time.process_time()
+        if self.fits:
+            share = share.part((FIRST_SHARE if first else RAISE_SHARE) * share.left)
+        limit = BoundLimit(
+            target=math.ceil(best.cost * (1 - self.session.options.gap)),
+            ends=share.ends,
+            rounds=None if self.session.iterations is None else COUNTED_ROUNDS,
+            interrupt=share.interrupt,
+        )
+        task = BoundTask(limit, self.dual, best, self.session.options.threads, self.tracker.show)
+        if not self._small:
+            part = limit if types > MASTER_TYPES else replace(limit, ends=share.part(RELAX_SHARE * share.left).ends)
+            if limit.rounds is not None:
+                part = replace(part, rounds=SHORT_ROUNDS * limit.rounds)
+            self._take(RELAX_AND_CUT.compute(instance, replace(task, limit=part)))
+        if types <= MASTER_TYPES and not limit.reached(self.tracker.bound, 0.0):
+            self._take(COLUMN_GENERATION.compute(instance, replace(task, dual=self.dual, enough=self._enough)))
+        # those that the end of their part of the time has cut short go on later
+        self.raised = not (first and limit.over)
+
+    def _enough(self, dual: DualPoint, seconds: float) -> bool:
+        """Whether the core problem, or branch and bound, is likely to take less time than the next unit of the bound by
+        cuts.
+
+        dual: the point so far. seconds: until that unit.
+        """
+        best = self.tracker.best
+        if best is None or self.session.iterations is not None:
+            return False
+        near = best.cost - math.ceil(dual.value) <= BRANCH_GAP
+        if near and self._small and seconds > SLOW * (time.process_time() - self.raising_since):
+            return True  # branching raises it faster
+        loss = min(math.floor(dual.value) + 1, best.cost - 1)
+        pairs = int(ReducedCosts(round_dual(dual), loss + 1).possible(self.session.instance)[1].sum())
+        return MODEL_SECONDS * pairs**2 < seconds
+
+    @property
+    def branches(self) -> bool:
+        """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem."""
+        best = self.tracker.best
+        if best is None or not self._small or not self.dual.rank_one_cuts.count or self.session.iterations is not None:
+            return False
+        if best.cost - self.tracker.bound > BRANCH_GAP:
+            return False
+        return MODEL_SECONDS * self.left(best.cost + 1) ** 2 > BRANCH_SECONDS
+
+    def prove(self) -> bool:
+        """Branch and bound, where that is likely to be quicker."""
+        if not self.branches:
+            return False
+        from kanon_milp.methods.branching import Branching
+
+        with self.session.clock.step("bound"):
+            return Branching(self.session, self, self.tracker, self.limit).solve(self.dual)
+
+    def _take(self, raised: ProvenBound) -> None:
+        """Go on with these multipliers: they prove no less than those before."""
+        if raised.dual is not None:
+            self.dual = raised.dual
+        self.tracker.higher(raised.units, raised.justified_by)
