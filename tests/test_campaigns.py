@@ -52,6 +52,7 @@ def test_hostile_files_end_with_one_clear_error_or_a_result(number: int) -> None
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize("number", range(examples(30, 1)))
+@pytest.mark.processes
 def test_who_kills_a_run_finds_no_lie(number: int) -> None:
     assert campaign.one(kills.work, SEED, number)["failures"] == []
 

@@ -108,6 +108,7 @@ exec(last, everything)
 """
 
 
+@pytest.mark.processes
 def test_the_python_examples_run(tmp_path: Path) -> None:
     """In an empty folder, each page with no names but those of Getting started, on which it says that it goes on."""
     pages = {page: "\n\n".join(blocks(ROOT / page, "python")) for page in EXAMPLES}

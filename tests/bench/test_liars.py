@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from bench_here import runs_here
 from places import LIBRARY
 
@@ -70,6 +71,7 @@ def test_lies_show_beside_a_planted_optimum(tmp_path: Path) -> None:
         assert any("known optimum" in defect for defect in row["defects"]), (solver, row["defects"])
 
 
+@pytest.mark.processes
 def test_what_does_not_end_well_is_a_row(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, [*ENDS, "highs"], f'model = "{LIBRARY}/hospital.toml"', limit=60)
     assert {name: row["ended"] for name, row in rows.items()} == {**ENDS, "highs": "finished"}
@@ -82,6 +84,7 @@ def test_what_does_not_end_well_is_a_row(tmp_path: Path) -> None:
     assert "cell" not in rows["raises"]["message"]
 
 
+@pytest.mark.processes
 def test_what_hangs_is_killed(tmp_path: Path) -> None:
     (row,) = rows_of(tmp_path, ["hangs"], f'model = "{LIBRARY}/hospital.toml"', limit=2).values()
     assert (row["ended"], row["proof"]) == ("time", "none")

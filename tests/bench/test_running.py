@@ -68,6 +68,7 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
     return study, pl.read_parquet(folder / "through" / RUNS)
 
 
+@pytest.mark.processes
 def test_all_rows_are_there(four: tuple[Path, pl.DataFrame]) -> None:
     _, frame = four
     assert frame.schema == pl.Schema(SCHEMA)
@@ -80,6 +81,7 @@ def test_all_rows_are_there(four: tuple[Path, pl.DataFrame]) -> None:
     assert frame["known"].to_list() == ["54"] * 4
 
 
+@pytest.mark.processes
 def test_killed_and_resumed_it_gives_the_same_rows(four: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
     study, through = four
     out = tmp_path / "out"
@@ -99,6 +101,7 @@ def test_killed_and_resumed_it_gives_the_same_rows(four: tuple[Path, pl.DataFram
     assert kept.height == early.height  # what was there was not run again
 
 
+@pytest.mark.processes
 def test_an_answer_is_heard_whenever_it_comes(four: tuple[Path, pl.DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where whoever watches was busy while the process answered and ended."""
     study, frame = four
@@ -115,6 +118,7 @@ def test_an_answer_is_heard_whenever_it_comes(four: tuple[Path, pl.DataFrame], m
     assert (row["ended"], row["objective_exact"]) == ("finished", "54")
 
 
+@pytest.mark.processes
 def test_nobody_writes_into_the_folder_of_a_study_and_no_process_outlives_it(tmp_path: Path) -> None:
     study = tmp_path / "hangs.toml"
     study.write_text(f'time_limit = 60\nplugins = ["{LIARS}"]\nsolvers = ["hangs"]\n{FOUR[FOUR.index("[[") :]}')
@@ -141,6 +145,7 @@ def test_nobody_writes_into_the_folder_of_a_study_and_no_process_outlives_it(tmp
     assert not Path(f"/proc/{child}").exists()
 
 
+@pytest.mark.processes
 def test_ctrl_c_leaves_a_folder_to_go_on_with(four: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
     study, through = four
     out = tmp_path / "out"
@@ -205,6 +210,7 @@ def test_the_summary_is_written(four: tuple[Path, pl.DataFrame]) -> None:
 
 
 @pytest.mark.parametrize("runs", ["here", pytest.param("processes", marks=pytest.mark.slow)])
+@pytest.mark.processes
 def test_the_smoke_study_runs(tmp_path: Path, runs: str) -> None:
     """As the README has it, on two cores under two minutes; that each run has a process other tests show quickly."""
     began = time.monotonic()

@@ -26,6 +26,7 @@ def command(table: Path, *more: str, stdout: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.processes
 def test_a_full_standard_output_is_one_line_and_the_files_are_there(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = command(table, "--out", str(out), stdout="/dev/full")
@@ -47,6 +48,7 @@ def test_lines_of_a_pipe_are_whole(table: Path, monkeypatch: pytest.MonkeyPatch)
     assert max(map(len, run(*given).stdout.splitlines())) <= 60
 
 
+@pytest.mark.processes
 def test_a_closed_pipe_is_no_error(table: Path) -> None:
     given = [sys.executable, "-m", "kanon_milp", "solve", "--data", str(table), "--qi", "a,b", "--k", "2", "--json"]
     with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -84,6 +86,7 @@ def test_a_table_in_the_place_of_a_model_file_is_told(table: Path) -> None:
         assert (done.returncode, f"write --data {table}" in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.processes
 def test_a_closed_standard_output_or_error_is_no_error(table: Path, tmp_path: Path) -> None:
     for number, closed in enumerate((">&-", "2>&-", ">&- 2>&-")):
         out = tmp_path / f"out{number}"

@@ -180,6 +180,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_for_this_process() -> None:
     assert number_compiled() == before + 1
 
 
+@pytest.mark.processes
 def test_a_warm_up_leaves_nothing_to_compile() -> None:
     warm_up()
     assert warm_up()[0] == 0

@@ -65,6 +65,7 @@ def test_each_option_of_a_long_command_has_a_section() -> None:
         assert {each.name for each in command.params if each.param_type_name == "option"} <= known
 
 
+@pytest.mark.processes
 def test_the_shell_completes_options() -> None:
     asked = {"_KANON_MILP_COMPLETE": "complete_bash", "COMP_WORDS": "kanon-milp solve --obj", "COMP_CWORD": "2"}
     script = "import sys; sys.argv[0] = 'kanon-milp'; from kanon_milp.cli import main; main()"

@@ -67,6 +67,7 @@ def solve_until(problem: km.Problem, address: str, act: Callable[[], object]) ->
     return result
 
 
+@pytest.mark.processes
 def test_a_cluster_searches_like_this_machine() -> None:
     problem = problem_of(120)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster:

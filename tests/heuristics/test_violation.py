@@ -101,6 +101,7 @@ def groups_fail(instance: Instance, found: Assignment) -> list[int]:
     return failing(found, GroupCheck(instance))
 
 
+@pytest.mark.processes
 def test_processes_find_what_one_process_finds_or_better() -> None:
     instance = instance_of(120, km.KAnonymity(3), km.LDiversity(2))
     point = point_of(instance)

@@ -64,6 +64,7 @@ def test_the_library_lists_every_model() -> None:
         assert f"`{path.name}`" in text
 
 
+@pytest.mark.processes
 def test_what_checks_model_files_is_imported_when_one_is_read() -> None:
     script = (
         "import sys, kanon_milp.cli.app, kanon_milp as km\n"

@@ -25,6 +25,7 @@ MOMENTS = {"quick": (0.0, 0.4, 0.9), "solver": (1.5,), "build": (2.0,), "candida
 
 
 @pytest.mark.parametrize(("table", "seconds"), [(table, moment) for table, all_ in MOMENTS.items() for moment in all_])
+@pytest.mark.processes
 def test_a_signal_ends_it_with_a_documented_exit_code(tmp_path: Path, table: str, seconds: float) -> None:
     rows, columns, values, options = TABLES[table]
     command = [*write_table(tmp_path, rows, columns, values), *options]
@@ -35,6 +36,7 @@ def test_a_signal_ends_it_with_a_documented_exit_code(tmp_path: Path, table: str
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.processes
 def test_a_second_signal_ends_it_at_once(tmp_path: Path, number: int) -> None:
     rows, columns, values, options = TABLES["solver"]
     command = [*write_table(tmp_path, rows, columns, values), *options]
@@ -59,6 +61,7 @@ def test_the_package_imports_next_to_nothing_until_it_is_used() -> None:
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.processes
 def test_what_nothing_here_uses_is_not_imported() -> None:
     """Pyomo would load the statistics of SciPy; whoever uses them has them, through Pyomo as well. The compiler waits
     for a method that needs it."""
@@ -72,6 +75,7 @@ def test_what_nothing_here_uses_is_not_imported() -> None:
     assert done.stdout.splitlines() == ["True False False", "True 0.5"]
 
 
+@pytest.mark.processes
 def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -> None:
     """Its thread is still at work, and calls back, when the interpreter ends."""
     script = tmp_path / "script.py"

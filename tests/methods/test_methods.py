@@ -105,6 +105,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, s
     return dict(zip((*HONEST, *LYING), zip(lines[::2], lines[1::2], strict=True), strict=True))
 
 
+@pytest.mark.processes
 def test_a_method_of_ones_own_is_listed_run_and_verified(outcomes: dict[str, tuple[str, str]]) -> None:
     assert outcomes["one_group"][0] == "4 none 10 one_group none ()"
     assert outcomes["idle"] == ("5 none None idle none ()", "nothing was tried")
@@ -129,6 +130,7 @@ def test_a_method_that_lies_is_caught(outcomes: dict[str, tuple[str, str]]) -> N
     assert "what the verifier refuses" in message
 
 
+@pytest.mark.processes
 def test_a_method_must_end_its_session(tmp_path: Path) -> None:
     done = own_method(tmp_path, "bare")
     assert done.returncode == 1
@@ -184,6 +186,7 @@ print(json.dumps({name: (each.returncode, each.stdout, each.stderr) for name, ea
 """
 
 
+@pytest.mark.processes
 def test_an_installed_package_brings_a_method_by_its_entry_point(tmp_path: Path) -> None:
     (tmp_path / "brought.py").write_text(BROUGHT)
     info = tmp_path / "brought-1.0.dist-info"

@@ -58,6 +58,7 @@ def test_what_is_pickled_comes_back(kind: str) -> None:
     assert back.certify().bound <= result.objective
 
 
+@pytest.mark.processes
 def test_problems_go_to_other_processes() -> None:
     problems = [problem_of(FRAME), km.Problem(km.Table.from_frame(FRAME, ["age", "sex", "id"]), km.KAnonymity(4))]
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:

@@ -48,6 +48,7 @@ def ends(bound: int) -> Callable[[Session], Result]:
 
 
 @pytest.mark.parametrize("problem", [census_problem(60, 3), masked_problem(80)], ids=["k", "l"])
+@pytest.mark.processes
 def test_its_optimum_is_that_of_one_model(problem: km.Problem) -> None:
     optimum = km.solve(problem, method="milp").require_optimal().objective
     for threads in (1, 2):
@@ -141,6 +142,7 @@ def test_infeasible_is_refuted_by_a_table(monkeypatch: pytest.MonkeyPatch) -> No
     assert "says infeasible, which this table refutes" in result.message
 
 
+@pytest.mark.processes
 def test_where_no_process_can_begin_auto_does_without(tmp_path: Path) -> None:
     """In a script without a guard, and in one that is read from the input."""
     script = """

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from oracle import optimum
 from places import ROOT
 
@@ -73,6 +74,7 @@ DEFINITION = Definition("AtMost", "at_most", rules, {"most": count}, lambda requ
 '''
 
 
+@pytest.mark.processes
 def test_two_files_and_a_name_in_the_registry(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "kanon_milp")

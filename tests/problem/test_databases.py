@@ -22,6 +22,7 @@ from kanon_milp.problem.roles import Roles
 pytestmark = pytest.mark.filterwarnings("ignore::kanon_milp.RoleWarning")
 
 
+@pytest.mark.processes
 def test_from_a_database_into_a_table_beside(address: str, tmp_path: Path) -> None:
     out, page = tmp_path / "out", tmp_path / "page.html"
     done = run(

@@ -42,6 +42,7 @@ def by_script(asked: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("asked", "judge"), [("most", at_most_three), ("half", no_more_than_half)])
+@pytest.mark.processes
 def test_a_requirement_in_a_script(tmp_path: Path, asked: str, judge: Callable[[tuple[int, ...]], bool]) -> None:
     """Two solvers find the optimum, the exported file has it, the verifier asks the requirement itself."""
     expected = optimum(CELLS, 2, requirement=judge)

@@ -268,6 +268,7 @@ def test_what_the_encoding_lacks_is_found_before_solving(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "kind", ["csv", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("parquet", "arrow", "toml"))]
 )
+@pytest.mark.processes
 def test_file_names_need_not_be_text(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / os.fsdecode(b"gr\xfc\xdfe")
     folder.mkdir()
@@ -337,6 +338,7 @@ def test_brackets_in_names_are_no_markup(tmp_path: Path, monkeypatch: pytest.Mon
     assert MARKUP in done.stdout
 
 
+@pytest.mark.processes
 def test_a_terminal_without_the_characters_is_no_reason_to_fail(tmp_path: Path) -> None:
     path = written(tmp_path / "Ωß.csv", TABLE.replace("age", "Ωß😀"))
     given = ("solve", "--data", path, "--qi", "zip,Ωß😀", "--k", "2")

@@ -115,6 +115,7 @@ def solved_again(written: dict[str, Any]) -> km.Result:
         ("--gap", "0.5", "--node-limit", "1000", "--time-limit", "60"),
     ],
 )
+@pytest.mark.processes
 def test_the_object_alone_states_the_same_problem_and_gives_the_same_objective(
     folder: Path, more: tuple[str, ...]
 ) -> None:

@@ -190,6 +190,7 @@ def test_baselines_stand_beside_as_they_are() -> None:
     assert found.frame()["mondrian"].to_list() == [float(present(row.baselines["mondrian"])) for row in found.rows]
 
 
+@pytest.mark.processes
 def test_several_processes_give_the_same() -> None:
     problem = km.Problem(CENSUS, km.KAnonymity(2))
     one, two = (km.sweep(problem, k=range(2, 6), processes=number) for number in (1, 2))
@@ -280,6 +281,7 @@ def test_a_model_file_is_swept(tmp_path: Path) -> None:
     assert [row["proof"] for row in json.loads(found.stdout)] == ["optimal", "optimal"]
 
 
+@pytest.mark.processes
 def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     """Killed after the first run is written; what is left is run, and the rest is as of a sweep that nobody killed."""
     whole, ended = tmp_path / "whole", tmp_path / "ended"

@@ -84,6 +84,7 @@ def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.processes
 def test_a_script_registers_an_adapter_and_solves(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(ADAPTER + SCRIPT.replace("{frame}", FRAME))
     done = python(["script.py"], tmp_path)
@@ -117,6 +118,7 @@ print(json.dumps([solved.objective, back.objective, back.verified, back.report.g
 """
 
 
+@pytest.mark.processes
 def test_a_constraint_added_in_a_script_is_solved_exported_and_brought_back(tmp_path: Path) -> None:
     """By an adapter of the script's own, and by the executable of another solver."""
     (tmp_path / "script.py").write_text(ADAPTER + JOURNEY.replace("{frame}", FRAME))
@@ -135,6 +137,7 @@ def install(folder: Path, points: dict[str, str]) -> None:
     (info / "entry_points.txt").write_text(f"[kanon_milp.solvers]\n{lines}")
 
 
+@pytest.mark.processes
 def test_an_installed_package_brings_a_solver_by_its_entry_point(tmp_path: Path) -> None:
     install(tmp_path, {"scipy": "scipy_solver:SciPy", "broken": "scipy_solver:Nothing", "other": "scipy_solver:SciPy"})
     (tmp_path / "t.csv").write_text("zip,age\n1,a\n1,b\n2,a\n2,b\n3,b\n")

@@ -168,6 +168,7 @@ def test_event_stops_the_solver_and_keeps_the_incumbent(adapter: Any) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @each_adapter_with("whole_group", {"True": True, "False": False}, share=2)
+@pytest.mark.processes
 def test_ctrl_c_stops_the_solver_and_keeps_the_incumbent(adapter: Any, whole_group: Any) -> None:
     needs(adapter, Capability.INTERRUPT)
     code = f"""

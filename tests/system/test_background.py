@@ -28,6 +28,7 @@ def test_what_is_on_disk_is_not_compiled_again() -> None:
     assert not COMPILATIONS.open
 
 
+@pytest.mark.processes
 def test_a_process_that_fails_is_not_waited_for() -> None:
     with Background(["no such part"]) as process:
         assert process.wait("no such part")
@@ -35,6 +36,7 @@ def test_a_process_that_fails_is_not_waited_for() -> None:
         assert process.compiled == 0
 
 
+@pytest.mark.processes
 def test_a_process_that_fails_leaves_the_other_parts_to_the_next_one() -> None:
     with Background(["no such part", "bound", "search"]) as processes:
         assert all(processes.wait(part) for part in ("no such part", "bound", "search"))
@@ -80,6 +82,7 @@ def test_the_process_ends_with_the_one_that_started_it() -> None:
     assert not left
 
 
+@pytest.mark.processes
 def test_what_it_is_at_is_kept_when_nobody_waits_for_it_any_more(tmp_path: Path) -> None:
     """Else runs that are always too short would never get beyond it, nor those that are ended by Ctrl-C, which goes to
     every process of a terminal."""
@@ -101,6 +104,7 @@ def test_what_it_is_at_is_kept_when_nobody_waits_for_it_any_more(tmp_path: Path)
     assert list(tmp_path.rglob("*.nbi"))
 
 
+@pytest.mark.processes
 def test_a_time_limit_holds_where_nothing_is_compiled_yet(tmp_path: Path) -> None:
     """The compiler needs more than these limits; the table constructed first is what they end with."""
     script = """

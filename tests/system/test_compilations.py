@@ -53,6 +53,7 @@ def test_nothing_is_said_without_a_limit_or_where_nothing_was_compiled(monkeypat
     assert "warm-up" not in compiled_note(12.34, 30.0)
 
 
+@pytest.mark.processes
 def test_a_first_run_says_what_compiling_has_taken_and_a_second_one_has_nothing_to_say(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text(TABLE)

@@ -186,6 +186,7 @@ def _write_often(folder: Path, run_name: str, times: int) -> None:
         write(folder, run_name)
 
 
+@pytest.mark.processes
 def test_two_runs_into_one_folder_wait_for_each_other(tmp_path: Path) -> None:
     write(tmp_path, "a")
     context = multiprocessing.get_context("spawn")

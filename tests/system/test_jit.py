@@ -78,6 +78,7 @@ def test_what_is_on_disk_is_of_these_sources(monkeypatch: pytest.MonkeyPatch) ->
     assert not jit.on_disk(jit.compiled(plain.py_func))
 
 
+@pytest.mark.processes
 def test_without_compilation_everything_is_python() -> None:
     code = "import kanon_milp.heuristics.state as s, kanon_milp.bounds.volume as v; print(type(v.dot).__name__)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}

@@ -31,12 +31,14 @@ def test_it_is_quiet_by_default() -> None:
     assert said("") == ""
 
 
+@pytest.mark.processes
 def test_a_debug_log_has_our_phases_and_no_model_of_pyomo() -> None:
     text = said("logging.basicConfig(level=logging.DEBUG)")
     assert "INFO:kanon_milp.system.clock:candidates begins" in text
     assert "DEBUG:pyomo" not in text
 
 
+@pytest.mark.processes
 def test_pyomo_keeps_a_level_that_somebody_has_set() -> None:
     text = said("logging.basicConfig(level=logging.DEBUG); logging.getLogger('pyomo').setLevel(logging.DEBUG)")
     assert "DEBUG:pyomo" in text

@@ -194,6 +194,7 @@ def test_it_prints(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+@pytest.mark.processes
 def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path) -> None:
     import polars as pl
 
