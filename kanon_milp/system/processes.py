@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import sys
 from pathlib import Path
+from typing import TypeGuard
 
 from kanon_milp.errors import InputError
 
@@ -65,7 +66,7 @@ def _is_read_from_input() -> bool:
 
 
 def _runs_unguarded() -> bool:
-    """Whether the statement of the main script that is being run is below no `if __name__ ...`, nor behind one."""
+    """Whether nothing up to the statement of the main script that is being run asks for its `__name__`."""
     main = sys.modules.get("__main__")
     file, line = getattr(main, "__file__", None), None
     frame = sys._getframe()
@@ -79,9 +80,20 @@ def _runs_unguarded() -> bool:
         script = ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError):  # compiled, or gone
         return False
-    guards = [node for node in ast.walk(script) if isinstance(node, ast.If) and _asks_for_name(node.test)]
-    return not any(guard.lineno <= line for guard in guards)
+    return not any(_asks_for_name(node) and node.lineno <= line for node in ast.walk(script))
 
 
-def _asks_for_name(test: ast.expr) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+def _asks_for_name(node: ast.AST) -> TypeGuard[ast.Compare | ast.If | ast.Match]:
+    """Whether it compares `__name__`, or something with "__main__"; to use the name otherwise is no question."""
+    asked: ast.AST | None = None
+    if isinstance(node, ast.Compare):
+        asked = node
+    elif isinstance(node, ast.If):
+        asked = node.test
+    elif isinstance(node, ast.Match):
+        asked = node.subject
+    return asked is not None and any(
+        (isinstance(each, ast.Name) and each.id == "__name__")
+        or (isinstance(each, ast.Constant) and each.value == "__main__")
+        for each in ast.walk(asked)
+    )

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from kanon_milp.heuristics.greedy import greedy, suppress_all
 from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
+from kanon_milp.system import processes
 from kanon_milp.system.jit import number_compiled
 from kanon_milp.system.limit import Limit, Over
 
@@ -255,6 +257,7 @@ def script(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="fork")
+@pytest.mark.processes
 def test_a_forked_process_says_what_to_do_instead_of_hanging(tmp_path: Path) -> None:
     pool = "with multiprocessing.get_context('{}').Pool(1) as pool: print(pool.map(work, [0]))\n"
     main = "if __name__ == '__main__':\n    work(0)\n    "
@@ -266,6 +269,35 @@ def test_a_forked_process_says_what_to_do_instead_of_hanging(tmp_path: Path) -> 
     assert unused.returncode == 0 or "InputError" in unused.stderr
 
 
+@pytest.mark.parametrize(
+    ("lines", "guarded"),
+    [
+        ("if __name__ == '__main__': main()", True),
+        ("if not __name__ != '__main__':\n    pass\nmain()", True),
+        ("__name__ == '__main__' and main()", True),
+        ("main() if __name__ == '__main__' else None", True),
+        ("match __name__:\n    case '__main__': main()", True),
+        ("me = __name__\nif me == '__main__': main()", True),
+        ("main()", False),
+        ("log = logging.getLogger(__name__)\nmain()", False),
+        ("if sys.argv: main()", False),
+        ("main()\nif __name__ == '__main__': pass", False),
+    ],
+)
+def test_any_question_for_its_name_is_a_guard(
+    lines: str, guarded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "script.py"
+    file.write_text("import logging, sys\n" + lines)
+    module = ModuleType("__main__")
+    found: list[bool] = []
+    vars(module).update(__file__=str(file), main=lambda: found.append(processes.can_begin_processes()))
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    exec(compile(file.read_text(), file, "exec"), vars(module))
+    assert found == [guarded]
+
+
+@pytest.mark.processes
 def test_a_script_without_a_guard_gets_one_error(tmp_path: Path) -> None:
     search = (
         "result = km.solve(km.Problem(km.Table.from_frame(frame, ['a', 'b']), km.KAnonymity(2)), "
