@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -60,6 +60,16 @@ class Pool(ABC):
         """Whether a finished future has no result because its worker is gone, or the task could not be sent to it."""
         error = None if future.cancelled() else future.exception()
         return future.cancelled() or isinstance(error, cf.BrokenExecutor) or type(error).__name__ in _LOST
+
+    @contextlib.contextmanager
+    def part(self, workers: int) -> Iterator[None]:
+        """Within the block there are no more than so many workers, since this process has something else to do."""
+        whole = self.workers
+        self.workers = min(whole, workers)
+        try:
+            yield
+        finally:
+            self.workers = whole if self.workers else 0  # unless they were lost
 
     def losses(self) -> str:
         """How many workers are gone that should be there, in words; empty if none is. To be asked before `close`."""

@@ -64,7 +64,7 @@ class CoreProblem:
                 self.size, self.backed_by = condensed.size, condensed.backed_by
                 if done:
                     return self.guide.why()
-        if not self._promising:
+        if not self._promising and self.guide.fits:
             presumed = self.tracker.bound
             step = self._presuming(presumed)
             share = self.limit.part(min(PRESUMED_SHARE * self.limit.left, PRESUMED_SECONDS))

@@ -87,6 +87,11 @@ class Guide(ABC):
         return False
 
     @property
+    def fits(self) -> bool:
+        """Whether the core problem is likely to fit into one model."""
+        return self.session.instance.candidates.pairs <= MODEL_PAIRS
+
+    @property
     def raises_first(self) -> bool:
         """Whether to raise the bound before anything is searched."""
         return False

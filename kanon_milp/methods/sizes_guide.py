@@ -17,6 +17,7 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.cuts_beside import CutsBeside
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import small_groups
 from kanon_milp.methods.session import Session
@@ -49,7 +50,6 @@ CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the short
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
 # so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
 FEW_OPTIONS = 15
-FEW_PRESUMED = 4  # candidates a row type, of tables that cost no more than the bound
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
@@ -114,11 +114,6 @@ class SizesGuide(Guide):
         instance = self.session.instance
         return instance.candidates.pairs <= FEW_OPTIONS * instance.types.count
 
-    @property
-    def fits(self) -> bool:
-        """Whether the core problem is likely to fit into one model."""
-        return self.session.instance.candidates.pairs <= MODEL_PAIRS
-
     def cuts(self, seconds: float) -> bool:
         """Whether so many seconds are enough for rank-1 cuts on a table that does not fit."""
         return self.session.iterations is not None or seconds >= CUT_ITERATIONS * self.iteration_seconds
@@ -145,17 +140,33 @@ class SizesGuide(Guide):
 
     def search(self) -> None:
         """Search until the time is over, but for what the steps after it need."""
-        effort, first, self.first = self.effort, self.first, False
+        first, self.first = self.first, False
         if self.fits:
-            seconds = SEARCH_SHARE * effort.left
+            seconds = SEARCH_SHARE * self.limit.left
             if first and self.dual.rank_one_cuts.count:
                 # what can be proven is half done, however late it may end
                 longer = BRIEFLY if self.branches else LONGER
                 seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
-            effort = replace(effort.part(seconds), patience=PATIENCE)
-        elif small_groups(self.session.instance) and self.cuts(CUT_SHARE * effort.left):
-            effort = effort.part((1 - CUT_SHARE) * effort.left)
+            self._search_on(replace(self.effort.part(seconds), patience=PATIENCE))
+        elif self._cuts_beside and self.wait("cuts"):
+            instance, options = self.session.instance, self.session.options
+            beside = CutsBeside(instance, self.tracker, self.dual, options.gap, self.limit)
+            threads = options.threads if self.session.dask is None else self.pool.workers + 1
+            with self.pool.part(threads - 1), beside:
+                self._search_on(replace(self.effort, interrupt=beside.limit.interrupt))
+            self.dual, self.raised = beside.dual, True
+        else:
+            cuts = small_groups(self.session.instance) and self.cuts(CUT_SHARE * self.limit.left)
+            self._search_on(self.effort.part((1 - CUT_SHARE) * self.limit.left) if cuts else self.effort)
+
+    def _search_on(self, effort: Effort) -> None:
         self._search(effort, self.session.options.seed).run(self.session.adapter, self.session.options)
+
+    @property
+    def _cuts_beside(self) -> bool:
+        """Whether a thread of this process has time for rank-1 cuts, while others search."""
+        beside = self.pool.workers and self.session.iterations is None and small_groups(self.session.instance)
+        return bool(beside) and self.cuts(self.limit.left)
 
     def _search(self, effort: Effort, seed: int, possible: NDArray[np.bool_] | None = None) -> Search:
         """On from the best table; possible: what a better one could use, where that is known."""

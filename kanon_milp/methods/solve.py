@@ -89,7 +89,8 @@ def solve(
     Where this satisfies the problem, the result is no worse, and methods that improve tables improve it; the result's
     message says where it does not, and where the table is that of start itself.
     progress: show seconds, step, incumbent, bound and gap in a live line, on a terminal or in a notebook.
-    on_progress, on_stage: called with the solver's progress and with the name of each step.
+    on_progress, on_stage: called with the solver's progress and with the name of each step, one call at a time; with
+    threads above 1 the first one not always from the thread that has called `solve`.
     Raises InputError for bad input or a solver that is missing, SolverError for one that fails. Infeasible is a result.
     """
     expect_problem(problem, "solve")

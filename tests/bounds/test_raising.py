@@ -42,7 +42,7 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import core_problem, hybrid, raised_by_cuts
+from kanon_milp.methods import core_problem, guide, raised_by_cuts, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
@@ -85,7 +85,7 @@ def test_no_bound_is_above_the_optimum(case: Case) -> None:
 def test_the_search_with_rank_one_rows_agrees_with_brute_force(case: Case) -> None:
     expected = optimum(case.rows, case.k, **case.judged())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hybrid, "EASY_PAIRS", -1)
+        patch.setattr(sizes_guide, "EASY_PAIRS", -1)
         patch.setattr(Search, "run", lambda *_: None)  # whatever the search would have found
         result = km.solve(case.problem(), method="search", iteration_limit=1)
     if expected is None:
@@ -327,7 +327,7 @@ def test_the_rest_is_made_anew_when_a_better_table_turns_up(monkeypatch: pytest.
     for step in ("run", "construct"):
         monkeypatch.setattr(Search, step, lambda *_: None)  # so that the first table is the greedy one
     monkeypatch.setattr(CoreProblem, "_presuming", lambda *_: None)  # which raises the bound from below
-    monkeypatch.setattr(hybrid, "EASY_PAIRS", 1_000_000)
+    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 1_000_000)
     monkeypatch.setattr(core_problem, "WORTH", 1.0)
     for seed in range(8):  # until the solver comes upon a better table on its way
         sizes.clear()
@@ -366,8 +366,9 @@ def test_a_search_that_gives_up_leaves_the_pair() -> None:
 
 def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = census_problem(80, 5)
-    for name, value in (("MODEL_PAIRS", 0), ("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
-        monkeypatch.setattr(hybrid, name, value)
+    monkeypatch.setattr(guide, "MODEL_PAIRS", 0)
+    for name, value in (("MASTER_TYPES", 0), ("COUNTED_ROUNDS", 2)):
+        monkeypatch.setattr(sizes_guide, name, value)
     for step in ("begin", "solve"):
         monkeypatch.setattr(CoreProblem, step, lambda *_, **__: None)
     result = km.solve(problem, method="search", iteration_limit=1)
@@ -379,7 +380,7 @@ def test_what_does_not_fit_into_a_model_is_raised_after_the_search(monkeypatch: 
     # larger groups, or no time: left out
     for module, name, limit, options in (
         (raised_by_cuts, "CUT_ROWS", 4.0, {"iteration_limit": 1}),
-        (hybrid, "CUT_ITERATIONS", math.inf, {"time_limit": 0.7}),
+        (sizes_guide, "CUT_ITERATIONS", math.inf, {"time_limit": 0.7}),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, limit)
@@ -394,7 +395,7 @@ def test_large_groups_have_no_rank_one_cuts(monkeypatch: pytest.MonkeyPatch) -> 
     def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(hybrid, "EASY_PAIRS", 0)
+    monkeypatch.setattr(sizes_guide, "EASY_PAIRS", 0)
     monkeypatch.setattr(RelaxAndCutBound, "compute", never)
     monkeypatch.setattr(ColumnGenerationBound, "compute", never)
     result = km.solve(census_problem(120, 20), method="search", iteration_limit=1)

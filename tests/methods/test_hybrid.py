@@ -414,6 +414,7 @@ def wait_for(condition: object, seconds: float = 60) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 # Ctrl-C alone is one of the moments of tests/methods/test_interruptions.py too: no worker holds on to the output
 @pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.processes
 def test_ctrl_c_and_lost_workers_leave_a_whole_verified_table(tmp_path: Path, killed: bool) -> None:
     out = tmp_path / "out"
     running = begin(out, "--threads", "2")
