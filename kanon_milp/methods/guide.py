@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -103,6 +104,15 @@ class Guide(ABC):
 
     def search_briefly(self) -> None:  # noqa: B027
         """Better tables, in a small part of the time."""
+
+    def rounds(self) -> Iterator[Limit]:
+        """The limits of rounds of search, cuts and core problem, each of which is `limit` while it lasts."""
+        yield self.limit
+
+    @property
+    def core_limit(self) -> Limit:
+        """When the core problem of this round ends."""
+        return self.limit
 
     @abstractmethod
     def search(self) -> None:

@@ -51,7 +51,10 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
             stopped = _phases(session, guide, core)
         else:
             tracker.higher(cheapest_loss(instance), ("own bound",))
-        reason, lost = stopped or guide.why(), pool.losses()
+        # what a model ended by says nothing where the rest has ended otherwise
+        failed = stopped in (StopReason.INFEASIBLE, StopReason.ERROR)
+        reason = stopped if stopped and (failed or not guide.settled) else guide.why()
+        lost = pool.losses()
         trajectory = tuple(tracker.trajectory)
         outcome = Outcome(size=core.size, dual=guide.dual, required=guide.required, trajectory=trajectory)
     message = "; ".join(each for each in (core.message, lost, TOO_HIGH if tracker.refuted else "") if each)
@@ -90,16 +93,22 @@ def _phases(session: Session, guide: Guide, core: CoreProblem) -> StopReason | N
                     guide.raise_bound()
             stopped = None if guide.settled or guide.branches else core.begin()
     if stopped is None and not guide.settled:
-        with clock.step("search"):
-            guide.search()
-        while guide.worth_raising():
-            with clock.step("bound"):
-                if guide.wait("cuts"):
-                    guide.raise_bound()
+        for _ in guide.rounds():
+            core.message = ""  # of a round before
             with clock.step("search"):
-                guide.search_again()
-        if guide.why() is not StopReason.OPTIMAL and not limit.asked and not guide.prove():
+                guide.search()
+            while guide.worth_raising():
+                with clock.step("bound"):
+                    if guide.wait("cuts"):
+                        guide.raise_bound()
+                with clock.step("search"):
+                    guide.search_again()
+            if guide.why() is StopReason.OPTIMAL or limit.asked or guide.prove():
+                break
+            core.limit = guide.core_limit
             stopped = core.solve()
+            if guide.settled or stopped not in (None, StopReason.TIME_LIMIT):
+                break
     return stopped
 
 

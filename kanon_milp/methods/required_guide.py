@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
 from kanon_milp.heuristics.requirements.rounding import rounded
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
+from kanon_milp.methods.core_trials import CoreTrials
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.session import Session
@@ -43,13 +44,11 @@ from kanon_milp.system.limit import Limit
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-SIZES_SHARE = 0.25  # for multipliers of sizes alone to begin with, of the first turn
 # seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
 # with early multipliers may be as good as those with the best ones
-TURN_SHARE, SHORTEST, LONGEST = 0.2, 3.0, 90.0
-PAIR_TURN = 1e-5  # seconds of the first turn for each pair
-# times as long is each turn as the one before: averages are best rounded once they are good, and annealed for long;
-# where rank-1 cuts may go on they are not to wait for that
+TURN_SHARE, SHORTEST, LONGEST, PAIR_TURN = 0.2, 3.0, 90.0, 1e-5
+SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin with
+# times as long as the one before is each turn: good averages are annealed for long; rank-1 cuts do not wait for that
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
@@ -58,8 +57,7 @@ QUICK_SHARE = 0.15  # of a search; tables are constructed anew in each turn if t
 PROMISING = 1.3  # times the loss of the best table, for a constructed one to be annealed in its place
 FEW_VALUES = 3  # joint values
 ANNEALING_SHARES = ((FEW_VALUES, 0.3), (math.inf, 0.85))  # of a search, where there are so many joint values at most
-# part of the loss that annealing gains in a turn; below that it takes no more than this share of the next search, for
-# that neighbourhoods in a short time find nothing says little
+# part of the loss that annealing gains in a turn, below which it takes no more than this share of the next search
 WORTHWHILE, SLOWER_SHARE = 0.002, 0.5
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 # one of this size after so much of the time, where there are cuts after this, a larger one when all else fails
@@ -67,17 +65,15 @@ CORE_PAIRS, ROUNDS_SHARE, ROUNDS_SHARE_WITH_CUTS = 50_000, 0.5, 0.85
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
-SLOW, SLOW_AFTER = 5e-4, 20  # the same where rank-1 cuts can go on from there, which gains more
-SLOW_CHARGED = 1e-2  # where work is charged, and exact in the groups of rank-1 cuts
-NARROW_SHARE = 0.7  # of the time for neighbourhoods, for models of all rows by these multipliers
-DIVING_SHARE = 0.8  # of a search, where there are multipliers with cuts
+# of the time for neighbourhoods, for models of all rows by multipliers with cuts; of a search, for diving by these
+NARROW_SHARE, DIVING_SHARE = 0.7, 0.8
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
+# the same where rank-1 cuts can go on from there, which gains more; where work is charged, and exact in their groups
+SLOW, SLOW_AFTER, SLOW_CHARGED = 5e-4, 20, 1e-2
 RISEN = Fraction(1, 200)  # relative rise of the bound after which tables are constructed anew even if that takes long
-COUNTED_ITERATIONS = 200  # of the required bound in a turn, where work is counted instead of time
-COUNTED_TURNS = 1  # after the first
-# relative gap up to which candidates and pairs are looked at with these reduced costs, in cells; poor multipliers hide
-# good pairs behind high ones
+COUNTED_ITERATIONS, COUNTED_TURNS = 200, 1  # of the bound in a turn, after the first one, where work is counted
+# relative gap up to which candidates and pairs of these reduced costs, in cells, are looked at
 WIDTHS = ((0.05, 1.5, 3.0), (0.25, 3.0, 6.0), (math.inf, 12.0, 12.0))
 
 
@@ -107,6 +103,7 @@ class RequiredGuide(Guide):
         # whether the bound does not rise any more, and how many searches have found nothing since
         self._stalled, self._fruitless = not session.problem.attributes, 0
         self._cuts = RaisedByCuts(session, tracker)
+        self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
         self._small_groups = SmallGroupTables(instance)
@@ -223,7 +220,6 @@ class RequiredGuide(Guide):
             return False
         if self.session.iterations is not None:
             return self._turns < COUNTED_TURNS
-        session_seconds = limit.ends - self.session.clock.began
         pairs = self.session.instance.candidates.pairs if best is None else self.left(best.cost + 1)
         if pairs <= EASY_PAIRS:
             return False
@@ -232,13 +228,25 @@ class RequiredGuide(Guide):
             return True
         if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
+        if best is not None and self._trials.look(pairs, limit, weak=bool(self._point.charges.any())):
+            return False
         share = ROUNDS_SHARE_WITH_CUTS if self._cuts.point is not None else ROUNDS_SHARE
-        return pairs > CORE_PAIRS or limit.left >= (1 - share) * session_seconds
+        return pairs > CORE_PAIRS or limit.left >= (1 - share) * (limit.ends - self.session.clock.began)
+
+    def rounds(self) -> Iterator[Limit]:
+        """One for each trial of the core problem, and the last one."""
+        return self._trials.rounds(self.limit)
+
+    @property
+    def core_limit(self) -> Limit:
+        """Short where it is tried."""
+        return self._trials.limit(self.limit)
 
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
-        if self.settled or self.limit.over:
+        if self.settled or self.limit.over or self._searched == self._turns:
             return
+        self._searched = self._turns
         session, began = self.session, time.perf_counter()
         before = None if self.tracker.best is None else self.tracker.best.cost
         seconds = (1 - self._bound_share) * self._seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,10 @@ FEW_OPTIONS = 15
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
-AGAIN = 1_000_000  # between the seeds of the two searches
+# what takes its share of the time takes it of a part of the time first, if that is not too short, so that a problem
+# that needs little does not wait until shares of a long limit are over
+ROUND_SHARE, SHORTEST_ROUND = 1 / 3, 60.0
+AGAIN = 1_000_000  # between the seeds of two searches
 PATIENCE = 2  # turns of such a search that find nothing
 
 
@@ -71,7 +75,8 @@ class SizesGuide(Guide):
     def __init__(self, session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> None:
         super().__init__(session, tracker, pool, limit)
         self.iteration_seconds, self.raised, self.first = 0.0, False, True
-        self.raising_since = 0.0
+        self.raising_since, self._turns = 0.0, 0
+        self.whole = limit  # of all rounds
         self._constructed_by: DualPoint | None = None  # the multipliers that a table has been constructed by
 
     def keep(self, table: Assignment | None) -> None:
@@ -138,12 +143,30 @@ class SizesGuide(Guide):
             if best is not None and not effort.ended(best.cost):
                 self._search(effort, self.session.options.seed + 2 * AGAIN + turn).anneal()
 
+    def rounds(self) -> Iterator[Limit]:
+        """Where the core problem fits, shorter ones before the last one, which has all that is left."""
+        parts = [self.whole.left]
+        if self.fits and not self._small and self.session.iterations is None:
+            while ROUND_SHARE * parts[-1] >= SHORTEST_ROUND:
+                parts.append(ROUND_SHARE * parts[-1])
+        for number, seconds in enumerate(reversed(parts)):
+            self.limit, self.raised = self.whole.part(seconds), self.raised and not number
+            yield self.limit
+
+    @property
+    def core_limit(self) -> Limit:
+        """A model that has begun may take as long as all that was before it."""
+        passed = time.perf_counter() - self.session.clock.began
+        return self.whole.part(max(self.limit.left, passed))
+
     def search(self) -> None:
-        """Search until the time is over, but for what the steps after it need."""
+        """Search until the time is over, but for what the steps after it need; once more in later rounds."""
         first, self.first = self.first, False
-        if self.fits:
+        if self.fits and not first and self.tracker.best is not None:
+            self.search_again()
+        elif self.fits:
             seconds = SEARCH_SHARE * self.limit.left
-            if first and self.dual.rank_one_cuts.count:
+            if self.dual.rank_one_cuts.count:
                 # what can be proven is half done, however late it may end
                 longer = BRIEFLY if self.branches else LONGER
                 seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
@@ -195,7 +218,8 @@ class SizesGuide(Guide):
         if self.fits:
             effort = replace(effort.part(SEARCH_SHARE * effort.left), patience=PATIENCE)
             _, possible = self.fixing(best.cost + 1).possible(instance)
-        search = self._search(effort, self.session.options.seed + AGAIN, possible)
+        self._turns += 1
+        search = self._search(effort, self.session.options.seed + AGAIN * self._turns, possible)
         search.run(self.session.adapter, self.session.options)
 
     def worth_raising(self) -> bool:

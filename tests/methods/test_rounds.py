@@ -1,0 +1,176 @@
+"""Rounds of the hybrid method: shorter ones first, and what one has left unsaid the next one says."""
+
+from __future__ import annotations
+
+import threading
+
+import polars as pl
+import pytest
+from case_judge import judge
+from census import census, census_problem
+from effort import examples
+from hypothesis import HealthCheck, assume, given, settings
+from oracle import optimum
+from sensitive_cases import SensitiveCase, sensitive_cases
+from strategies import Case, cases
+
+import kanon_milp as km
+from kanon_milp.heuristics.search import Search
+from kanon_milp.methods import core_trials, required_guide, sizes_guide
+from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.methods.required_guide import RequiredGuide
+from kanon_milp.methods.sizes_guide import SizesGuide
+from kanon_milp.solvers import StopReason
+from kanon_milp.system.limit import Limit
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def in_rounds(patch: pytest.MonkeyPatch, shortest: float) -> None:
+    """Nothing is solved or raised before the first of them."""
+    patch.setattr(SizesGuide, "promising", lambda *_: False)
+    patch.setattr(SizesGuide, "_small", False)
+    patch.setattr(sizes_guide, "EASY_PAIRS", -1)
+    patch.setattr(sizes_guide, "SHORTEST_ROUND", shortest)
+
+
+@given(cases(max_rows=8, sides=False))
+@settings(relaxed, max_examples=examples(40, 10))
+def test_rounds_agree_with_brute_force(case: Case) -> None:
+    expected = optimum(case.rows, case.k, **case.judged())
+    with pytest.MonkeyPatch.context() as patch:
+        in_rounds(patch, 0.02)
+        result = km.solve(case.problem(), method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+def test_a_long_limit_is_divided_into_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what needs little does not wait for shares of all of it; the last one has the whole."""
+    left: list[float] = []
+
+    def ends(core: CoreProblem) -> StopReason:
+        left.append(core.limit.ends)
+        return StopReason.TIME_LIMIT
+
+    in_rounds(monkeypatch, 0.9)
+    monkeypatch.setattr(SizesGuide, "worth_raising", lambda _: False)
+    monkeypatch.setattr(Search, "run", lambda *_: None)
+    monkeypatch.setattr(CoreProblem, "solve", ends)
+    result = km.solve(census_problem(80, 5), method="search", time_limit=9)
+    assert result.stop_reason == "time_limit"
+    assert len(left) == 3
+    assert left[0] < left[1] - 1 < left[2] - 2
+    left.clear()
+    monkeypatch.setattr(sizes_guide, "SHORTEST_ROUND", 60.0)
+    km.solve(census_problem(80, 5), method="search", time_limit=9)
+    assert len(left) == 1
+
+
+def test_a_round_may_end_without_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here there is none, which the model of a later round proves."""
+    rows = (("b", "a", "a"), ("b", "b", "a"), ("c", "a", "b"), ("c", "c", "c"), ("a", "a", "b"))
+    vectors = ((1, 0, 0), (0, 1, 1), (0, 1, 0), (0, 0, 0))
+    frame = pl.DataFrame(list(rows), schema=["q0", "q1", "q2"], orient="row")
+    table = km.Table.from_frame(frame, ["q0", "q1", "q2"])
+    problem = km.Problem(table, km.KAnonymity(2), km.PatternMask(vectors), suppressed_rows="exempt")
+    known: list[bool] = []
+    solve = CoreProblem.solve
+
+    def third(core: CoreProblem) -> StopReason | None:
+        known.append(core.tracker.best is not None)
+        return solve(core) if len(known) == 3 else StopReason.TIME_LIMIT
+
+    in_rounds(monkeypatch, 0.1)
+    monkeypatch.setattr(CoreProblem, "solve", third)
+    result = km.solve(problem, method="search", time_limit=60)
+    assert known[:2] == [False, False]
+    assert result.proof == "infeasible"
+    assert optimum(rows, 2, vectors=vectors, suppressed_rows="exempt") is None
+
+
+def nothing_is_found(patch: pytest.MonkeyPatch) -> None:
+    in_rounds(patch, 0.9)
+    patch.setattr(SizesGuide, "worth_raising", lambda _: False)
+    patch.setattr(Search, "run", lambda *_: None)
+
+
+def test_an_interrupt_in_a_later_round_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was the time limit of the first round's model that was said."""
+    asked, searched = threading.Event(), list[SizesGuide]()
+
+    def search(guide: SizesGuide) -> None:
+        searched.append(guide)
+        if len(searched) == 2:
+            asked.set()
+
+    nothing_is_found(monkeypatch)
+    monkeypatch.setattr(SizesGuide, "search", search)
+    monkeypatch.setattr(CoreProblem, "solve", lambda _: StopReason.TIME_LIMIT)
+    result = km.solve(census_problem(60, 5), method="search", time_limit=9, interrupt=asked)
+    assert len(searched) == 2
+    assert result.stop_reason == "interrupted"
+    assert result.verified
+
+
+def test_a_gap_that_a_model_has_closed_at_the_limit_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve(core: CoreProblem) -> StopReason:
+        assert core.tracker.best is not None
+        core.tracker.higher(core.tracker.best.cost - 1, ("own bound",))
+        core.message = "of a model that is no longer needed" if len(messages) == 0 else core.message
+        messages.append(core.message)
+        return StopReason.TIME_LIMIT
+
+    messages: list[str] = []
+    nothing_is_found(monkeypatch)
+    monkeypatch.setattr(CoreProblem, "solve", solve)
+    assert km.solve(census_problem(60, 5), method="search", time_limit=9, gap=0.005).stop_reason == "gap_limit"
+    assert len(messages) == 1
+    messages.clear()
+    exact = km.solve(census_problem(60, 5), method="search", time_limit=9)
+    assert exact.stop_reason == "time_limit"
+    assert messages == ["of a model that is no longer needed", "", ""]
+    assert not exact.message
+
+
+def trials_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(required_guide, "EASY_PAIRS", -1)
+    patch.setattr(core_trials, "PAIR_SECONDS", 1e-9)
+
+
+@given(sensitive_cases(max_rows=7, sides=False))
+@settings(relaxed, max_examples=examples(40, 10))
+def test_trials_of_the_core_problem_agree_with_brute_force(case: SensitiveCase) -> None:
+    problem, expected = case.problem(), judge(case)
+    assume(not groups_not_alone(problem))
+    with pytest.MonkeyPatch.context() as patch:
+        trials_at_once(patch)
+        result = km.solve(problem, method="search", time_limit=60)
+    assert result.proof == ("infeasible" if expected is None else "optimal")
+    assert result.exact_objective == expected
+
+
+def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one is later, and the last model has all the time."""
+    limits, turns = list[Limit](), list[int]()
+    solve = CoreProblem.solve
+
+    def ends(core: CoreProblem) -> StopReason | None:
+        limits.append(core.limit)
+        guide = core.guide
+        assert isinstance(guide, RequiredGuide)
+        turns.append(guide._turns)
+        return solve(core) if len(limits) == 2 else StopReason.TIME_LIMIT
+
+    trials_at_once(monkeypatch)
+    monkeypatch.setattr(core_trials, "HARDER", 1e9)
+    monkeypatch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
+    monkeypatch.setattr(RequiredGuide, "_improve", lambda *_: None)
+    monkeypatch.setattr(CoreProblem, "solve", ends)
+    table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
+    problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
+    result = km.solve(problem, method="search", time_limit=8)
+    assert turns[0] == 0 < turns[1]
+    assert limits[0].ends + 3 < limits[1].ends
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
