@@ -93,8 +93,8 @@ def _phases(session: Session, guide: Guide, core: CoreProblem) -> StopReason | N
                     guide.raise_bound()
             stopped = None if guide.settled or guide.branches else core.begin()
     if stopped is None and not guide.settled:
-        for _ in guide.rounds():
-            core.message = ""  # of a round before
+        for number, _ in enumerate(guide.rounds()):
+            core.message = "" if number else core.message  # not of a round before
             with clock.step("search"):
                 guide.search()
             while guide.worth_raising():
