@@ -120,7 +120,7 @@ class CoreProblem:
             proven = loss is not None and self.tracker.bound > loss
             if step is lower and (proven or reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)):
                 raising, ahead, reason = proven, 2 * ahead + 1, None  # what ends such a model does not end the run
-            elif reason is not StopReason.INTERRUPTED or best is before:
+            elif reason is not StopReason.INTERRUPTED or best is before or self.guide.trying:
                 return reason
         return reason
 

@@ -114,6 +114,11 @@ class Guide(ABC):
         """When the core problem of this round ends."""
         return self.limit
 
+    @property
+    def trying(self) -> bool:
+        """Whether the core problem is only tried: a better table is worth more of bound and search."""
+        return False
+
     @abstractmethod
     def search(self) -> None:
         """Look for tables with the multipliers at hand, and leave time for what comes after it."""
@@ -126,9 +131,9 @@ class Guide(ABC):
     def raise_bound(self) -> None:
         """Better multipliers, or cuts."""
 
-    @abstractmethod
     def search_again(self) -> None:
         """As `search`, with better multipliers."""
+        self.search()
 
     def prove(self) -> bool:
         """A proof that needs no core problem, where that is quicker; False where the core problem is left to do."""

@@ -106,7 +106,7 @@ class RequiredGuide(Guide):
         self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
-        self._small_groups = SmallGroupTables(instance)
+        self._small = SmallGroupTables(instance)
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -242,6 +242,11 @@ class RequiredGuide(Guide):
         """Short where it is tried."""
         return self._trials.limit(self.limit)
 
+    @property
+    def trying(self) -> bool:
+        """In all rounds but the last one."""
+        return self._trials.due
+
     def search(self) -> None:
         """Construct where the multipliers are much better, anneal, and search neighbourhoods."""
         if self.settled or self.limit.over or self._searched == self._turns:
@@ -274,9 +279,7 @@ class RequiredGuide(Guide):
         if start is None or effort.ended(start.cost):
             return
         known, session = self.tracker.best, self.session
-        self._small_groups.improve(
-            known or start, self._point, session.adapter, session.options, effort, seed, self._accept
-        )
+        self._small.improve(known or start, self._point, session.adapter, session.options, effort, seed, self._accept)
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:
@@ -345,10 +348,6 @@ class RequiredGuide(Guide):
     def _part(self, effort: Effort, share: float) -> Effort:
         """A share of the time that is left, where time is what counts."""
         return effort if effort.counted else effort.part(share * effort.left)
-
-    def search_again(self) -> None:
-        """The next turn."""
-        self.search()
 
     def _rebuild(self, effort: Effort, seed: int) -> None:
         """Neighbourhoods of the best table."""
