@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from kanon_milp.system.limit import Limit
 
 # what a model takes, times its pairs to the power of 1.5 (first 200 rows of Adult: l = 2 and l = 3), and how many times
-# as long where its relaxation is weak, and after each that has not ended
-SECONDS, WEAK, HARDER = 1.6e-4, 12.0, 4.0
+# as long after each that has not ended
+SECONDS, HARDER = 1.6e-4, 4.0
 EAGER = 3.0  # times as long as all that was before it, at most, is a model likely to take
 TRIAL, LEAST_TRIAL = 2.5, 1.5  # times as long may it take, and must be left
 SMALLER = 0.7  # of the pairs of one that has not ended, at most, has one that is not harder
@@ -26,14 +26,11 @@ class CoreTrials:
         self._pairs, self._seconds = 0, 0.0  # of the model that was looked at last, and what it is likely to take
         self._failed, self._harder, self._before_turn = 0, 1.0, False  # pairs of the last one that has not ended
 
-    def look(self, pairs: int, limit: Limit, *, weak: bool) -> bool:
-        """Whether one of so many pairs is due; not at once after another one, whose table is worth a turn.
-
-        weak: whether the relaxation of the model is.
-        """
+    def look(self, pairs: int, limit: Limit) -> bool:
+        """Whether one of so many pairs is due; not at once after another one, whose table is worth a turn."""
         if pairs <= SMALLER * self._failed:
             self._harder = 1.0
-        self._pairs, self._seconds = pairs, self._harder * SECONDS * pairs**1.5 * (WEAK if weak else 1.0)
+        self._pairs, self._seconds = pairs, self._harder * SECONDS * pairs**1.5
         likely = self._seconds <= min(EAGER * (time.perf_counter() - self._began), limit.left / LEAST_TRIAL)
         self.due, self._before_turn = likely and not self._before_turn, False
         return self.due

@@ -38,8 +38,8 @@ _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # (k = 5, 150 x 5 is not solved within 25 s either way, and the bounds are the same to three digits.)
 _ENUMERATION, _AGGREGATOR = 1 << 16, 1 << 12
 _UNSAFE_RULES = _ENUMERATION | _AGGREGATOR
-# Where continuous variables have no integer values, HiGHS 1.16 gains in the objective what constraints may be violated
-# by, and counts it in the bound, too; its own tolerance is ten times as large.
+# With continuous variables HiGHS 1.16 gains in the objective what constraints may be violated by, and counts it in the
+# bound, too; its own tolerance is ten times as large, and a thousandth of a group of 1,000 rows is a row.
 _FEASIBILITY = 1e-7
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _LAST_SECONDS = 5.0  # for one that was left behind, at the end of the process
@@ -62,13 +62,12 @@ class HighsAdapter(SolverAdapter):
     def availability(self) -> Availability:
         """Say whether highspy is there and new enough."""
         try:
-            version = new_highs().version()
+            version = highs_version()
         except ImportError:
             return Availability.NOT_FOUND
         except Exception:
             return Availability.BROKEN
-        numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
-        return Availability.AVAILABLE if numbers >= _OLDEST else Availability.TOO_OLD
+        return Availability.AVAILABLE if version >= _OLDEST else Availability.TOO_OLD
 
     def version(self) -> str:
         """Version of HiGHS."""
@@ -116,6 +115,11 @@ class HighsAdapter(SolverAdapter):
             return again
         bound = max((each.bound for each in (found, again) if each.bound is not None), default=None)
         return dataclasses.replace(again, x=min((again.x, found.x), key=model.value), bound=bound)
+
+
+def highs_version() -> tuple[int, ...]:
+    """Major, minor and patch number of the HiGHS that is installed."""
+    return tuple(int(number) for number in re.findall(r"\d+", new_highs().version())[:3])
 
 
 def _same(one: float, other: float) -> bool:
@@ -233,7 +237,7 @@ def _set_options(highs: Any, highspy: Any, model: LinearModel, call: SolverCall)
         "mip_abs_gap": float(options.absolute_gap),
         "presolve_rule_off": _UNSAFE_RULES,
     }
-    if not model.integral and not model.integer.all():
+    if not model.integer.all():
         own["mip_feasibility_tolerance"] = _FEASIBILITY
     if options.log_file is not None:
         own["log_file"] = str(options.log_file)

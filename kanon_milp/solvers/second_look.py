@@ -30,6 +30,7 @@ from kanon_milp.solvers.base import (
 )
 from kanon_milp.solvers.canaries import takes
 from kanon_milp.solvers.common import complaint
+from kanon_milp.solvers.highs import highs_version
 from kanon_milp.solvers.proof import Grid, slack
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
@@ -38,6 +39,7 @@ SHORTEST = 0.5  # seconds for the second time, at most; more only where the firs
 CONFIRMATION = 30.0  # seconds to confirm "infeasible"
 _AT_HAND = ("highs", "scip", "cbc", "cpsat")  # the fastest first
 _HIGHS = ("highs", "pulp:HiGHS", "pulp:HiGHS_CMD")
+_MENDED = (1, 16)  # see `_without_variable_bounds`
 Look = tuple[SolverResult, Grid]  # an answer, and what its bound is worth in floating point
 
 
@@ -81,15 +83,16 @@ def solve_checked(
 
 
 def _without_variable_bounds(adapter: SolverAdapter, model: LinearModel) -> LinearModel:
-    """The model as it is proven with this solver: for HiGHS all variables integer, where that loses nothing.
+    """The model as it is proven with this solver: for an older HiGHS all variables integer, where that loses nothing.
 
     Cuts of HiGHS 1.15.1 that substitute a bound x ≤ n·y of a continuous variable can cut off all good points
-    (https://github.com/ERGO-Code/HiGHS/issues/3170 and 3171, both mended after it): all of Adult under ten patterns,
+    (https://github.com/ERGO-Code/HiGHS/issues/3170 and 3171, both mended in 1.16): all of Adult under ten patterns,
     k = 5, ended as optimal with 68,830, without presolve with 68,387, where there is a table of 68,360. In integer
     variables, most of which are binary, it does not substitute them. They take 1.7 times as long (15 masks and
-    samples of Adult and CMC). With HiGHS 1.16, which mends this, `auto` proves no more with continuous ones (29 of 34
-    masks of ten patterns within a minute, where it proves 31 with integer ones).
+    samples of Adult and CMC; condensed models of masks of ten patterns with HiGHS 1.16 up to three times).
     """
+    if adapter.name == "highs" and highs_version() >= _MENDED:
+        return model
     if adapter.name in _HIGHS and model.integral and model.integer.any():
         return replace(model, integer=np.ones_like(model.integer))
     return model
