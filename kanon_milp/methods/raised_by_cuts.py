@@ -36,6 +36,7 @@ PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next 
 # tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
+DIVING_SHARE, LESS_DIVING = 0.8, 0.2  # of a search, for diving; of the one after a search whose dives have found nothing
 MOST_DIVES = 100  # in one search
 # in a group: cuts about a few row types say little about larger ones (nothing for k = 25 on 5,000 rows of Adult, as on
 # all of them), and looking for them takes minutes at k = 100
@@ -69,7 +70,8 @@ class RaisedByCuts:
         self.point: RequiredPoint | None = None
         self._cuts: RequiredCuts | None = None
         self._fixing: RequiredReducedCosts | None = None
-        self._proof_seconds, self._dive_seconds, self._width = 0.0, 0.0, NARROW
+        self._proof_seconds, self._width = 0.0, NARROW
+        self._dive_seconds, self._diving_share = 0.0, DIVING_SHARE
 
     @property
     def begun(self) -> bool:
@@ -116,23 +118,29 @@ class RaisedByCuts:
         return found
 
     def dive(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
-        """Tables by diving, each annealed, until the time is over. Only where it is `converged`."""
+        """Tables by diving, each annealed, in a share of the time. Only where it is `converged`.
+
+        The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
+        turns.
+        """
         from kanon_milp.heuristics.requirements.annealing import anneal  # these import the compiler
         from kanon_milp.heuristics.requirements.diving import dive
 
-        instance, point = self.session.instance, self.point
-        check = GroupCheck(instance)
+        instance, point, known = self.session.instance, self.point, self.tracker.best
+        check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
         assert self._cuts is not None
         assert point is not None
         for number in range(MOST_DIVES):
             best, began = self.tracker.best, time.perf_counter()
             if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
-                return
+                break
             first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
             if not len(check.refused(first)):
                 keep(first)
             keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first))
             self._dive_seconds = time.perf_counter() - began
+        fruitless = self.tracker.best is known and self._diving_share == DIVING_SHARE
+        self._diving_share = LESS_DIVING if fruitless else DIVING_SHARE
 
     def narrow(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
         """All rows at once with the few pairs near the multipliers, then with more of them. Only where it is `begun`.

@@ -65,8 +65,7 @@ CORE_PAIRS, ROUNDS_SHARE, ROUNDS_SHARE_WITH_CUTS = 50_000, 0.5, 0.85
 DECLARED_SHARE = 0.1  # of what is left, for declaring it
 PATIENCE = 4  # searches that find nothing while the bound does not rise, before a larger one is all that is left
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
-# of the time for neighbourhoods, for models of all rows by multipliers with cuts; of a search, for diving by these
-NARROW_SHARE, DIVING_SHARE = 0.7, 0.8
+NARROW_SHARE = 0.7  # of the time for neighbourhoods, for models of all rows by multipliers with cuts
 LATEST = 5.0  # seconds that a turn is late, at most, but for what has to be compiled
 STALLED, STALLED_AFTER = 2e-5, 100  # relative rise of the bound in so many iterations that is not worth it
 # the same where rank-1 cuts can go on from there, which gains more; where work is charged, and exact in their groups
@@ -210,7 +209,8 @@ class RequiredGuide(Guide):
             began, before = time.perf_counter(), self.tracker.bound
             part, self._fixing = self.limit.part(self._bound_share * self._seconds), None
             self._cuts.rise(self._point.multipliers, self._point.charges, part)
-            self._rises = _averaged(self._rises, float(self.tracker.bound - before), began)
+            rise = float(self.tracker.bound - before)
+            self._rises = 0.0 if rise == 0 and self._cuts.converged else _averaged(self._rises, rise, began)
         self._rise()
 
     def worth_raising(self) -> bool:
@@ -284,7 +284,7 @@ class RequiredGuide(Guide):
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:
-            self._cuts.dive(self._part(effort, DIVING_SHARE), seed, self.pool, self.keep)
+            self._cuts.dive(effort, seed, self.pool, self.keep)
             start = self.tracker.best or start
         if effort.ended(start.cost):
             return
