@@ -62,14 +62,19 @@ class Pool(ABC):
         return future.cancelled() or isinstance(error, cf.BrokenExecutor) or type(error).__name__ in _LOST
 
     @contextlib.contextmanager
-    def part(self, workers: int) -> Iterator[None]:
-        """Within the block there are no more than so many workers, since this process has something else to do."""
+    def part(self, workers: int) -> Iterator[Callable[[], None]]:
+        """Within the block there are no more than so many workers, since this process has something else to do; until
+        what is yielded is called, when it has done that."""
         whole = self.workers
+
+        def give_back() -> None:
+            self.workers = whole if self.workers else 0  # unless they were lost
+
         self.workers = min(whole, workers)
         try:
-            yield
+            yield give_back
         finally:
-            self.workers = whole if self.workers else 0  # unless they were lost
+            give_back()
 
     def losses(self) -> str:
         """How many workers are gone that should be there, in words; empty if none is. To be asked before `close`."""

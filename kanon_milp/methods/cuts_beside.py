@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -26,13 +27,22 @@ class CutsBeside:
     """A context manager: raises the bound of `tracker` from `dual` on, while its block searches and after it.
 
     dual: the best multipliers. gap: a relative one that is enough. limit: for both; it ends as well once table and
-    bound have met. What goes wrong in the thread is raised at the end of the block.
+    bound have met. done: called when the thread ends, which may be long before the search does. What goes wrong in the
+    thread is raised at the end of the block.
     """
 
-    def __init__(self, instance: Instance, tracker: Tracker, dual: DualPoint, gap: float, limit: Limit) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        tracker: Tracker,
+        dual: DualPoint,
+        gap: float,
+        limit: Limit,
+        done: Callable[[], None],
+    ) -> None:
         self._ended = AlsoSet(limit.interrupt or threading.Event())
         self.dual, self.limit = dual, replace(limit, interrupt=self._ended)
-        self._instance, self._tracker, self._gap = instance, tracker, gap
+        self._instance, self._tracker, self._gap, self._done = instance, tracker, gap, done
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rank-1 cuts", daemon=True)
 
@@ -53,6 +63,8 @@ class CutsBeside:
         except BaseException as error:
             self._error = error
             self._ended.set()
+        finally:
+            self._done()
 
     def _raise(self) -> None:
         seconds = FIRST_SECONDS

@@ -36,7 +36,7 @@ PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next 
 # tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
-DIVING_SHARE, LESS_DIVING = 0.8, 0.2  # of a search, for diving; of the one after a search whose dives have found nothing
+DIVING_SHARE, LESS_DIVING = 0.8, 0.2  # of a search, for diving; after a search whose dives have found nothing
 MOST_DIVES = 100  # in one search
 # in a group: cuts about a few row types say little about larger ones (nothing for k = 25 on 5,000 rows of Adult, as on
 # all of them), and looking for them takes minutes at k = 100

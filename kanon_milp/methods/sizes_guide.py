@@ -173,9 +173,11 @@ class SizesGuide(Guide):
             self._search_on(replace(self.effort.part(seconds), patience=PATIENCE))
         elif self._cuts_beside and self.wait("cuts"):
             instance, options = self.session.instance, self.session.options
-            beside = CutsBeside(instance, self.tracker, self.dual, options.gap, self.limit)
             threads = options.threads if self.session.dask is None else self.pool.workers + 1
-            with self.pool.part(threads - 1), beside:
+            with (
+                self.pool.part(threads - 1) as give_back,
+                CutsBeside(instance, self.tracker, self.dual, options.gap, self.limit, give_back) as beside,
+            ):
                 self._search_on(replace(self.effort, interrupt=beside.limit.interrupt))
             self.dual, self.raised = beside.dual, True
         else:

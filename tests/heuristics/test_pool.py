@@ -28,6 +28,20 @@ def where(pool: Pool) -> set[int]:
     return {task.result(timeout=60) for task in [pool.submit(os.getpid) for _ in range(4)]}
 
 
+def test_a_part_of_the_workers_is_given_back_when_the_other_work_is_done() -> None:
+    pool = InlinePool()
+    pool.workers = 3
+    with pool.part(1) as give_back:
+        assert pool.workers == 1
+        give_back()
+        assert pool.workers == 3
+    with pool.part(2) as give_back:
+        pool.workers = 0  # they were lost
+        give_back()
+        assert pool.workers == 0
+    assert pool.workers == 0
+
+
 def test_inline_and_processes_give_the_same_answers() -> None:
     with open_pool(1) as here:
         assert isinstance(here, InlinePool)

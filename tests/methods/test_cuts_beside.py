@@ -8,6 +8,7 @@ import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from census import census_problem
@@ -66,7 +67,7 @@ def test_cuts_raise_the_bound_and_are_certified_again_and_again(
 ) -> None:
     monkeypatch.setattr(cuts_beside, "FIRST_SECONDS", 0.05)
     plain = proven_bound(instance, round_dual(dual))
-    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT)) as beside:
+    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT), Mock()) as beside:
         beside._thread.join()
     assert len({bound for _, _, bound in tracker.trajectory if bound and bound >= plain}) > 1
     assert tracker.bound > plain
@@ -85,16 +86,18 @@ def test_cuts_that_are_of_no_more_use_end_alone(
         better = replace(dual, value=dual.value + 1) if len(calls) == 1 else task.dual
         return ProvenBound(0, dual=better)
 
+    done = Mock()
     monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
-    with CutsBeside(instance, tracker, dual, 0.0, soon()) as beside:
+    with CutsBeside(instance, tracker, dual, 0.0, soon(), done) as beside:
         beside._thread.join()
         assert not beside.limit.over  # the search goes on
+        assert done.called
     assert len(calls) == 2
 
 
 def test_a_bound_that_is_enough_ends_both(instance: Instance, dual: DualPoint, tracker: Tracker) -> None:
     """Of what is asked for, a wide gap."""
-    with CutsBeside(instance, tracker, dual, 0.9, soon()) as beside:
+    with CutsBeside(instance, tracker, dual, 0.9, soon(), Mock()) as beside:
         beside._thread.join()
         assert beside.limit.asked
     assert beside.limit.left > 0
@@ -114,7 +117,7 @@ def test_a_search_that_is_good_enough_or_fails_ends_them(
 
     monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
     limit = soon()
-    beside = CutsBeside(instance, tracker, dual, 0.3, limit)
+    beside = CutsBeside(instance, tracker, dual, 0.3, limit, Mock())
     with contextlib.suppress(ZeroDivisionError), beside:
         assert begun.wait(SECONDS)
         if failed:
@@ -129,7 +132,7 @@ def test_they_go_on_where_the_search_has_nothing_left_to_do(
     instance: Instance, dual: DualPoint, tracker: Tracker
 ) -> None:
     plain = proven_bound(instance, round_dual(dual))
-    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT)):
+    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT), Mock()):
         pass
     assert tracker.bound > plain
 
@@ -143,7 +146,7 @@ def test_both_agree_on_what_is_near_enough(
     tracker.proven = bound
     session = SimpleNamespace(options=SolverOptions(gap=gap))
     enough = Guide.enough.fget(SimpleNamespace(tracker=tracker, session=session))  # type: ignore[attr-defined]
-    assert CutsBeside(instance, tracker, dual, gap, soon())._met == (cost <= enough)
+    assert CutsBeside(instance, tracker, dual, gap, soon(), Mock())._met == (cost <= enough)
 
 
 def test_an_error_in_the_thread_is_raised(
@@ -153,9 +156,11 @@ def test_an_error_in_the_thread_is_raised(
         raise ZeroDivisionError
 
     monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
-    beside = CutsBeside(instance, tracker, dual, 0.0, soon())
+    done = Mock()
+    beside = CutsBeside(instance, tracker, dual, 0.0, soon(), done)
     with pytest.raises(ZeroDivisionError), beside:
         beside._thread.join()
+    assert done.called
     assert beside.limit.asked  # so that the search ends at once
 
 

@@ -239,3 +239,22 @@ def test_options_of_the_user_win_over_safe_ones() -> None:
     # in integer variables, as it is proven, the rule does no harm
     checked = solve_checked(get("highs"), clique.model, unsafe, Grid())
     assert (checked.objective, checked.bound, checked.backed_by) == (0, 0, ("solver", "second look"))
+
+
+@pytest.mark.parametrize(("version", "integer"), [((1, 15, 1), True), ((1, 16, 0), False), ((2, 0, 0), False)])
+def test_an_older_highs_proves_in_integer_variables(
+    version: tuple[int, ...], integer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[LinearModel] = []
+
+    class Recording(type(get("highs"))):  # type: ignore[misc]
+        def solve(self, model: LinearModel, *args: Any, **options: Any) -> SolverResult:
+            seen.append(model)
+            return super().solve(model, *args, **options)
+
+    monkeypatch.setattr(second_look, "highs_version", lambda: version)
+    model = birds.equality_clique().model
+    checked = solve_checked(Recording(), model, SolverOptions(), Grid())
+    assert seen[0].integer.all() == integer
+    assert not model.integer.all()
+    assert checked.objective == 0
