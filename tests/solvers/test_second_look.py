@@ -20,6 +20,7 @@ from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.methods import sizes_guide
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
+from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.second_look import solve_checked
 
@@ -247,7 +248,7 @@ def test_an_older_highs_proves_in_integer_variables(
 ) -> None:
     seen: list[LinearModel] = []
 
-    class Recording(type(get("highs"))):  # type: ignore[misc]
+    class Recording(HighsAdapter):
         def solve(self, model: LinearModel, *args: Any, **options: Any) -> SolverResult:
             seen.append(model)
             return super().solve(model, *args, **options)
