@@ -53,6 +53,8 @@ SMALLER = 0.85  # of the pairs of the model of all better tables, at most, has o
 TURNS = 6  # of a model whose point is no table, each with less taken for ample
 FIRST_GAP = 5e-4  # of the first of them: what is scarce shows in any good point
 REPAIRS, REPAIR_SHARE = 6, 0.3  # of a point that is no table, and of the time that its model has taken, at most
+# relative gap after a model that has taken so many seconds, beyond which a search finds more than the next one
+FAR, LONG = 4e-3, 2.0
 CLOSINGS = 5  # of groups that are too small, until there is a table
 
 
@@ -85,7 +87,7 @@ class CondensedCore:
 
     def solve(self) -> bool:
         """Model after model, until table and bound meet or the time is over; False where condensed models do not lead
-        to a table, and something else has to."""
+        to a table, or not soon, and something else has to."""
         ahead = AHEAD
         while not self.limit.over and not self.guide.settled:
             best = self.tracker.best
@@ -121,11 +123,18 @@ class CondensedCore:
             point = self._solve(condensed, table if turn == 0 else None, step, loss)
             if point is None or self.guide.settled or self.tracker.bound > loss:
                 return self.tracker.bound > loss or self.guide.settled
-            limit = self.limit.part(REPAIR_SHARE * (time.perf_counter() - began))
-            ample, apart = self._repaired(condensed, point, apart, step, limit)
+            seconds = time.perf_counter() - began
+            ample, apart = self._repaired(condensed, point, apart, step, self.limit.part(REPAIR_SHARE * seconds))
             if self.guide.settled:
                 return True
+            if seconds > LONG and self._far:
+                return False
         return False
+
+    @property
+    def _far(self) -> bool:
+        best = self.tracker.best
+        return best is not None and best.cost - self.tracker.bound > FAR * best.cost
 
     def _solve(self, condensed: Condensed, table: Assignment | None, step: Dropped, loss: int) -> _Point | None:
         """Solve one model, and take its table and bound; its point, None where it was not solved to the end.

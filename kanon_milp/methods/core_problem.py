@@ -57,13 +57,12 @@ class CoreProblem:
         """
         if not self._in_time:
             return None
-        if self._promising and self.guide.condenses:
+        if self.guide.condenses and self.tracker.best is not None and not self.guide.settled:
             condensed = CondensedCore(self.session, self.guide, self.tracker, self.limit)
             if condensed.applies:
                 done = condensed.solve()
                 self.size, self.backed_by = condensed.size, condensed.backed_by
-                if done:
-                    return self.guide.why()
+                return self.guide.why() if done else None
         if not self._promising and self.guide.fits:
             presumed = self.tracker.bound
             step = self._presuming(presumed)

@@ -49,8 +49,9 @@ RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
-# so does one of a few candidates a row type, if it is likely to be solved in the time left; measured on masks of Adult
-FEW_OPTIONS = 15
+# so does one of a few candidates a row type, if it is likely to be solved in the time left, and up to twice as many are
+# condensed first; measured on masks of Adult
+FEW_OPTIONS, CONDENSED_OPTIONS = 15, 25
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
@@ -107,17 +108,20 @@ class SizesGuide(Guide):
 
     def promising(self, pairs: int, limit: Limit) -> bool:
         """Where there are few candidates a row type, the bound is close, and cuts of the solver do the rest."""
-        few = pairs <= MODEL_PAIRS and pairs <= FEW_OPTIONS * self.session.instance.types.count
-        seconds = pairs * (PAIR_SECONDS + SOLVE_SECONDS)
+        few = self._few(pairs, FEW_OPTIONS, limit)
         if self.dual.rank_one_cuts.count:  # what is left after these is hard
-            seconds = max(seconds, MODEL_SECONDS * pairs**2)
-        return pairs <= EASY_PAIRS or (few and seconds <= limit.left)
+            few = few and MODEL_SECONDS * pairs**2 <= limit.left
+        return pairs <= EASY_PAIRS or few
+
+    def _few(self, pairs: int, options: int, limit: Limit) -> bool:
+        """Whether there are so many candidates a row type at most, and time for them all."""
+        most = min(MODEL_PAIRS, options * self.session.instance.types.count)
+        return pairs <= most and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= limit.left
 
     @property
     def condenses(self) -> bool:
         """Where there are few candidates a row type; with more of them less is left by fixing."""
-        instance = self.session.instance
-        return instance.candidates.pairs <= FEW_OPTIONS * instance.types.count
+        return self._few(self.session.instance.candidates.pairs, CONDENSED_OPTIONS, self.limit)
 
     def cuts(self, seconds: float) -> bool:
         """Whether so many seconds are enough for rank-1 cuts on a table that does not fit."""

@@ -103,6 +103,15 @@ def test_condensed_models_agree_with_brute_force_whatever_is_ample_first(case: C
         agrees_by_condensed_models(case, patch)
 
 
+@given(cases(max_rows=9, sides=False))
+@settings(relaxed, max_examples=examples(40, 10))
+def test_condensed_models_that_are_given_up_leave_the_rest_to_the_search(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(condensed_core, "LONG", -1.0)
+        patch.setattr(condensed_core, "FAR", -1.0)
+        agrees_by_condensed_models(case, patch)
+
+
 @given(cases(max_rows=8, sides=False))
 @settings(relaxed, max_examples=examples(40, 15))
 def test_cuts_before_the_search_agree_with_brute_force(case: Case) -> None:
