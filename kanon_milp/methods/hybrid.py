@@ -107,6 +107,8 @@ def _phases(session: Session, guide: Guide, core: CoreProblem) -> StopReason | N
                 break
             core.limit = guide.core_limit
             stopped = core.solve()
+            if guide.trying and stopped in (StopReason.ERROR, StopReason.NODE_LIMIT):
+                stopped = None  # there is more to do
             if guide.settled or stopped not in (None, StopReason.TIME_LIMIT):
                 break
     return stopped

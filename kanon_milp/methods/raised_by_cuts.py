@@ -163,6 +163,8 @@ class RaisedByCuts:
             )  # fmt: skip
             keep(table)
             self._width *= WIDER if done else NARROWER
+            if allowed.all():
+                return  # there is no wider one
 
     def _show(self, value: float) -> None:
         self.tracker.show(Progress(0.0, None, value))

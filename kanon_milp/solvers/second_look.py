@@ -71,7 +71,8 @@ def solve_checked(
             break
         again = replace(options, time_limit=left, log_file=None, node_limit=None, extra=extra)
         try:
-            look = _usable(other.solve(model, again, start=first.x, interrupt=interrupt), model)
+            stated = _without_variable_bounds(other, model)
+            look = _usable(other.solve(stated, again, start=first.x, interrupt=interrupt), model)
         except KanonError:
             continue  # it does not take the model, or is of no use
         looks.append((look, replace(grid, size=precision_size(other, model))))

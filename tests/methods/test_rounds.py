@@ -174,3 +174,26 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
     assert turns[0] == 0 < turns[1]
     assert limits[0].ends + 3 < limits[1].ends
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
+@pytest.mark.parametrize("reason", [StopReason.ERROR, StopReason.NODE_LIMIT])
+def test_a_trial_that_fails_does_not_end_the_run(reason: StopReason, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ended with the error of the solver, most of the time left and nothing proven."""
+    trying: list[bool] = []
+    solve = CoreProblem.solve
+
+    def fails(core: CoreProblem) -> StopReason | None:
+        trying.append(core.guide.trying)
+        return reason if len(trying) == 1 else solve(core)
+
+    trials_at_once(monkeypatch)
+    monkeypatch.setattr(core_trials, "HARDER", 1e9)
+    monkeypatch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
+    monkeypatch.setattr(RequiredGuide, "_improve", lambda *_: None)
+    monkeypatch.setattr(CoreProblem, "solve", fails)
+    table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
+    problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
+    result = km.solve(problem, method="search", time_limit=8)
+    assert trying[0]
+    assert len(trying) > 1
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
