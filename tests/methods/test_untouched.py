@@ -13,7 +13,7 @@ import kanon_milp as km
 from kanon_milp.bounds import BoundTask, ProvenBound, register_bound, unregister_bound
 from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers import LinearModel, RawResult, SolverCall
+from kanon_milp.solvers import LinearModel, RawResult, SolverCall, second_look
 from kanon_milp.solvers.highs import HighsAdapter
 
 FRAME = pl.DataFrame({"a": list("1122334"), "b": list("xyxyxyx")})
@@ -50,13 +50,17 @@ def test_a_solver_cannot_write_into_its_model(do: Callable[[LinearModel], object
         km.solve_model(PROBLEM, km.build_model(PROBLEM), Told(do))
 
 
-def test_highs_proves_in_integers() -> None:
-    """Its cuts from bounds x ≤ n·y of continuous variables are not to be trusted."""
+@pytest.mark.parametrize(("version", "integers"), [((1, 15, 1), True), ((1, 16, 0), False), ((2, 0, 0), False)])
+def test_an_older_highs_proves_in_integers(
+    version: tuple[int, ...], integers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cuts from bounds x ≤ n·y of continuous variables are not to be trusted, nor is its second look then."""
+    monkeypatch.setattr(second_look, "highs_version", lambda: version)
     seen: list[bool] = []
     result = km.solve(PROBLEM, Told(lambda model: seen.append(bool(model.integer.all()))))
     assert result.proof == "optimal"
     assert seen
-    assert all(seen)
+    assert all(each == integers for each in seen)
 
 
 def test_a_bound_that_writes_into_the_instance_is_refused() -> None:

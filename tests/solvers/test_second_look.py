@@ -20,7 +20,6 @@ from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.methods import sizes_guide
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
 from kanon_milp.solvers import canaries as birds
-from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.second_look import solve_checked
 
@@ -237,25 +236,6 @@ def test_options_of_the_user_win_over_safe_ones() -> None:
     unsafe = SolverOptions(extra={"presolve_rule_off": 1 << 16})
     wrong_until_1_15 = 2 if get("highs").version().startswith("1.15.") else 0
     assert get("highs").solve(clique.model, unsafe).objective == wrong_until_1_15
-    # in integer variables, as it is proven, the rule does no harm
+    # as it is proven, by integer variables in an older version and by the second look, the rule does no harm
     checked = solve_checked(get("highs"), clique.model, unsafe, Grid())
     assert (checked.objective, checked.bound, checked.backed_by) == (0, 0, ("solver", "second look"))
-
-
-@pytest.mark.parametrize(("version", "integer"), [((1, 15, 1), True), ((1, 16, 0), False), ((2, 0, 0), False)])
-def test_an_older_highs_proves_in_integer_variables(
-    version: tuple[int, ...], integer: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[LinearModel] = []
-
-    class Recording(HighsAdapter):
-        def solve(self, model: LinearModel, *args: Any, **options: Any) -> SolverResult:
-            seen.append(model)
-            return super().solve(model, *args, **options)
-
-    monkeypatch.setattr(second_look, "highs_version", lambda: version)
-    model = birds.equality_clique().model
-    checked = solve_checked(Recording(), model, SolverOptions(), Grid())
-    assert seen[0].integer.all() == integer
-    assert not model.integer.all()
-    assert checked.objective == 0
