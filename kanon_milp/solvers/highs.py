@@ -39,7 +39,7 @@ _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 _ENUMERATION, _AGGREGATOR = 1 << 16, 1 << 12
 _UNSAFE_RULES = _ENUMERATION | _AGGREGATOR
 # With continuous variables HiGHS 1.16 gains in the objective what constraints may be violated by, and counts it in the
-# bound, too; its own tolerance is ten times as large, and a thousandth of a group of 1,000 rows is a row.
+# bound, too; its own tolerance is ten times as large, and a millionth of a group of a million rows is a row.
 _FEASIBILITY = 1e-7
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _LAST_SECONDS = 5.0  # for one that was left behind, at the end of the process
