@@ -105,7 +105,7 @@ class RequiredGuide(Guide):
         self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._annealed, self._rebuilt, self._annealed_by = 0.0, 0.0, 0.0  # the same; as a part of the loss
-        self._small = SmallGroupTables(instance)
+        self._tables = SmallGroupTables(instance)
         values = len(instance.sensitive_codes(session.problem.attributes)[1])
         # whether annealing begins at the averages of the bound, not at the best table: with few values the groups that
         # have too many rows of one hardly ever get rid of them
@@ -280,7 +280,7 @@ class RequiredGuide(Guide):
         if start is None or effort.ended(start.cost):
             return
         known, session = self.tracker.best, self.session
-        self._small.improve(known or start, self._point, session.adapter, session.options, effort, seed, self._accept)
+        self._tables.improve(known or start, self._point, session.adapter, session.options, effort, seed, self._accept)
         if self.tracker.best is not None and self.tracker.best is not known:
             start = self.tracker.best
         if self._cuts.converged and not effort.counted:

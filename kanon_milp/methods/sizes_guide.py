@@ -49,8 +49,8 @@ RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
-# so does one of a few candidates a row type, if it is likely to be solved in the time left, and up to twice as many are
-# condensed first; measured on masks of Adult
+# so does one of a few candidates a row type, if it is likely to be solved in the time left; one of some more is
+# condensed at least; measured on masks of Adult
 FEW_OPTIONS, CONDENSED_OPTIONS = 15, 25
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import polars as pl
 import pytest
@@ -151,6 +152,19 @@ def test_trials_of_the_core_problem_agree_with_brute_force(case: SensitiveCase) 
     assert result.exact_objective == expected
 
 
+def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProblem], StopReason | None]) -> None:
+    """With nothing but a trial of the core problem, which is solved like this, and its last model."""
+    trials_at_once(patch)
+    patch.setattr(core_trials, "HARDER", 1e9)
+    patch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
+    patch.setattr(RequiredGuide, "_improve", lambda *_: None)
+    patch.setattr(CoreProblem, "solve", solve)
+    table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
+    problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
+    result = km.solve(problem, method="search", time_limit=8)
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
 def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one is later, and the last model has all the time."""
     limits, turns = list[Limit](), list[int]()
@@ -163,17 +177,9 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
         turns.append(guide._turns)
         return solve(core) if len(limits) == 2 else StopReason.TIME_LIMIT
 
-    trials_at_once(monkeypatch)
-    monkeypatch.setattr(core_trials, "HARDER", 1e9)
-    monkeypatch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
-    monkeypatch.setattr(RequiredGuide, "_improve", lambda *_: None)
-    monkeypatch.setattr(CoreProblem, "solve", ends)
-    table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
-    problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
-    result = km.solve(problem, method="search", time_limit=8)
+    agrees_with_one_model(monkeypatch, ends)
     assert turns[0] == 0 < turns[1]
     assert limits[0].ends + 3 < limits[1].ends
-    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
 @pytest.mark.parametrize("reason", [StopReason.ERROR, StopReason.NODE_LIMIT])
@@ -186,14 +192,6 @@ def test_a_trial_that_fails_does_not_end_the_run(reason: StopReason, monkeypatch
         trying.append(core.guide.trying)
         return reason if len(trying) == 1 else solve(core)
 
-    trials_at_once(monkeypatch)
-    monkeypatch.setattr(core_trials, "HARDER", 1e9)
-    monkeypatch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
-    monkeypatch.setattr(RequiredGuide, "_improve", lambda *_: None)
-    monkeypatch.setattr(CoreProblem, "solve", fails)
-    table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
-    problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
-    result = km.solve(problem, method="search", time_limit=8)
+    agrees_with_one_model(monkeypatch, fails)
     assert trying[0]
     assert len(trying) > 1
-    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
