@@ -19,7 +19,7 @@ from kanon_milp.solvers.base import Capability, SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 
 FIRST_PAIRS = 6_000  # of a neighbourhood
-SLICE, SHORTEST_SLICE = 20.0, 2.0  # seconds for a neighbourhood, at most; a tenth of what is left, but no less
+SLICE = 3.0  # seconds for a neighbourhood, at most: on all of Adult what takes longer is rarely worth it
 GROW, GROW_FAST, SHRINK = (
     1.15,
     1.4,
@@ -77,7 +77,7 @@ def rebuild_groups(
             if hood is None:
                 break
             groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
-            limited = limited_options(adapter, options, effort, seed + begun)
+            limited = limited_options(adapter, options, effort, seed + begun, min(SLICE, effort.left))
             task = _Task(hood, groups, size >= total(s) and not running, limited)
             busy[task.groups] = True
             interrupt = effort.interrupt if pool.workers == 0 else None
@@ -102,16 +102,18 @@ def rebuild_groups(
     return False
 
 
-def limited_options(adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> SolverOptions:
-    """Options of one neighbourhood: a slice of the time, or so many nodes, or what else the solver counts."""
+def limited_options(
+    adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int, seconds: float
+) -> SolverOptions:
+    """Options of one neighbourhood: so many seconds, or, where work is counted, so many nodes, or what else the solver
+    counts."""
     plain = replace(options, threads=1, seed=seed, gap=0.0, absolute_gap=INTEGRAL_GAP, log_file=None)
     if effort.counted:
         left = None if math.isinf(effort.left) else max(effort.left, 0.1)
         if options.node_limit is None and Capability.NODE_LIMIT not in adapter.capabilities:
             return replace(plain, time_limit=left, extra={**adapter.counted, **options.extra})
         return replace(plain, time_limit=left, node_limit=options.node_limit or NODES)
-    left = max(effort.left, 0.1)
-    return replace(plain, time_limit=min(left, SLICE, max(left / 10, SHORTEST_SLICE)))
+    return replace(plain, time_limit=max(seconds, 0.1))
 
 
 def growth(answer: Timed, options: SolverOptions, *, counted: bool) -> float:

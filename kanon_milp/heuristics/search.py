@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # what the heuristics look at, in cells: candidates with φ_g up to the first, pairs with a reduced cost up to the second
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
-NEAR_OPEN, NEAR_PAIR = 1.5, 3.0  # the same for neighbourhoods, whose models must stay small
+# the same for neighbourhoods, whose models must stay small, until nothing better is left within them, and after that
+NEAR, FARTHER = (0.5, 1.0), (1.5, 3.0)
 # share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
 ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
 SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
@@ -58,6 +59,7 @@ class Search:
         self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
+        self._near = NEAR
 
     def construct(self) -> Assignment | None:
         """The first step alone: a table by the dual point, None if there is none."""
@@ -105,8 +107,13 @@ class Search:
             part = replace(self._effort, neighbourhoods=count)
         else:
             part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
-        near = self._board(NEAR_OPEN, NEAR_PAIR, seed)
-        return rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
+        near = self._board(*self._near, seed)
+        exhausted = rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
+        if exhausted and self._near != FARTHER and self.possible is None:
+            self._near = FARTHER
+            farther = self._board(*FARTHER, seed)
+            exhausted = rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
+        return exhausted
 
     def _anneal(self, effort: Effort, seed: int) -> None:
         board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)

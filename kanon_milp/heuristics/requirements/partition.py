@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -125,9 +125,7 @@ class Partition:
             if freed is None:
                 break
             model, start = self._program(table, freed)
-            limited = limited_options(adapter, options, effort, seed + begun)
-            if not effort.counted:
-                limited = replace(limited, time_limit=max(SHARE * effort.left, 0.1))
+            limited = limited_options(adapter, options, effort, seed + begun, SHARE * effort.left)
             answer = solve_part(model, adapter, limited, start, effort.interrupt)
             if answer.x is not None:
                 better = self._replaced(table, freed, np.rint(answer.x).astype(np.int64))

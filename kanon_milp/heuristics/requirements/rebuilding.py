@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.large_neighbourhoods import SLICE, growth, limited_options, next_done
+from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options, next_done
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, Neighbourhood, declare, rows_of
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
@@ -25,8 +25,9 @@ from kanon_milp.system.limit import Over
 
 FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees
 SMALLEST = 10
-# of what is left, for one neighbourhood: a few large ones find what many small ones do not where values are few
-SLICE_SHARE, SHORTEST_SLICE = 0.25, 2.0
+# of what is left, for one neighbourhood, and seconds at least and at most: a few large ones find what many small ones
+# do not where values are few
+SLICE_SHARE, SHORTEST_SLICE, LONGEST_SLICE = 0.25, 2.0, 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Sizes:
 
     entries: float = FIRST_ENTRIES
     share: float = SLICE_SHARE
-    most: float = SLICE
+    most: float = LONGEST_SLICE
 
 
 def rebuild(
@@ -90,10 +91,8 @@ def rebuild(
                 begun += 1
                 if hood is None:
                     break
-                limited = limited_options(adapter, options, effort, seed + begun)
-                if not effort.counted:
-                    longer = min(sizes.most, max(sizes.share * effort.left, SHORTEST_SLICE), max(effort.left, 0.1))
-                    limited = replace(limited, time_limit=longer)
+                seconds = min(sizes.most, max(sizes.share * effort.left, SHORTEST_SLICE), effort.left)
+                limited = limited_options(adapter, options, effort, seed + begun, seconds)
                 task = effort.call(_task, hood, adapter, limited, everything)
                 busy[hood.part.chosen] = True
                 interrupt = effort.interrupt if pool.workers == 0 else None
