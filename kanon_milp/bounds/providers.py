@@ -24,7 +24,7 @@ class LagrangianBound:
 
     def compute(self, instance: Instance, task: BoundTask) -> ProvenBound:
         """From the beginning. Raises InputError where a row type has no candidate."""
-        return _certified(instance, _multipliers(instance, replace(task, dual=None)))
+        return certified(instance, _multipliers(instance, replace(task, dual=None)))
 
 
 class RequirementsBound:
@@ -65,7 +65,7 @@ class RelaxAndCutBound:
         from kanon_milp.bounds.columns import relax_and_cut
 
         dual = _multipliers(instance, task)
-        return _certified(instance, relax_and_cut(instance, dual, task.limit, task.threads, task.on_progress))
+        return certified(instance, relax_and_cut(instance, dual, task.limit, task.threads, task.on_progress))
 
 
 class ColumnGenerationBound:
@@ -82,7 +82,7 @@ class ColumnGenerationBound:
         from kanon_milp.bounds.columns import raise_bound
 
         dual = _multipliers(instance, task)
-        return _certified(instance, raise_bound(instance, dual, task.table, task.limit, task.on_progress, task.enough))
+        return certified(instance, raise_bound(instance, dual, task.table, task.limit, task.on_progress, task.enough))
 
 
 def _multipliers(instance: Instance, task: BoundTask) -> DualPoint:
@@ -101,7 +101,8 @@ def _multipliers(instance: Instance, task: BoundTask) -> DualPoint:
     )
 
 
-def _certified(instance: Instance, dual: DualPoint) -> ProvenBound:
+def certified(instance: Instance, dual: DualPoint) -> ProvenBound:
+    """What these multipliers prove, in integers."""
     from kanon_milp.bounds.dual import proven_bound, round_dual
 
     return ProvenBound(proven_bound(instance, round_dual(dual)), ("certificate",), dual)

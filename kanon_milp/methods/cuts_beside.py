@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from kanon_milp.bounds import BoundLimit, BoundTask
-from kanon_milp.bounds.providers import RELAX_AND_CUT
+from kanon_milp.bounds import BoundLimit
+from kanon_milp.bounds.providers import certified
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.limit import AlsoSet, Limit
@@ -17,10 +18,9 @@ from kanon_milp.system.limit import AlsoSet, Limit
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-# seconds until a bound is certified for the first time, and how many times as long the next one takes: each time the
-# groups that have been priced are lost
+# seconds until a bound is certified for the first time, and how many times as long the next one takes: a certificate of
+# all of Adult takes some ten
 FIRST_SECONDS, LONGER = 60.0, 2.0
-RISEN = 1e-3  # units by which the bound must have risen where cuts end by themselves, for others to go on
 
 
 class CutsBeside:
@@ -67,21 +67,28 @@ class CutsBeside:
             self._done()
 
     def _raise(self) -> None:
-        seconds = FIRST_SECONDS
-        while not self.limit.over:
+        from kanon_milp.bounds.columns import CutAscent  # its code is compiled
+
+        ascent = CutAscent.of(self._instance, self.dual, self._bound_limit(), on_progress=self._tracker.show)
+        seconds, proven, ended = FIRST_SECONDS, self._tracker.bound, False
+        while not ended:
+            ascent.limit = self._bound_limit()
             last = self.limit.left < (1 + LONGER) * seconds
-            part = self.limit if last else self.limit.part(seconds)
-            best = self._tracker.best
-            target = None if best is None else math.ceil(best.cost * (1 - self._gap))
-            limit = BoundLimit(part.ends, part.interrupt, target)
-            raised = RELAX_AND_CUT.compute(self._instance, BoundTask(limit, self.dual, on_progress=self._tracker.show))
-            before, self.dual = self.dual.value, raised.dual or self.dual
+            ended = ascent.maximize(math.inf if last else time.perf_counter() + seconds)
+            raised = certified(self._instance, replace(ascent.end(), open_share=self.dual.open_share))
             self._tracker.higher(raised.units, raised.justified_by)
+            if raised.dual is not None and raised.units >= proven:
+                proven, self.dual = raised.units, raised.dual
             if self._met:
                 self._ended.set()
-            elif not part.over and self.dual.value < before + RISEN:
                 return
             seconds *= LONGER
+
+    def _bound_limit(self) -> BoundLimit:
+        """Until table and bound are near enough, as things stand."""
+        best = self._tracker.best
+        target = None if best is None else math.ceil(best.cost * (1 - self._gap))
+        return BoundLimit(self.limit.ends, self.limit.interrupt, target)
 
     @property
     def _met(self) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -15,9 +16,10 @@ from census import census_problem
 from present import present
 
 import kanon_milp as km
-from kanon_milp.bounds import DualPoint, lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.providers import RelaxAndCutBound
-from kanon_milp.bounds.registry import BoundTask, ProvenBound
+from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian, proven_bound, round_dual
+from kanon_milp.bounds.columns import CutAscent, relax_and_cut
+from kanon_milp.bounds.providers import certified
+from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import cuts_beside, guide, sizes_guide
@@ -65,34 +67,77 @@ def soon(seconds: float = SECONDS) -> Limit:
 def test_cuts_raise_the_bound_and_are_certified_again_and_again(
     instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuts_beside, "FIRST_SECONDS", 0.05)
+    """After each round."""
+    values: list[float] = []
+
+    def seen(instance: Instance, dual: DualPoint) -> ProvenBound:
+        values.append(dual.value)
+        return certified(instance, dual)
+
+    monkeypatch.setattr(cuts_beside, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(cuts_beside, "certified", seen)
     plain = proven_bound(instance, round_dual(dual))
-    with CutsBeside(instance, tracker, dual, 0.0, soon(SHORT), Mock()) as beside:
+    relax_and_cut(instance, dual, BoundLimit(rounds=1))  # compiles
+    with CutsBeside(instance, tracker, dual, 0.0, soon(2 * SHORT), Mock()) as beside:
         beside._thread.join()
-    assert len({bound for _, _, bound in tracker.trajectory if bound and bound >= plain}) > 1
+    assert len(set(values)) > 1
+    assert values == sorted(values)
     assert tracker.bound > plain
     assert tracker.proven_by == ("certificate",)
     assert proven_bound(instance, round_dual(beside.dual)) == tracker.bound
     assert tracker.bound <= present(km.solve(PROBLEM, method="milp").require_optimal().objective)
 
 
+class Ascent:
+    """Instead of one with cuts: `maximize` is what is to happen."""
+
+    def __init__(self, dual: DualPoint, maximize: Callable[[Ascent], bool]) -> None:
+        self.dual, self._maximize, self.calls, self.limit = dual, maximize, 0, BoundLimit()
+
+    def maximize(self, pause: float) -> bool:
+        self.calls += 1
+        assert pause > time.perf_counter()
+        return self._maximize(self)
+
+    def end(self) -> DualPoint:
+        return self.dual
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, dual: DualPoint, maximize: Callable[[Ascent], bool]) -> Ascent:
+    ascent = Ascent(dual, maximize)
+    monkeypatch.setattr(CutAscent, "of", lambda *_, **__: ascent)
+    return ascent
+
+
 def test_cuts_that_are_of_no_more_use_end_alone(
     instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[DualPoint | None] = []
-
-    def compute(_: RelaxAndCutBound, __: Instance, task: BoundTask) -> ProvenBound:
-        calls.append(task.dual)
-        better = replace(dual, value=dual.value + 1) if len(calls) == 1 else task.dual
-        return ProvenBound(0, dual=better)
-
     done = Mock()
-    monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
+    ascent = instead(monkeypatch, dual, lambda it: it.calls == 3)
     with CutsBeside(instance, tracker, dual, 0.0, soon(), done) as beside:
         beside._thread.join()
         assert not beside.limit.over  # the search goes on
         assert done.called
-    assert len(calls) == 2
+    assert ascent.calls == 3
+    assert tracker.bound == proven_bound(instance, round_dual(dual))
+
+
+def test_the_target_is_the_best_table_so_far(
+    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets: list[float | None] = []
+
+    def maximize(ascent: Ascent) -> bool:
+        targets.append(ascent.limit.target)
+        best = present(tracker.best)
+        tracker.best = replace(best, cost=best.cost - 1)
+        return ascent.calls == 2
+
+    cost = present(tracker.best).cost
+    instead(monkeypatch, dual, maximize)
+    with CutsBeside(instance, tracker, dual, 0.0, soon(), Mock()) as beside:
+        beside._thread.join()
+    assert targets == [cost, cost - 1]
 
 
 def test_a_bound_that_is_enough_ends_both(instance: Instance, dual: DualPoint, tracker: Tracker) -> None:
@@ -109,13 +154,13 @@ def test_a_search_that_is_good_enough_or_fails_ends_them(
 ) -> None:
     begun = threading.Event()
 
-    def compute(_: RelaxAndCutBound, __: Instance, task: BoundTask) -> ProvenBound:
+    def maximize(ascent: Ascent) -> bool:
         begun.set()
-        while not task.limit.over:
+        while not ascent.limit.over:
             time.sleep(0.01)
-        return ProvenBound(0)
+        return True
 
-    monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
+    instead(monkeypatch, dual, maximize)
     limit = soon()
     beside = CutsBeside(instance, tracker, dual, 0.3, limit, Mock())
     with contextlib.suppress(ZeroDivisionError), beside:
@@ -152,10 +197,10 @@ def test_both_agree_on_what_is_near_enough(
 def test_an_error_in_the_thread_is_raised(
     instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def compute(*_: object) -> ProvenBound:
+    def maximize(_: Ascent) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(RelaxAndCutBound, "compute", compute)
+    instead(monkeypatch, dual, maximize)
     done = Mock()
     beside = CutsBeside(instance, tracker, dual, 0.0, soon(), done)
     with pytest.raises(ZeroDivisionError), beside:

@@ -48,6 +48,7 @@ USED = 1e-3  # share of a group that cuts are looked for at
 SLACK = 0.02  # of a cut that stays without a multiplier
 ADDED = 0.6  # rank-1 cuts a round, for each row type
 SEEDS_SHARE = 0.1  # sets of row types that wide cuts are grown from in a round, for each row type
+RISEN = 1e-3  # units that a round without new cuts must have brought to be followed by another one
 LOOK_BACK, STALLED = 6, 0.005  # rounds, and the share of the gap that so many must close to go on
 
 
@@ -215,6 +216,7 @@ class CutAscent:
     def __init__(
         self, at: CutEvaluator, limit: BoundLimit, threads: int = 1, on_progress: OnProgress | None = None
     ) -> None:
+        """limit: may be another one whenever it goes on."""
         self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
         self.threads = threads
         self.pool = GroupPool(at)
@@ -224,26 +226,52 @@ class CutAscent:
         self.pool.add(first.groups)
         self.unit = max(float(at.candidates.cost.max(initial=0.0)), 1.0)
         self.step, self.idle, self.steps = LONGEST * self.unit, 0, 1
+        self._values, self._separation = [self.value], 0.0  # after each round; seconds that the last cuts have taken
+
+    @classmethod
+    def of(
+        cls,
+        instance: Instance,
+        dual: DualPoint,
+        limit: BoundLimit,
+        threads: int = 1,
+        on_progress: OnProgress | None = None,
+    ) -> CutAscent:
+        """From these multipliers."""
+        at = CutEvaluator(instance, dual, threads)
+        at.sort(dual.multipliers)
+        return cls(at, limit, threads, on_progress)
 
     @property
     def reached(self) -> bool:
         """Whether the bound is good enough, or the time is over."""
         return self.limit.reached(self.value, NEAR, iterations=self.steps)
 
-    def maximize(self) -> None:
-        """Until nothing is violated, it hardly rises, or the rounds are over; packing cuts stay the same."""
-        values, separation = [self.value], 0.0
-        self._go(FIRST_STEPS)
+    def maximize(self, pause: float = math.inf) -> bool:
+        """Until nothing is violated and it does not rise, it hardly rises, or the limit is reached; packing cuts stay.
+
+        pause: a moment (`time.perf_counter`) after which it ends with a round; called again it goes on from there.
+        Returns whether it would end at once if it was called again.
+        """
+        values = self._values
+        if len(values) == 1:
+            self._go(FIRST_STEPS)
         while not self.reached and (self.limit.rounds is None or len(values) <= self.limit.rounds):
             began = time.perf_counter()
-            if began + 2 * separation > self.limit.ends or not self.add_cuts(len(values)):
+            if began + 2 * self._separation > self.limit.ends:
                 break
-            separation = time.perf_counter() - began
+            # where nothing is violated by shares that are not the last ones yet, steps go on
+            if not self.add_cuts(len(values)) and len(values) > 1 and self.value - values[-2] < RISEN:
+                break
+            self._separation = time.perf_counter() - began
             self._go(STEPS)
             values.append(self.value)
-            left = (values[0] * 1.01 if self.limit.target is None else self.limit.target) - self.value
+            left = 0.01 * values[0] if self.limit.target is None else self.limit.target - self.value
             if len(values) > LOOK_BACK and self.value - values[-1 - LOOK_BACK] < STALLED * left:
                 break
+            if time.perf_counter() >= pause:
+                return False
+        return True
 
     def _go(self, most: int) -> None:
         for _ in range(most):
@@ -329,9 +357,7 @@ def relax_and_cut(
 
     The same on any number of threads, and each time for a number of rounds.
     """
-    at = CutEvaluator(instance, dual, threads)
-    at.sort(dual.multipliers)
-    ascent = CutAscent(at, limit, threads, on_progress)
+    ascent = CutAscent.of(instance, dual, limit, threads, on_progress)
     ascent.maximize()
     better = replace(ascent.end(), open_share=dual.open_share)
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
