@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,10 +25,11 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics import moves, state
+from kanon_milp.heuristics import moves, search, state
 from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.moves import commit
@@ -279,3 +282,25 @@ def test_neighbourhoods_do_not_grow_without_end() -> None:
     effort = Effort(ends=time.perf_counter() + 3)
     rebuild_groups(board, get("highs"), SolverOptions(), InlinePool(), effort, 0, lambda _: None)
     assert total(board.state) <= before
+
+
+def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no pairs but those of the table at first, which is an exhausted neighbourhood at once."""
+    instance = census_instance(60, 3)
+    start, dual, boards = suppress_all(instance), lagrangian(instance, iterations=200), list[int]()
+    assert start is not None
+
+    def rebuilt(board: Board, *others: Any) -> bool:
+        boards.append(len(board.state.options.values))
+        return rebuild_groups(board, *others)
+
+    monkeypatch.setattr(search, "NEAR", (-math.inf, -math.inf))
+    monkeypatch.setattr(search, "rebuild_groups", rebuilt)
+    monkeypatch.setattr(Search, "_anneal", lambda *_: None)
+    effort = Effort(ends=time.perf_counter() + 60, patience=1)
+    found = Search(instance, dual, start, InlinePool(), effort, constructed=True).run(get("highs"), SolverOptions())
+    assert found is not None
+    assert found.cost < start.cost
+    assert len(boards) == 2  # in one turn, the second one to the end
+    assert boards[0] < boards[1]
+    assert effort.left > 0
