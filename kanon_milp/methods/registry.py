@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
+from kanon_milp.methods.guide import MODEL_PAIRS
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
@@ -37,6 +38,8 @@ LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
 # what the solver takes for one such pair where no network is left: masks of CMC of some 7,600 pairs, under t-closeness
 # and l-diversity, took 8 to 19 s, with poor tables until then
 SLOW_PAIR_SECONDS = 1.5e-3
+# simplex matching for k = 2 under all patterns: pairs up to which it ends soon, and seconds a pair at most, on Adult
+MATCHING_PAIRS, MATCHING_PAIR_SECONDS = 4_000_000, 1.6e-5
 # candidates a row type, and pairs, up to which direct MILP proves an optimum where it has all the time
 FEW_OPTIONS, FEW_PAIRS = 15, 300_000
 
@@ -294,7 +297,8 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
     Within a time limit, in seconds, also for smaller ones: it has a good table at once, and then hands what is left to
     the solver where that is likely to end in time; with a second thread, one model has it from the beginning where it
     may end in time. Without a limit the model that ends with a proof is worth waiting for. Pairs of rows under a mask
-    are a matching, whose bound is close; so are pairs of different sensitive values under all patterns.
+    are a matching, whose bound is close; so are pairs of different sensitive values under all patterns, and pairs of
+    rows where the core problem is too large for one model.
     """
     problem, instance = prepared.problem, prepared.instance
     pairs, types = instance.candidates.pairs, instance.types.count
@@ -308,11 +312,13 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
         large = pairs >= SEARCH_PAIRS and not (problem.network and pairs <= FEW_PAIRS and few)
     open_ = prepared.obstacle is None and prepared.shortage is None
     hybrid = large and open_ and "formulation" not in given and not groups_not_alone(problem)
-    # for k = 2 under all patterns the hybrid method is as quick, and where groups of three are too many quicker; for
-    # l = 2 it is far from a proof
+    # for k = 2 under all patterns the hybrid method is as quick where its core problem is one model, and quicker where
+    # groups of three are too many; for l = 2 it is far from a proof
     masked = problem.recoding.mask is not None
-    pairs_of_rows = masked == sizes_only and not matching_refuses(problem)
-    if hybrid and pairs_of_rows and time_limit is not None and given <= _METHODS["matching"].takes:
+    enough = time_limit is None or pairs * MATCHING_PAIR_SECONDS <= time_limit
+    alone = MODEL_PAIRS < pairs <= MATCHING_PAIRS and enough
+    quicker = alone if sizes_only and not masked else masked == sizes_only and time_limit is not None
+    if hybrid and quicker and not matching_refuses(problem) and given <= _METHODS["matching"].takes:
         return _METHODS["matching"]
     in_time = time_limit is not None and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= time_limit
     open_to_both = open_ and pairs >= LIMITED_PAIRS and few and not groups_not_alone(problem)

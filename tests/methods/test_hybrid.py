@@ -30,9 +30,16 @@ import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.search import Search
-from kanon_milp.methods import condensed_core, core_problem, sizes_guide
+from kanon_milp.methods import condensed_core, core_problem, registry, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
-from kanon_milp.methods.registry import LIMITED_PAIRS, SEARCH_PAIRS, SLOW_PAIR_SECONDS, Argument, choose
+from kanon_milp.methods.registry import (
+    LIMITED_PAIRS,
+    MATCHING_PAIR_SECONDS,
+    SEARCH_PAIRS,
+    SLOW_PAIR_SECONDS,
+    Argument,
+    choose,
+)
 from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.methods.verification import verify_files
 from kanon_milp.presolve.assignment import Assignment
@@ -263,6 +270,20 @@ def test_pairs_under_a_mask_are_matched() -> None:
         recoding = km.PatternMask.random(Q8, 12, 0) if mask else km.Suppression()
         problem = km.Problem(km.Table.from_frame(frame, Q8), [km.KAnonymity(k)], recoding)
         assert choose(presolve(problem, Clock()), options, limit).name == name, (k, mask)
+
+
+def test_pairs_of_many_rows_are_matched_under_all_patterns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the core problem would not be one model, and the time is enough."""
+    prepared, nothing = presolve(census_problem(600, 2), Clock()), frozenset[Argument]()
+    pairs = prepared.instance.candidates.pairs
+    assert choose(prepared, nothing, 60.0).name == "search"
+    monkeypatch.setattr(registry, "MODEL_PAIRS", pairs - 1)
+    seconds = pairs * MATCHING_PAIR_SECONDS
+    for limit, name in ((seconds, "matching"), (0.9 * seconds, "search"), (None, "matching")):
+        assert choose(prepared, nothing, limit).name == name
+    monkeypatch.setattr(registry, "MATCHING_PAIRS", pairs - 1)
+    assert choose(prepared, nothing, 60.0).name == "search"
+    assert choose(presolve(census_problem(600, 3), Clock()), nothing, 60.0).name == "search"
 
 
 @pytest.mark.parametrize("k", [2, 3])
