@@ -109,11 +109,13 @@ class Search:
             part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
         near = self._board(*self._near, seed)
         exhausted = rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
-        if exhausted and self._near != FARTHER and self.possible is None:
-            self._near = FARTHER
-            farther = self._board(*FARTHER, seed)
-            exhausted = rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
-        return exhausted
+        if not exhausted or self._near == FARTHER or self.possible is not None:
+            return exhausted
+        self._near = FARTHER
+        if count is not None:  # of neighbourhoods, some of which are used up
+            return False
+        farther = self._board(*FARTHER, seed)
+        return rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
 
     def _anneal(self, effort: Effort, seed: int) -> None:
         board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)

@@ -70,15 +70,15 @@ class CutsBeside:
         from kanon_milp.bounds.columns import CutAscent  # its code is compiled
 
         ascent = CutAscent.of(self._instance, self.dual, self._bound_limit(), on_progress=self._tracker.show)
-        seconds, proven, ended = FIRST_SECONDS, self._tracker.bound, False
+        seconds, ended = FIRST_SECONDS, False
         while not ended:
             ascent.limit = self._bound_limit()
             last = self.limit.left < (1 + LONGER) * seconds
             ended = ascent.maximize(math.inf if last else time.perf_counter() + seconds)
             raised = certified(self._instance, replace(ascent.end(), open_share=self.dual.open_share))
             self._tracker.higher(raised.units, raised.justified_by)
-            if raised.dual is not None and raised.units >= proven:
-                proven, self.dual = raised.units, raised.dual
+            if raised.dual is not None and raised.dual.value >= self.dual.value:
+                self.dual = raised.dual
             if self._met:
                 self._ended.set()
                 return

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from fractions import Fraction
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -25,7 +26,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics import moves, search, state
+from kanon_milp.heuristics import large_neighbourhoods, moves, search, state
 from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
@@ -304,3 +305,15 @@ def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch
     assert len(boards) == 2  # in one turn, the second one to the end
     assert boards[0] < boards[1]
     assert effort.left > 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_no_more_neighbourhoods_than_asked_for(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Also where nothing is left near the multipliers."""
+    instance, solved = census_instance(40, 3), Mock(wraps=solve_neighbourhood)
+    dual = lagrangian(instance, iterations=200)
+    monkeypatch.setattr(search, "NEAR", (-math.inf, -math.inf))
+    monkeypatch.setattr(large_neighbourhoods, "solve_neighbourhood", solved)
+    found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=count)).run(get("highs"), SolverOptions())
+    assert found is not None
+    assert 0 < solved.call_count <= count

@@ -140,6 +140,20 @@ def test_the_target_is_the_best_table_so_far(
     assert targets == [cost, cost - 1]
 
 
+def test_multipliers_count_beside_a_higher_bound_that_was_registered(
+    instance: Instance, dual: DualPoint, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which may be refuted, and certifies nothing."""
+    tracker.higher(present(tracker.best).cost - 1, ("registered bound",))
+    better = relax_and_cut(instance, dual, BoundLimit(rounds=2))
+    assert better.value > dual.value
+    instead(monkeypatch, better, lambda _: True)
+    with CutsBeside(instance, tracker, dual, 0.0, soon(), Mock()) as beside:
+        beside._thread.join()
+    assert beside.dual.value == better.value
+    assert tracker.proven == proven_bound(instance, round_dual(beside.dual))
+
+
 def test_a_bound_that_is_enough_ends_both(instance: Instance, dual: DualPoint, tracker: Tracker) -> None:
     """Of what is asked for, a wide gap."""
     with CutsBeside(instance, tracker, dual, 0.9, soon(), Mock()) as beside:

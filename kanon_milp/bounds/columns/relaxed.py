@@ -267,7 +267,7 @@ class CutAscent:
             self._go(STEPS)
             values.append(self.value)
             left = 0.01 * values[0] if self.limit.target is None else self.limit.target - self.value
-            if len(values) > LOOK_BACK and self.value - values[-1 - LOOK_BACK] < STALLED * left:
+            if len(values) > LOOK_BACK and self.value - values[-1 - LOOK_BACK] <= STALLED * left:
                 break
             if time.perf_counter() >= pause:
                 return False
@@ -302,11 +302,15 @@ class CutAscent:
         self.steps += 1
         pool.count_idle()
         pool.add(found.groups)
-        if at.uncut.sum() > given_up:  # what a step is compared with, and the columns, without cuts there
-            again = at.price(self.best)
-            self.value, self.phi = again.value, again.phi
-            pool.renew()
+        if at.uncut.sum() > given_up:
+            self._uncut()
         self._take(trial, found, promised)
+
+    def _uncut(self) -> None:
+        """What a step is compared with, and the columns, where more candidates are without cuts."""
+        again = self.at.price(self.best)
+        self.value, self.phi = again.value, again.phi
+        self.pool.renew()
 
     def _take(self, trial: Floats, found: Priced, promised: float) -> None:
         """Go there if it is better, and let that say how long the next step is."""
@@ -336,8 +340,10 @@ class CutAscent:
 
     def end(self) -> DualPoint:
         """The best point."""
-        at = self.at
+        at, given_up = self.at, self.at.uncut.sum()
         found = at.price(self.best, everything=True)
+        if at.uncut.sum() > given_up:
+            self._uncut()
         packing, cutting = self.best[at.types : at.plain], self.best[at.plain :]
         return DualPoint(
             self.best[: at.types].copy(), found.value, None, found.phi, at.dual.evaluations + self.steps,
