@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 PULLS, DROPS = 0.8, 0.1  # shares of the moves; the others shift one row
+HOT, COLD = 0.15, 0.05  # temperatures for pairs, in cells
+# times these, at the beginning and at the end, for larger groups, where there are so many moves for each row: fewer do
+# not make up for what they spoil at first
+HOTTER, WARMER, MANY = 1.5, 3.0, 1000
 SMALL_COVER = 300  # rows; candidates that cover more are drawn less often
 PARTS = 4  # of a call of `anneal`, after which the best table is looked for
 
@@ -47,13 +51,16 @@ class Schedule:
     def of(cls, board: Board, moves: float) -> Schedule:
         """What was found best on Adult, all of it and its first rows, for k = 2, 5, 10, 25 and 100.
 
-        With so few moves as all of Adult gets in two minutes (1,000 a row) from 0.15 cells down to 0.05 for k = 2, from
-        3 to 0.3 for k = 100; hotter, it first spoils the table that it begins with, which takes many moves to make up
-        for. With more moves hotter, but for pairs, which annealing only tears apart.
+        From 0.15 cells down to 0.05 for k = 2; for k = 10 from 0.8 to 0.33, so hot at the end that tables still change:
+        what makes the best of them is left to neighbourhoods over the pairs that it has seen. With more moves hotter,
+        but for pairs, which annealing only tears apart.
         """
         kappa = max(2.0, float(np.median(board.state.least[:-1])))
-        more = min(max(moves / len(board.state.group) / 2000, 1.0), 8.0) ** 0.6 if kappa > 2 else 1.0
-        hot, cold = 0.15 * (kappa / 2) ** 0.8, 0.05 * (kappa / 2) ** 0.5
+        if kappa == 2:
+            return cls(HOT * board.cell, COLD * board.cell)
+        each = moves / len(board.state.group)
+        more, some = min(max(each / 2000, 1.0), 8.0) ** 0.6, min(each / MANY, 1.0)
+        hot, cold = HOTTER**some * HOT * (kappa / 2) ** 0.8, WARMER**some * COLD * (kappa / 2) ** 0.5
         return cls(hot * more * board.cell, cold * more**0.5 * board.cell)
 
     def at(self, done: float) -> float:

@@ -6,26 +6,46 @@ import concurrent.futures as cf
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from kanon_milp.heuristics.annealing import Chain, Draw, Schedule, anneal
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.moves import commit, settle
+from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import Board
 from kanon_milp.heuristics.worker_pool import Pool
 
-MOVES_PER_ROW = 6000  # at most: more found nothing better
-COUNTED_MOVES_PER_ROW = 1000  # where work is counted instead of time
 SEGMENTS = 40  # parts of an annealing
-FIRST_SEGMENT = 50_000  # moves, while the rate is not known
 _POLL = 0.2  # seconds between two looks at the clock
 
 
+@dataclass(frozen=True)
+class Moves:
+    """How many moves an annealing has. first: in its first segment, while their rate is not known. each: for each row,
+    at most; counted: the same where work is counted instead of time."""
+
+    first: int = 50_000
+    each: int = 6000  # more found nothing better
+    counted: int = 1000
+
+
+# between two turns of neighbourhoods that put together what annealings have seen: for each row at least and together
+TURN, TOGETHER = 1000, 6_000_000
+
+
 def anneal_chains(
-    board: Board, draws: Draw, pool: Pool, effort: Effort, seed: int, on_better: Callable[[Board], None]
+    board: Board,
+    draws: Draw,
+    pool: Pool,
+    effort: Effort,
+    seed: int,
+    on_better: Callable[[Board], None],
+    seen: SeenPairs,
 ) -> None:
     """As many annealings from the table on the board as there are workers, each with a seed of its own; the cheapest
-    table that any of them meets is put on the board, and `on_better` is called.
+    table that any of them meets is put on the board, and `on_better` is called. Pairs of the tables between its
+    segments are added to `seen`.
 
     If it is asked to stop, or a worker is lost, what the segments before have found is kept.
     """
@@ -37,7 +57,14 @@ def anneal_chains(
         on_better(board)
 
     chains = [Chain.of(board, seed + number) for number in range(max(1, pool.workers))]
-    run_chains(chains, partial(anneal, board.state, draws), partial(Schedule.of, board), pool, effort, better)
+
+    def look(chains: list[Chain]) -> None:
+        for chain in chains:
+            seen.add(board, chain.group)
+
+    run = partial(anneal, board.state, draws)
+    moves = Moves(each=min(max(TURN, TOGETHER // max(len(chains[0].group), 1)), Moves.each))
+    run_chains(chains, run, partial(Schedule.of, board), pool, effort, better, moves, look)
 
 
 def run_chains(
@@ -47,16 +74,15 @@ def run_chains(
     pool: Pool,
     effort: Effort,
     on_better: Callable[[Chain], None],
-    first: int = FIRST_SEGMENT,
-    more: int = 1,
+    moves: Moves,
+    on_segment: Callable[[list[Chain]], None] | None = None,
 ) -> None:
     """Go on with all chains, segment by segment, and say which one has found a cheaper table.
 
     run: goes on with a chain between two temperatures, for so many moves; picklable. schedule_of: temperatures for so
-    many moves. first: moves of the first segment, while their rate is not known. more: times as many moves at most, for
-    quick ones.
+    many moves. on_segment: called after each segment.
     """
-    clock = _Pace(len(chains[0].group), effort, first, more)
+    clock = _Pace(len(chains[0].group), effort, moves)
     shown = chains[0].loss
     while clock.done < 1 and not effort.ended(shown):
         schedule = schedule_of(clock.expected)
@@ -70,20 +96,22 @@ def run_chains(
         if best.loss < shown:
             shown = best.loss
             on_better(best)
+        if on_segment is not None:
+            on_segment(chains)
         clock.step(chains[0])
 
 
 class _Pace:
     """How far an annealing is, and how many moves the next segment has."""
 
-    def __init__(self, rows: int, effort: Effort, first: int, more: int) -> None:
-        self._most = more * rows * (COUNTED_MOVES_PER_ROW if effort.counted else MOVES_PER_ROW)
+    def __init__(self, rows: int, effort: Effort, moves: Moves) -> None:
+        self._most = rows * (moves.counted if effort.counted else moves.each)
         self._timed = not effort.counted and not math.isinf(effort.ends)
         self._began, self._seconds = time.perf_counter(), effort.left
         self.done = 0.0
         # while the rate is not known, few moves are expected: too hot a beginning spoils a good first table
         self.expected = float(min(self._most, rows)) if self._timed else float(self._most)
-        self.moves = min(first, self._most) if self._timed else -(-self._most // SEGMENTS)
+        self.moves = min(moves.first, self._most) if self._timed else -(-self._most // SEGMENTS)
 
     @property
     def ahead(self) -> float:

@@ -60,11 +60,13 @@ def rebuild_groups(
     effort: Effort,
     seed: int,
     on_better: Callable[[Board], None],
+    seconds: float = SLICE,
 ) -> bool:
     """Improve the table on the board by neighbourhoods, as many side by side as there are workers.
 
-    options: of the solver; limits, seed and gap are set here. on_better: called after each improvement. True if a
-    neighbourhood of all rows was solved to the end: with the candidates on the board nothing is better.
+    options: of the solver; limits, seed and gap are set here. on_better: called after each improvement. seconds: for
+    each, at most. True if a neighbourhood of all rows was solved to the end: with the pairs on the board nothing is
+    better.
     """
     s = board.state
     busy = np.zeros(len(s.cost), dtype=np.bool_)
@@ -77,7 +79,7 @@ def rebuild_groups(
             if hood is None:
                 break
             groups = np.unique(hood.candidates[hood.candidate[hood.start > 0]])
-            limited = limited_options(adapter, options, effort, seed + begun, min(SLICE, effort.left))
+            limited = limited_options(adapter, options, effort, seed + begun, min(seconds, effort.left))
             task = _Task(hood, groups, size >= total(s) and not running, limited)
             busy[task.groups] = True
             interrupt = effort.interrupt if pool.workers == 0 else None

@@ -16,6 +16,7 @@ from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
+from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import Board, cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
 # the same for neighbourhoods, whose models must stay small, until nothing better is left within them, and after that
 NEAR, FARTHER = (0.5, 1.0), (1.5, 3.0)
+# pairs of the tables seen for neighbourhoods, at most, for each row type, and how many seconds one may take
+SEEN_PAIRS, SEEN_SLICE = 2.5, 8.0
 # share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
 ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
 SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
@@ -59,7 +62,7 @@ class Search:
         self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
-        self._near = NEAR
+        self._near, self._seen = NEAR, SeenPairs(instance)
 
     def construct(self) -> Assignment | None:
         """The first step alone: a table by the dual point, None if there is none."""
@@ -77,7 +80,7 @@ class Search:
     def run(self, adapter: SolverAdapter, options: SolverOptions) -> Assignment | None:
         """Construct, then anneal and search neighbourhoods by turns; None if not even a first table is found.
 
-        On a large table the first turn takes all the time. options: of the solver for each neighbourhood.
+        On a very large table the first turn takes all the time. options: of the solver for each neighbourhood.
         """
         if not self._constructed:
             self.construct()
@@ -103,10 +106,15 @@ class Search:
         self._anneal(part, seed)
         if self.incumbent is None or self._effort.ended(self.incumbent.cost):
             return False
-        if count is not None:
-            part = replace(self._effort, neighbourhoods=count)
-        else:
+        if count is None:
             part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
+            if not self._recombine(adapter, options, part, seed):
+                return False
+        else:
+            self._recombine(adapter, options, replace(self._effort, neighbourhoods=count // 2), seed)
+            part = replace(self._effort, neighbourhoods=count - count // 2)
+            if self._effort.ended(self.incumbent.cost):
+                return False
         near = self._board(*self._near, seed)
         exhausted = rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
         if not exhausted or self._near == FARTHER or self.possible is not None:
@@ -117,9 +125,15 @@ class Search:
         farther = self._board(*FARTHER, seed)
         return rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
 
+    def _recombine(self, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> bool:
+        """Neighbourhoods over the pairs that annealings have seen; whether nothing is better with these."""
+        some = self._seen.cheapest(int(SEEN_PAIRS * self.instance.types.count))
+        board = Board.of(self.instance, some, self.incumbent, seed)
+        return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, SEEN_SLICE)
+
     def _anneal(self, effort: Effort, seed: int) -> None:
         board = self._board(OPEN_LIMIT, PAIR_LIMIT, seed)
-        anneal_chains(board, Draw.of(board, self.dual), self._pool, effort, seed, self._keep)
+        anneal_chains(board, Draw.of(board, self.dual), self._pool, effort, seed, self._keep, self._seen)
 
     def _board(self, open_limit: float, pair_limit: float, seed: int) -> Board:
         """The incumbent on a board of the pairs that are worth a look."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
-from kanon_milp.heuristics.annealing_chains import run_chains
+from kanon_milp.heuristics.annealing_chains import Moves, run_chains
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
@@ -41,12 +41,12 @@ SOFT = 20.0  # the same at first, where the start has violations
 FEW_VALUES, LARGE = 3, 4
 SHARES_OF_FEW, SHARES_OF_MANY = (0.4, 0.05, 0.0, 0.25), (0.05, 0.02, 0.4, 0.2)
 SHARES_OF_LARGE = (0.01, 0.02, 0.4, 0.2)
-MORE = 4  # times as many of such quick moves, where work is counted
 MENDED = 16  # while a group has a violation, each so many moves one is mended
 MOST_REPAIRED = 10  # groups with a violation in a table that is worth an exact repair
 LOOKS = 200  # options of rows that chains look at after each segment, for every move in it
 LOOKED = 1000  # moves between two looks at whether there is a better table
-FIRST_SEGMENT = 2000  # moves, while their rate is not known
+MOVES = Moves(first=2000)
+QUICK_MOVES = Moves(first=2000, counted=4000)  # where most of them are
 REPORTING = 0.1  # of the time, for tables on the way, but for the first and the last one
 
 
@@ -113,8 +113,7 @@ def anneal(
     few = len(board.counted.rules.columns) <= FEW_VALUES
     shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_LARGE if _large(instance, begin) else SHARES_OF_MANY)
     run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares, SOFT if first else PRICE)
-    more = MORE if effort.counted and not few else 1
-    run_chains(chains, run, lambda _: schedule, workers, effort, better, FIRST_SEGMENT, more)
+    run_chains(chains, run, lambda _: schedule, workers, effort, better, MOVES if few else QUICK_MOVES)
     if pending is not None:
         take(pending.best)
     return best
