@@ -32,6 +32,7 @@ class Moves:
 
 # between two turns of neighbourhoods that put together what annealings have seen: for each row at least and together
 TURN, TOGETHER = 1000, 6_000_000
+SEEN_ROWS = 300_000  # beyond so many, moves are too few for tables that differ, and it would take memory
 
 
 def anneal_chains(
@@ -59,7 +60,7 @@ def anneal_chains(
     chains = [Chain.of(board, seed + number) for number in range(max(1, pool.workers))]
 
     def look(chains: list[Chain]) -> None:
-        for chain in chains:
+        for chain in chains if len(board.state.group) <= SEEN_ROWS else []:
             seen.add(board, chain.group)
 
     run = partial(anneal, board.state, draws)

@@ -108,7 +108,7 @@ class Search:
             return False
         if count is None:
             part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
-            if not self._recombine(adapter, options, part, seed):
+            if not self._seen.empty and not self._recombine(adapter, options, part, seed):
                 return False
         else:
             self._recombine(adapter, options, replace(self._effort, neighbourhoods=count // 2), seed)
