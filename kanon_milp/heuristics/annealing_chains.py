@@ -30,9 +30,9 @@ class Moves:
     counted: int = 1000
 
 
-# between two turns of neighbourhoods that put together what annealings have seen: for each row at least and together
-TURN, TOGETHER = 1000, 6_000_000
-SEEN_ROWS = 300_000  # beyond so many, moves are too few for tables that differ, and it would take memory
+# moves between two turns of neighbourhoods, which put together what annealings have seen: for each row, and in all
+# where that is more
+TURN_EACH, TURN_IN_ALL = 1000, 6_000_000
 
 
 def anneal_chains(
@@ -42,10 +42,10 @@ def anneal_chains(
     effort: Effort,
     seed: int,
     on_better: Callable[[Board], None],
-    seen: SeenPairs,
+    seen: SeenPairs | None = None,
 ) -> None:
     """As many annealings from the table on the board as there are workers, each with a seed of its own; the cheapest
-    table that any of them meets is put on the board, and `on_better` is called. Pairs of the tables between its
+    table that any of them meets is put on the board, and `on_better` is called. The pairs of the tables between
     segments are added to `seen`.
 
     If it is asked to stop, or a worker is lost, what the segments before have found is kept.
@@ -58,14 +58,15 @@ def anneal_chains(
         on_better(board)
 
     chains = [Chain.of(board, seed + number) for number in range(max(1, pool.workers))]
-
-    def look(chains: list[Chain]) -> None:
-        for chain in chains if len(board.state.group) <= SEEN_ROWS else []:
-            seen.add(board, chain.group)
-
+    look = None if seen is None else partial(_look, seen, board)
     run = partial(anneal, board.state, draws)
-    moves = Moves(each=min(max(TURN, TOGETHER // max(len(chains[0].group), 1)), Moves.each))
+    moves = Moves(each=min(max(TURN_EACH, TURN_IN_ALL // max(len(chains[0].group), 1)), Moves.each))
     run_chains(chains, run, partial(Schedule.of, board), pool, effort, better, moves, look)
+
+
+def _look(seen: SeenPairs, board: Board, chains: list[Chain]) -> None:
+    for chain in chains:
+        seen.add(board, chain.group)
 
 
 def run_chains(

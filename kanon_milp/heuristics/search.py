@@ -33,6 +33,7 @@ OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
 NEAR, FARTHER = (0.5, 1.0), (1.5, 3.0)
 # pairs of the tables seen for neighbourhoods, at most, for each row type, and how many seconds one may take
 SEEN_PAIRS, SEEN_SLICE = 2.5, 8.0
+SEEN_ROWS = 300_000  # beyond so many none are kept: moves are too few for tables that differ, and it would take memory
 # share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
 ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
 SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
@@ -62,7 +63,7 @@ class Search:
         self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
-        self._near, self._seen = NEAR, SeenPairs(instance)
+        self._near, self._seen = NEAR, SeenPairs(instance) if instance.types.n <= SEEN_ROWS else None
 
     def construct(self) -> Assignment | None:
         """The first step alone: a table by the dual point, None if there is none."""
@@ -106,15 +107,16 @@ class Search:
         self._anneal(part, seed)
         if self.incumbent is None or self._effort.ended(self.incumbent.cost):
             return False
-        if count is None:
-            part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
-            if not self._seen.empty and not self._recombine(adapter, options, part, seed):
-                return False
+        if count is not None:
+            part = replace(self._effort, neighbourhoods=count)
         else:
-            self._recombine(adapter, options, replace(self._effort, neighbourhoods=count // 2), seed)
-            part = replace(self._effort, neighbourhoods=count - count // 2)
-            if self._effort.ended(self.incumbent.cost):
+            part = self._effort.part(max(SHORTEST, (time.perf_counter() - began) * (1 - share) / share))
+        if self._seen is not None:
+            some = part if count is None else replace(part, neighbourhoods=count // 2)
+            exhausted = self._recombine(self._seen, adapter, options, some, seed)
+            if self._effort.ended(self.incumbent.cost) or (count is None and not exhausted):
                 return False
+            part = part if count is None else replace(part, neighbourhoods=count - count // 2)
         near = self._board(*self._near, seed)
         exhausted = rebuild_groups(near, adapter, options, self._pool, part, seed, self._keep)
         if not exhausted or self._near == FARTHER or self.possible is not None:
@@ -125,9 +127,11 @@ class Search:
         farther = self._board(*FARTHER, seed)
         return rebuild_groups(farther, adapter, options, self._pool, part, seed, self._keep)
 
-    def _recombine(self, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int) -> bool:
+    def _recombine(
+        self, seen: SeenPairs, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int
+    ) -> bool:
         """Neighbourhoods over the pairs that annealings have seen; whether nothing is better with these."""
-        some = self._seen.cheapest(int(SEEN_PAIRS * self.instance.types.count))
+        some = seen.cheapest(int(SEEN_PAIRS * self.instance.types.count))
         board = Board.of(self.instance, some, self.incumbent, seed)
         return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, SEEN_SLICE)
 

@@ -24,11 +24,6 @@ class SeenPairs:
         self._instance = instance
         self._keys, self._loss = np.empty(0, np.int64), np.empty(0, np.int64)  # row type times candidates + candidate
 
-    @property
-    def empty(self) -> bool:
-        """Whether there are none."""
-        return not len(self._keys)
-
     def add(self, board: Board, group: Small) -> None:
         """The pairs of a table: where the rows of a board's state are when `state.group` is this."""
         state, width = board.state, self._instance.candidates.count

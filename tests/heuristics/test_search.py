@@ -304,8 +304,8 @@ def test_where_nothing_is_left_near_the_multipliers_it_looks_farther(monkeypatch
     found = Search(instance, dual, start, InlinePool(), effort, constructed=True).run(get("highs"), SolverOptions())
     assert found is not None
     assert found.cost < start.cost
-    assert len(boards) == 2  # in one turn, the second one to the end; annealing has seen nothing
-    assert boards[0] < boards[1]
+    assert len(boards) == 3  # in one turn, the last one to the end; annealing has seen nothing
+    assert boards[0] == boards[1] < boards[2]
     assert effort.left > 0
 
 
@@ -325,20 +325,11 @@ def test_pairs_that_annealing_has_seen_are_put_together() -> None:
     """The cheapest table's pairs first, then those of others while there is room."""
     instance = census_instance(60, 3)
     dual, seen = lagrangian(instance, iterations=200), SeenPairs(instance)
-    assert seen.empty
     assert not seen.cheapest(10).any()
     tables = []
     for seed in range(3):
         board = started(instance, seed)
-        anneal_chains(
-            board,
-            Draw.of(board, dual),
-            InlinePool(),
-            Effort(neighbourhoods=1),
-            seed,
-            lambda _: None,
-            SeenPairs(instance),
-        )
+        anneal_chains(board, Draw.of(board, dual), InlinePool(), Effort(neighbourhoods=1), seed, lambda _: None)
         seen.add(board, board.state.group)
         table = board.assignment()
         assert table is not None
@@ -367,3 +358,22 @@ def test_a_search_puts_together_what_its_annealing_has_seen(monkeypatch: pytest.
     table = found.incumbent
     assert table is not None
     assert boards[0] > len(table.rows)
+
+
+def test_large_tables_keep_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All neighbourhoods that are asked for are near the multipliers."""
+    instance, counts = census_instance(60, 3), list[int | None]()
+
+    def rebuilt(_board: Board, _adapter: Any, _options: Any, _pool: Any, effort: Effort, *_: Any) -> bool:
+        counts.append(effort.neighbourhoods)
+        return False
+
+    monkeypatch.setattr(search, "rebuild_groups", rebuilt)
+    for rows, expected in ((60, [2, 3]), (59, [5])):
+        counts.clear()
+        monkeypatch.setattr(search, "SEEN_ROWS", rows)
+        effort = Effort(neighbourhoods=5)
+        Search(instance, lagrangian(instance, iterations=200), None, InlinePool(), effort).run(
+            get("highs"), SolverOptions()
+        )
+        assert counts == expected
