@@ -25,12 +25,14 @@ class SeenPairs:
         self._keys, self._loss = np.empty(0, np.int64), np.empty(0, np.int64)  # row type times candidates + candidate
 
     def add(self, board: Board, group: Small) -> None:
-        """The pairs of a table: where the rows of a board's state are when `state.group` is this."""
+        """The pairs of a table: where the rows of a board's state are when `state.group` is this. None while some rows
+        are nowhere."""
         state, width = board.state, self._instance.candidates.count
-        placed = group < len(board.candidate)
+        if (group == len(board.candidate)).any():
+            return
         _, candidates, rows = board.parked
-        loss = int(state.cost[group[placed]].sum() + self._instance.candidates.cost[candidates] @ rows)
-        new = np.unique(state.type_of[placed].astype(np.int64) * width + board.candidate[group[placed]])
+        loss = int(state.cost[group].sum() + self._instance.candidates.cost[candidates] @ rows)
+        new = np.unique(state.type_of.astype(np.int64) * width + board.candidate[group])
         keys = np.concatenate([self._keys, new])
         losses = np.concatenate([self._loss, np.full(len(new), loss)])
         order = np.lexsort((losses, keys))
