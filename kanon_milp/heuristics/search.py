@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 4.0
 # the same for neighbourhoods, whose models must stay small, until nothing better is left within them, and after that
 NEAR, FARTHER = (0.5, 1.0), (1.5, 3.0)
-# pairs of the tables seen for neighbourhoods, at most, for each row type, and how many seconds one may take
-SEEN_PAIRS, SEEN_SLICE = 2.5, 8.0
-SEEN_ROWS = 300_000  # beyond so many none are kept: moves are too few for tables that differ, and it would take memory
+SEEN_SLICE = 8.0  # seconds that a neighbourhood over the pairs of the tables seen may take
 # share of a turn for annealing, where groups have at least so many rows: pairs are a matter for neighbourhoods
 ANNEAL_SHARES = ((5, 0.5), (3, 0.3), (0, 0.1))
 SHORTEST = 5.0  # seconds of neighbourhoods in a turn, at least
@@ -63,7 +61,7 @@ class Search:
         self._constructed = constructed or possible is not None
         self.instance, self.dual, self.incumbent = instance, dual, start
         self._pool, self._effort, self._seed, self._on_better = pool, effort, seed, on_better
-        self._near, self._seen = NEAR, SeenPairs(instance) if instance.types.n <= SEEN_ROWS else None
+        self._near, self._seen = NEAR, SeenPairs.of(instance)
 
     def construct(self) -> Assignment | None:
         """The first step alone: a table by the dual point, None if there is none."""
@@ -131,8 +129,7 @@ class Search:
         self, seen: SeenPairs, adapter: SolverAdapter, options: SolverOptions, effort: Effort, seed: int
     ) -> bool:
         """Neighbourhoods over the pairs that annealings have seen; whether nothing is better with these."""
-        some = seen.cheapest(int(SEEN_PAIRS * self.instance.types.count))
-        board = Board.of(self.instance, some, self.incumbent, seed)
+        board = Board.of(self.instance, seen.cheapest(), self.incumbent, seed)
         return rebuild_groups(board, adapter, options, self._pool, effort, seed, self._keep, SEEN_SLICE)
 
     def _anneal(self, effort: Effort, seed: int) -> None:

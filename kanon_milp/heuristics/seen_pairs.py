@@ -16,6 +16,9 @@ from kanon_milp.presolve.instance import Instance
 
 Ints = NDArray[np.int64]
 
+PER_TYPE = 2.5  # pairs that neighbourhoods are made of, at most, for each row type
+MOST_ROWS = 300_000  # beyond so many none are kept: moves are too few for tables that differ, and it would take memory
+
 
 class SeenPairs:
     """Pairs, each with the loss of the cheapest table that had it."""
@@ -24,14 +27,23 @@ class SeenPairs:
         self._instance = instance
         self._keys, self._loss = np.empty(0, np.int64), np.empty(0, np.int64)  # row type times candidates + candidate
 
-    def add(self, board: Board, group: Small) -> None:
+    @classmethod
+    def of(cls, instance: Instance) -> SeenPairs | None:
+        """None for a table of too many rows."""
+        return cls(instance) if instance.types.n <= MOST_ROWS else None
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, board: Board, group: Small, more: int = 0) -> None:
         """The pairs of a table: where the rows of a board's state are when `state.group` is this. None while some rows
-        are nowhere."""
+        are nowhere. more: what the table costs beside its loss.
+        """
         state, width = board.state, self._instance.candidates.count
         if (group == len(board.candidate)).any():
             return
         _, candidates, rows = board.parked
-        loss = int(state.cost[group].sum() + self._instance.candidates.cost[candidates] @ rows)
+        loss = int(state.cost[group].sum() + self._instance.candidates.cost[candidates] @ rows) + more
         new = np.unique(state.type_of.astype(np.int64) * width + board.candidate[group])
         keys = np.concatenate([self._keys, new])
         losses = np.concatenate([self._loss, np.full(len(new), loss)])
@@ -39,8 +51,10 @@ class SeenPairs:
         first = np.flatnonzero(np.diff(keys[order], prepend=-1))
         self._keys, self._loss = keys[order][first], losses[order][first]
 
-    def cheapest(self, most: int) -> NDArray[np.bool_]:
-        """Those of the cheapest table, and of the next ones while there are no more than `most`. bool (pairs,)."""
+    def cheapest(self, most: int | None = None) -> NDArray[np.bool_]:
+        """Those of the cheapest table, and of the next ones while there are no more than `most`, or so many that a
+        solver can make something of them. bool (pairs,)."""
+        most = int(PER_TYPE * self._instance.types.count) if most is None else most
         found, keys = np.zeros(self._instance.candidates.pairs, np.bool_), self._keys
         if len(keys) > most:
             beyond = np.partition(self._loss, most)[most]

@@ -26,7 +26,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics import large_neighbourhoods, moves, search, state
+from kanon_milp.heuristics import large_neighbourhoods, moves, search, seen_pairs, state
 from kanon_milp.heuristics.annealing import Chain, Draw, anneal
 from kanon_milp.heuristics.annealing_chains import anneal_chains
 from kanon_milp.heuristics.construction import construct
@@ -373,7 +373,7 @@ def test_large_tables_keep_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "rebuild_groups", rebuilt)
     for rows, expected in ((60, [2, 3]), (59, [5])):
         counts.clear()
-        monkeypatch.setattr(search, "SEEN_ROWS", rows)
+        monkeypatch.setattr(seen_pairs, "MOST_ROWS", rows)
         effort = Effort(neighbourhoods=5)
         Search(instance, lagrangian(instance, iterations=200), None, InlinePool(), effort).run(
             get("highs"), SolverOptions()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,14 +19,17 @@ from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 from test_requirements_search import point_of
 
 import kanon_milp as km
+from kanon_milp.heuristics.annealing import Chain
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.heuristics.requirements import counted, moves, violation
+from kanon_milp.heuristics.grouping import pairs_at
+from kanon_milp.heuristics.requirements import annealing, counted, moves, violation
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy
 from kanon_milp.heuristics.requirements.repair import failing, repair
 from kanon_milp.heuristics.requirements.violation import rules_of, says_all
+from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import total
 from kanon_milp.heuristics.worker_pool import ProcessPool
 from kanon_milp.presolve.assignment import Assignment
@@ -288,3 +293,43 @@ def test_a_row_goes_where_it_costs_least_if_its_group_can_spare_it() -> None:
         take_back(c)
         assert s.group[r] == h
     assert moved
+
+
+def test_pairs_of_tables_with_violations_are_kept_by_what_their_repair_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of the cheapest candidates lose next to nothing, but are not 2-diverse."""
+    instance = instance_of(8, km.KAnonymity(2), km.LDiversity(2))
+    start = construct(instance, point_of(instance), Limit())
+    assert start is not None
+    board = CountedBoard.of(instance, np.ones(instance.candidates.pairs, np.bool_), start)
+    valid, state = Chain.of(board.board, 0), board.counted.state
+    cheapest = state.options.values[state.options.indptr[state.type_of]].astype(valid.group.dtype)
+    violating = replace(valid, group=cheapest)
+    assert state.cost[cheapest].sum() < start.cost
+    assert groups_fail(instance, board_of(board, cheapest))
+    seen = SeenPairs(instance)
+    annealing._look(seen, board, [violating])
+    alone = len(seen)
+    assert alone
+    annealing._look(seen, board, [valid])
+    of_start = pairs_at(instance, start.row_type, start.candidate)
+    assert set(np.flatnonzero(seen.cheapest(1))) == set(of_start)
+    assert set(np.flatnonzero(seen.cheapest())) >= set(of_start)
+    monkeypatch.setattr(annealing, "MOST_REPAIRED", 0)
+    strict = SeenPairs(instance)
+    annealing._look(strict, board, [violating, valid])
+    assert set(np.flatnonzero(strict.cheapest(instance.candidates.pairs))) == set(of_start)
+
+
+def board_of(board: CountedBoard, group: Any) -> Assignment:
+    board.restore(group)
+    return board.placed()
+
+
+def test_annealing_keeps_the_pairs_of_what_it_returns() -> None:
+    instance = instance_of(60, km.KAnonymity(2), km.TCloseness("0.4"))
+    start, seen = construct(instance, point_of(instance), Limit()), SeenPairs(instance)
+    assert start is not None
+    found = anneal(instance, point_of(instance), start, Effort(neighbourhoods=1), None, 3, lambda _: None, None, seen)
+    alone = anneal(instance, point_of(instance), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
+    assert found.cost == alone.cost < start.cost
+    assert len(seen) > len(found.rows)

@@ -23,6 +23,7 @@ from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, ow
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
+from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
@@ -59,13 +60,15 @@ def anneal(
     seed: int,
     on_better: Callable[[Assignment], None],
     first: Assignment | None = None,
+    seen: SeenPairs | None = None,
 ) -> Assignment:
     """As many annealings from a table as there are workers, each with a seed of its own; the best table found, never
     worse than the start.
 
     start: satisfies every requirement, and so does whatever is reported and returned. Where a requirement is not
     merge-closed, is about several groups together, or tells nothing but the size, the start is returned.
-    first: where to begin instead; its groups may violate requirements.
+    first: where to begin instead; its groups may violate requirements. seen: gets the pairs of the tables between
+    segments that violate nearly nothing.
     """
     problem = instance.problem
     guide = Guide.of(instance, point)
@@ -113,10 +116,23 @@ def anneal(
     few = len(board.counted.rules.columns) <= FEW_VALUES
     shares = np.cumsum(SHARES_OF_FEW if few else SHARES_OF_LARGE if _large(instance, begin) else SHARES_OF_MANY)
     run = partial(segment, board.counted, Draw.by_phi(board.board, guide.phi), shares, SOFT if first else PRICE)
-    run_chains(chains, run, lambda _: schedule, workers, effort, better, MOVES if few else QUICK_MOVES)
+    look = None if seen is None else partial(_look, seen, board)
+    run_chains(chains, run, lambda _: schedule, workers, effort, better, MOVES if few else QUICK_MOVES, look)
     if pending is not None:
         take(pending.best)
     return best
+
+
+def _look(seen: SeenPairs, board: CountedBoard, chains: list[Chain]) -> None:
+    for chain in chains:
+        board.restore(chain.group)
+        if board.counted.total[1] <= MOST_REPAIRED:
+            seen.add(board.board, chain.group, _repaired(board.counted))
+
+
+def _repaired(c: Counted) -> int:
+    """What it takes to repair the violations of a table: about what they are priced at."""
+    return math.ceil(PRICE * c.price[1] * c.total[0])
 
 
 def _large(instance: Instance, table: Assignment) -> bool:
@@ -140,8 +156,8 @@ def segment(
     best = chain.best.copy()
     loss = make_moves(c, moves, np.array([hot, cold, price]), shares, draws.chance, draws.alias, best, chain.loss)
     reroute(c, LOOKS * moves)
-    # a few groups may keep their violation to the end: what it takes to repair them is about what it is priced at
-    repaired = total(c.state) + math.ceil(PRICE * c.price[1] * c.total[0])
+    # a few groups may keep their violation to the end
+    repaired = total(c.state) + _repaired(c)
     if c.total[1] <= MOST_REPAIRED and repaired < loss:
         best, loss = c.state.group.copy(), repaired
     rate = moves / max(time.perf_counter() - began, 1e-6)
