@@ -16,6 +16,7 @@ from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.guide import MODEL_PAIRS
@@ -117,8 +118,10 @@ class RaisedByCuts:
             return None
         return found
 
-    def dive(self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None]) -> None:
-        """Tables by diving, each annealed, in a share of the time. Only where it is `converged`.
+    def dive(
+        self, effort: Effort, seed: int, pool: Pool, keep: Callable[[Assignment], None], seen: SeenPairs | None
+    ) -> None:
+        """Tables by diving, each annealed, in a share of the time. Only where it is `converged`. seen: as in `anneal`.
 
         The rest is for `narrow`, whose models may need more than a few seconds: where dives find nothing, the two take
         turns.
@@ -137,7 +140,7 @@ class RaisedByCuts:
             first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
             if not len(check.refused(first)):
                 keep(first)
-            keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first))
+            keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first, seen))
             self._dive_seconds = time.perf_counter() - began
         fruitless = self.tracker.best is known and self._diving_share == DIVING_SHARE
         self._diving_share = LESS_DIVING if fruitless else DIVING_SHARE

@@ -18,9 +18,13 @@ from own_requirement import AtMost, NoMoreThanHalf
 from sensitive_cases import FAMILIES, SensitiveCase, sensitive_cases
 
 import kanon_milp as km
-from kanon_milp.methods import core_problem, required_guide
+from kanon_milp.heuristics import seen_pairs
+from kanon_milp.heuristics.effort import Effort
+from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
+from kanon_milp.methods import core_problem, required_guide, required_search
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.refusals import groups_not_alone
+from kanon_milp.presolve.assignment import Assignment
 
 relaxed = settings(
     deadline=None,
@@ -207,3 +211,24 @@ def test_cuts_raise_its_bound_and_lead_it_to_the_optimum(monkeypatch: pytest.Mon
     assert optimum is not None
     assert result.exact_bound <= optimum
     assert result.exact_objective == optimum
+
+
+def test_neighbourhoods_over_the_pairs_that_annealings_have_seen_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of those that are asked for; the others are near the multipliers."""
+    seen: list[tuple[int, int | None]] = []
+
+    def rebuilt(landscape: Landscape, table: Assignment, *others: Any) -> tuple[Assignment, bool]:
+        effort = next(each for each in others if isinstance(each, Effort))
+        seen.append((len(landscape.options.values) - len(table.rows), effort.neighbourhoods))
+        return table, False
+
+    monkeypatch.setattr(required_search, "rebuild", rebuilt)
+    monkeypatch.setattr(core_problem, "MODEL_PAIRS", 0)
+    monkeypatch.setattr(required_guide, "EASY_PAIRS", 0)
+    problem = census_with(60, km.KAnonymity(2), km.LDiversity(2), sensitive="disease")
+    for rows, expected in ((60, [2, 3]), (59, [5])):
+        seen.clear()
+        monkeypatch.setattr(seen_pairs, "MOST_ROWS", rows)
+        km.solve(problem, method="search", iteration_limit=5)
+        assert [count for _, count in seen] == expected * (len(seen) // len(expected))
+        assert all(more > 0 for more, _ in seen)

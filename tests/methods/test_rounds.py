@@ -21,6 +21,7 @@ from kanon_milp.methods import core_trials, required_guide, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.required_guide import RequiredGuide
+from kanon_milp.methods.required_search import RequiredSearch
 from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.limit import Limit
@@ -157,7 +158,7 @@ def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProble
     trials_at_once(patch)
     patch.setattr(core_trials, "HARDER", 1e9)
     patch.setattr(RequiredGuide, "raise_bound", lambda guide: setattr(guide, "_turns", guide._turns + 1))
-    patch.setattr(RequiredGuide, "_improve", lambda *_: None)
+    patch.setattr(RequiredSearch, "improve", lambda *_, **__: None)
     patch.setattr(CoreProblem, "solve", solve)
     table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
     problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
