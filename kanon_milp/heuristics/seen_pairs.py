@@ -25,7 +25,8 @@ class SeenPairs:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
-        self._keys, self._loss = np.empty(0, np.int64), np.empty(0, np.int64)  # row type times candidates + candidate
+        # row type times candidates + candidate, rising
+        self._keys, self._loss = np.empty(0, np.int64), np.empty(0, np.int64)
 
     @classmethod
     def of(cls, instance: Instance) -> SeenPairs | None:
@@ -45,11 +46,12 @@ class SeenPairs:
         _, candidates, rows = board.parked
         loss = int(state.cost[group].sum() + self._instance.candidates.cost[candidates] @ rows) + more
         new = np.unique(state.type_of.astype(np.int64) * width + board.candidate[group])
-        keys = np.concatenate([self._keys, new])
-        losses = np.concatenate([self._loss, np.full(len(new), loss)])
-        order = np.lexsort((losses, keys))
-        first = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        self._keys, self._loss = keys[order][first], losses[order][first]
+        at = np.searchsorted(self._keys, new)
+        fresh = np.append(self._keys, -1)[at] != new
+        known = at[~fresh]
+        self._loss[known] = np.minimum(self._loss[known], loss)
+        self._keys = np.insert(self._keys, at[fresh], new[fresh])
+        self._loss = np.insert(self._loss, at[fresh], loss)
 
     def cheapest(self, most: int | None = None) -> NDArray[np.bool_]:
         """Those of the cheapest table, and of the next ones while there are no more than `most`, or so many that a

@@ -73,11 +73,11 @@ class RequiredGuide(Guide):
         self._cuts = RaisedByCuts(session, tracker)
         self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
-        self._tables = RequiredSearch(session, tracker, pool, self._cuts, self._possible)
+        self._table_search = RequiredSearch(session, tracker, pool, self._cuts, self._possible)
 
     def keep(self, table: Assignment | None) -> None:
         """As `RequiredSearch.keep`."""
-        self._tables.keep(table)
+        self._table_search.keep(table)
 
     def bound(self) -> None:
         """Multipliers of sizes, then those of the required bound; and what users have registered."""
@@ -215,7 +215,7 @@ class RequiredGuide(Guide):
         seconds = (1 - self._bound_share) * self._seconds
         effort = self.effort if session.iterations is not None else self.effort.part(seconds)
         seed = session.options.seed + 1000 * self._turns
-        self._tables.improve(self._proven, effort, seed, first_turn=self._turns == 0)
+        self._table_search.improve(self._proven, effort, seed, first_turn=self._turns == 0)
         best = self.tracker.best
         if best is None:
             self._fruitless += self._stalled

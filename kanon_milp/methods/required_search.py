@@ -186,15 +186,18 @@ class RequiredSearch:
         """Neighbourhoods of the best table: over the pairs that annealings have seen, then near the multipliers."""
         if self._cuts.begun and not effort.counted:
             self._cuts.narrow(effort.part(NARROW_SHARE * effort.left), seed, self.pool, self.keep)
-        if self._seen:
-            count = None if effort.neighbourhoods is None else effort.neighbourhoods // 2
-            some = effort.part(SEEN_SHARE * effort.left) if count is None else replace(effort, neighbourhoods=count)
+        if effort.neighbourhoods is None:
+            some, rest = effort.part(SEEN_SHARE * effort.left), effort
+        else:
+            count = effort.neighbourhoods // 2 if self._seen else 0
+            some = replace(effort, neighbourhoods=count)
+            rest = replace(effort, neighbourhoods=effort.neighbourhoods - count)
+        if self._seen and some.neighbourhoods != 0:
             self._rebuild_over(self._seen.cheapest(), some, seed, self._seen_sizes)
-            effort = effort if count is None else replace(effort, neighbourhoods=effort.neighbourhoods - count)
         best = self.tracker.best
         assert best is not None
-        if not effort.ended(best.cost):
-            self._rebuild_over(self._near(proven, best), effort, seed, self._sizes)
+        if not rest.ended(best.cost):
+            self._rebuild_over(self._near(proven, best), rest, seed, self._sizes)
 
     def _rebuild_over(self, allowed: Flags, effort: Effort, seed: int, sizes: Sizes) -> None:
         """Neighbourhoods over these pairs, bool (pairs,)."""

@@ -28,16 +28,14 @@ from kanon_milp.bounds import lagrangian
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.heuristics import large_neighbourhoods, moves, search, seen_pairs, state
 from kanon_milp.heuristics.annealing import Chain, Draw, anneal
-from kanon_milp.heuristics.annealing_chains import anneal_chains
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.heuristics.grouping import group_sizes, pairs_at, tighten_groups
+from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.moves import commit
 from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
 from kanon_milp.heuristics.search import Search
-from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import FAILED, Board, total, undo
 from kanon_milp.heuristics.worker_pool import InlinePool
 from kanon_milp.presolve.assignment import Assignment
@@ -319,31 +317,6 @@ def test_no_more_neighbourhoods_than_asked_for(monkeypatch: pytest.MonkeyPatch, 
     found = Search(instance, dual, None, InlinePool(), Effort(neighbourhoods=count)).run(get("highs"), SolverOptions())
     assert found is not None
     assert 0 < solved.call_count <= count
-
-
-def test_pairs_that_annealing_has_seen_are_put_together() -> None:
-    """The cheapest table's pairs first, then those of others while there is room."""
-    instance = census_instance(60, 3)
-    dual, seen = lagrangian(instance, iterations=200), SeenPairs(instance)
-    empty = whole_board(instance)
-    seen.add(empty, empty.state.group)  # all rows are nowhere
-    assert not seen.cheapest(10).any()
-    tables = []
-    for seed in range(3):
-        board = started(instance, seed)
-        anneal_chains(board, Draw.of(board, dual), InlinePool(), Effort(neighbourhoods=1), seed, lambda _: None)
-        seen.add(board, board.state.group)
-        table = board.assignment()
-        assert table is not None
-        tables.append(table)
-    pairs = [pairs_at(instance, table.row_type, table.candidate) for table in tables]
-    every = seen.cheapest(instance.candidates.pairs)
-    assert set(np.flatnonzero(every)) == set(np.concatenate(pairs))
-    least = min(table.cost for table in tables)
-    cheapest = {p for table, each in zip(tables, pairs, strict=True) if table.cost == least for p in each.tolist()}
-    assert set(np.flatnonzero(seen.cheapest(1))) == cheapest
-    seen.add(board, board.state.group)  # once more changes nothing
-    assert (seen.cheapest(instance.candidates.pairs) == every).all()
 
 
 def test_a_search_puts_together_what_its_annealing_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def _look(seen: SeenPairs, board: CountedBoard, chains: list[Chain]) -> None:
 
 def _repaired(c: Counted) -> int:
     """What it takes to repair the violations of a table: about what they are priced at."""
-    return math.ceil(PRICE * c.price[1] * c.total[0])
+    return math.ceil(PRICE * float(c.price[1] * c.total[0]))
 
 
 def _large(instance: Instance, table: Assignment) -> bool:
