@@ -43,7 +43,9 @@ LONGER = 2.0  # times what all of that has taken may the search after it take, a
 BRIEFLY = 0.5  # the same where branch and bound follows, which finds tables itself
 MODEL_SECONDS = 4e-6  # times the square of its pairs is what a core problem takes (first 300 and 500 rows of Adult)
 BRANCH_SECONDS = 4.0  # of such a model, beyond which branch and bound with rank-1 cuts takes its place
-BRANCH_GAP = 6  # units between table and bound, at most: it takes three times as long for each further unit
+# units between table and bound, at most: it takes three times as long for each further unit; and where the core problem
+# would not be solved either
+BRANCH_GAP, FAR_GAP = 6, 10
 SLOW = 1.0  # times what cuts have taken so far is too long for the next unit where branching goes on
 RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
@@ -175,6 +177,8 @@ class SizesGuide(Guide):
                 longer = BRIEFLY if self.branches else LONGER
                 seconds = min(seconds, longer * (time.perf_counter() - self.session.clock.began))
             self._search_on(replace(self.effort.part(seconds), patience=PATIENCE))
+            if self._far and not self.settled:  # a better table is what the time is for
+                self._search_on(self.effort.part(SEARCH_SHARE * self.limit.left), AGAIN)
         elif self._cuts_beside and self.wait("cuts"):
             instance, options = self.session.instance, self.session.options
             threads = options.threads if self.session.dask is None else self.pool.workers + 1
@@ -188,8 +192,9 @@ class SizesGuide(Guide):
             cuts = small_groups(self.session.instance) and self.cuts(CUT_SHARE * self.limit.left)
             self._search_on(self.effort.part((1 - CUT_SHARE) * self.limit.left) if cuts else self.effort)
 
-    def _search_on(self, effort: Effort) -> None:
-        self._search(effort, self.session.options.seed).run(self.session.adapter, self.session.options)
+    def _search_on(self, effort: Effort, further: int = 0) -> None:
+        search = self._search(effort, self.session.options.seed + further)
+        search.run(self.session.adapter, self.session.options)
 
     @property
     def _cuts_beside(self) -> bool:
@@ -291,16 +296,30 @@ class SizesGuide(Guide):
     @property
     def branches(self) -> bool:
         """Whether branch and bound with rank-1 cuts is likely to be quicker than the core problem."""
+        return self._units_left <= BRANCH_GAP and self._core_seconds > BRANCH_SECONDS
+
+    @property
+    def _far(self) -> bool:
+        """Whether nothing is likely to be proven in the time that is left, though there are rank-1 cuts."""
+        return BRANCH_GAP < self._units_left < math.inf and self._core_seconds > self.limit.left
+
+    @property
+    def _units_left(self) -> float:
+        """Between table and bound of a small table with rank-1 cuts; infinite elsewhere."""
         best = self.tracker.best
         if best is None or not self._small or not self.dual.rank_one_cuts.count or self.session.iterations is not None:
-            return False
-        if best.cost - self.tracker.bound > BRANCH_GAP:
-            return False
-        return MODEL_SECONDS * self.left(best.cost + 1) ** 2 > BRANCH_SECONDS
+            return math.inf
+        return best.cost - self.tracker.bound
+
+    @property
+    def _core_seconds(self) -> float:
+        """What the core problem is likely to take."""
+        best = self.tracker.best
+        return math.inf if best is None else MODEL_SECONDS * self.left(best.cost + 1) ** 2
 
     def prove(self) -> bool:
-        """Branch and bound, where that is likely to be quicker."""
-        if not self.branches:
+        """Branch and bound, where that is likely to be quicker, or nothing else will raise the bound by as much."""
+        if not (self.branches or (self._units_left <= FAR_GAP and self._far)):
             return False
         from kanon_milp.methods.branching import Branching
 

@@ -277,6 +277,29 @@ def test_the_hybrid_method_with_branches_agrees_with_one_model(rows: int, k: int
     assert result.backed_by[0] in ("own bound", "certificate")
 
 
+@pytest.mark.parametrize("most", [-1, 1000])
+def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And goes to the solver where it is too far for that."""
+    seeds, solved = list[int](), list[int]()
+    solve = method.Branching.solve
+
+    def counted(self: method.Branching, dual: DualPoint) -> bool:
+        solved.append(1)
+        return solve(self, dual)
+
+    monkeypatch.setattr(method.Branching, "solve", counted)
+    monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
+    monkeypatch.setattr(SizesGuide, "raise_bound", few_cuts)
+    monkeypatch.setattr(Search, "run", lambda search, *_: seeds.append(search._seed))
+    for name, value in (("EASY_PAIRS", -1), ("BRANCH_GAP", -1), ("FAR_GAP", most), ("MODEL_SECONDS", 1e9)):
+        monkeypatch.setattr(sizes_guide, name, value)
+    problem = census_problem(40, 3)
+    result = km.solve(problem, method="search", time_limit=60)
+    assert len(set(seeds)) == len(seeds) == 2
+    assert bool(solved) == (most > 0)
+    assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
+
+
 def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     stop, looks = threading.Event(), list[int]()
     table_of: Any = method._table
