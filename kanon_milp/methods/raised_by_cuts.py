@@ -128,6 +128,7 @@ class RaisedByCuts:
         """
         from kanon_milp.heuristics.requirements.annealing import anneal  # these import the compiler
         from kanon_milp.heuristics.requirements.diving import dive
+        from kanon_milp.heuristics.requirements.guide import Guide
 
         instance, point, known = self.session.instance, self.point, self.tracker.best
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
@@ -140,7 +141,8 @@ class RaisedByCuts:
             first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
             if not len(check.refused(first)):
                 keep(first)
-            keep(anneal(instance, point, self.tracker.best or best, effort, pool, seed + number, keep, first, seen))
+            start = self.tracker.best or best
+            keep(anneal(Guide.of(instance, point), start, effort, pool, seed + number, keep, first, seen))
             self._dive_seconds = time.perf_counter() - began
         fruitless = self.tracker.best is known and self._diving_share == DIVING_SHARE
         self._diving_share = LESS_DIVING if fruitless else DIVING_SHARE

@@ -22,6 +22,7 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape
 from kanon_milp.heuristics.requirements.partition import SmallGroupTables
 from kanon_milp.heuristics.requirements.rebuilding import Sizes, rebuild
@@ -142,7 +143,7 @@ class RequiredSearch:
         before = start.cost if self.tracker.best is None else self.tracker.best.cost
         part = _part(effort, self._annealing_share(first_turn=first_turn))
         annealed, self._annealed = self._gain(
-            lambda: anneal(instance, leading, start, part, self.pool, seed, self._accept, first, self._seen)
+            lambda: anneal(Guide.of(instance, leading), start, part, self.pool, seed, self._accept, first, self._seen)
         )
         self.keep(annealed)
         self._annealed_by = (before - annealed.cost) / max(before, 1)
@@ -186,18 +187,17 @@ class RequiredSearch:
         """Neighbourhoods of the best table: over the pairs that annealings have seen, then near the multipliers."""
         if self._cuts.begun and not effort.counted:
             self._cuts.narrow(effort.part(NARROW_SHARE * effort.left), seed, self.pool, self.keep)
-        if effort.neighbourhoods is None:
-            some, rest = effort.part(SEEN_SHARE * effort.left), effort
-        else:
-            count = effort.neighbourhoods // 2 if self._seen else 0
-            some = replace(effort, neighbourhoods=count)
-            rest = replace(effort, neighbourhoods=effort.neighbourhoods - count)
-        if self._seen and some.neighbourhoods != 0:
+        count = effort.neighbourhoods
+        if self._seen and count != 1:
+            some = (
+                effort.part(SEEN_SHARE * effort.left) if count is None else replace(effort, neighbourhoods=count // 2)
+            )
             self._rebuild_over(self._seen.cheapest(), some, seed, self._seen_sizes)
+            effort = effort if count is None else replace(effort, neighbourhoods=count - count // 2)
         best = self.tracker.best
         assert best is not None
-        if not rest.ended(best.cost):
-            self._rebuild_over(self._near(proven, best), rest, seed, self._sizes)
+        if not effort.ended(best.cost):
+            self._rebuild_over(self._near(proven, best), effort, seed, self._sizes)
 
     def _rebuild_over(self, allowed: Flags, effort: Effort, seed: int, sizes: Sizes) -> None:
         """Neighbourhoods over these pairs, bool (pairs,)."""

@@ -219,6 +219,7 @@ def _valued_search() -> None:
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.requirements.annealing import anneal
     from kanon_milp.heuristics.requirements.construction import construct
+    from kanon_milp.heuristics.requirements.guide import Guide
     from kanon_milp.heuristics.requirements.partition import Columns
     from kanon_milp.system.limit import NO_LIMIT
 
@@ -229,7 +230,7 @@ def _valued_search() -> None:
         Columns.near(instance, point)
         start = construct(instance, point, NO_LIMIT) or suppress_all(instance)
         if start is not None:
-            anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+            anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -27,6 +27,7 @@ from kanon_milp.heuristics.requirements import annealing, counted, moves, violat
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
 from kanon_milp.heuristics.requirements.counted import CountedBoard, own_copy
+from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.repair import failing, repair
 from kanon_milp.heuristics.requirements.violation import rules_of, says_all
 from kanon_milp.heuristics.seen_pairs import SeenPairs
@@ -114,8 +115,8 @@ def test_processes_find_what_one_process_finds_or_better() -> None:
     assert start is not None
     reported: list[Assignment] = []
     with ProcessPool(2) as pool:
-        found = anneal(instance, point, start, Effort(neighbourhoods=1), pool, 1, reported.append)
-    alone = anneal(instance, point, start, Effort(neighbourhoods=1), None, 1, lambda _: None)
+        found = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), pool, 1, reported.append)
+    alone = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 1, lambda _: None)
     assert found.cost <= alone.cost < start.cost
     assert reported[-1].cost == found.cost
     assert not groups_fail(instance, found)
@@ -128,7 +129,9 @@ def test_the_same_seed_finds_the_same_table() -> None:
     assert starts[0] is not None
     assert starts[1] is not None
     found = [
-        anneal(instance, point, start, Effort(neighbourhoods=1), None, 3, lambda _: None) for start in starts if start
+        anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
+        for start in starts
+        if start
     ]
     assert (found[0].rows_of_pairs(instance) == found[1].rows_of_pairs(instance)).all()
 
@@ -145,7 +148,7 @@ def test_a_requirement_of_a_users_own_is_constructed_and_annealed() -> None:
     point = point_of(instance)
     start = construct(instance, point, Limit())
     assert start is not None
-    found = anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    found = anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
     assert not groups_fail(instance, found)
     assert found.cost <= start.cost
 
@@ -164,11 +167,11 @@ def test_of_a_requirement_that_tells_nothing_there_is_a_table_all_the_same() -> 
         start = construct(instance, point, Limit())
         assert start is not None
         assert not groups_fail(instance, start)
-        assert anneal(instance, point, start, Effort(neighbourhoods=1), None, 0, lambda _: None) is start
+        assert anneal(Guide.of(instance, point), start, Effort(neighbourhoods=1), None, 0, lambda _: None) is start
     both = instance_of(80, km.KAnonymity(2), Silent("s"), km.TCloseness("0.5"))
     start = construct(both, point_of(both), Limit())
     assert start is not None
-    found = anneal(both, point_of(both), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
+    found = anneal(Guide.of(both, point_of(both)), start, Effort(neighbourhoods=1), None, 0, lambda _: None)
     assert not groups_fail(both, found)
     assert found.cost <= start.cost
 
@@ -329,7 +332,9 @@ def test_annealing_keeps_the_pairs_of_what_it_returns() -> None:
     instance = instance_of(60, km.KAnonymity(2), km.TCloseness("0.4"))
     start, seen = construct(instance, point_of(instance), Limit()), SeenPairs(instance)
     assert start is not None
-    found = anneal(instance, point_of(instance), start, Effort(neighbourhoods=1), None, 3, lambda _: None, None, seen)
-    alone = anneal(instance, point_of(instance), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
+    found = anneal(
+        Guide.of(instance, point_of(instance)), start, Effort(neighbourhoods=1), None, 3, lambda _: None, None, seen
+    )
+    alone = anneal(Guide.of(instance, point_of(instance)), start, Effort(neighbourhoods=1), None, 3, lambda _: None)
     assert found.cost == alone.cost < start.cost
     assert len(seen) > len(found.rows)

@@ -20,6 +20,7 @@ from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.requirements.annealing import anneal
 from kanon_milp.heuristics.requirements.construction import construct
+from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.worker_pool import open_pool
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
@@ -51,7 +52,7 @@ def run(task: Mapping[str, Any], tell: Teller) -> Measured:
     better(found)
     if task["method"] == "anneal":
         with open_pool(1, None) as pool:
-            found = anneal(instance, point, found, Effort(ends), pool, task["seed"], better)
+            found = anneal(Guide.of(instance, point), found, Effort(ends), pool, task["seed"], better)
         better(found)
     tell.done()
     session = Session(prepared, get_formulation("strong"), solvers.get("highs"), SolverOptions(), Clock())

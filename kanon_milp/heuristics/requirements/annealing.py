@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
 from kanon_milp.heuristics.annealing_chains import Moves, run_chains
 from kanon_milp.heuristics.effort import Effort
@@ -52,8 +51,7 @@ REPORTING = 0.1  # of the time, for tables on the way, but for the first and the
 
 
 def anneal(
-    instance: Instance,
-    point: RequiredPoint,
+    guide: Guide,
     start: Assignment,
     effort: Effort,
     pool: Pool | None,
@@ -70,8 +68,7 @@ def anneal(
     first: where to begin instead; its groups may violate requirements. seen: gets the pairs of the tables between
     segments that violate nearly nothing.
     """
-    problem = instance.problem
-    guide = Guide.of(instance, point)
+    instance, problem = guide.instance, guide.instance.problem
     if not guide.priced or not separable_by_group(problem) or not all(r.merge_closed for r in problem.requirements):
         return start
     candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()

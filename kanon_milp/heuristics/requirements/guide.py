@@ -39,6 +39,7 @@ class Guide:
     cost; which: int64 (G,), the number of that relaxation.
     multipliers: float64 (t,), λ. priced: one for each relaxation; none where no requirement is about a value."""
 
+    instance: Instance
     phi: Floats
     which: Ints
     multipliers: Floats
@@ -56,7 +57,7 @@ class Guide:
         count, multipliers = instance.candidates.count, np.ascontiguousarray(point.multipliers)
         if not relaxations_of(instance):
             nothing = np.zeros(count)
-            return cls(nothing, nothing.astype(np.int64), multipliers, ())
+            return cls(instance, nothing, nothing.astype(np.int64), multipliers, ())
         at = RequiredEvaluator(instance, multipliers)
         place = np.concatenate([multipliers, point.charges / STEEP])
         widest = int(instance.candidates.covers.lengths.max(initial=0))
@@ -74,7 +75,7 @@ class Guide:
         below = (reduced - multipliers[instance.candidates.members]) < 0
         some = np.bincount(of_pair, weights=below, minlength=instance.candidates.count) > 0
         most = np.where(some, found.max(axis=0), 0.0)
-        return cls(most, found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
+        return cls(instance, most, found.argmax(axis=0).astype(np.int64), multipliers, tuple(priced))
 
 
 _KNOWN: WeakKeyDictionary[RequiredPoint, Guide] = WeakKeyDictionary()  # a point belongs to one instance
