@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, rounded
 from kanon_milp.bounds.star import integral_limits
-from kanon_milp.bounds.work import Work, far_by_number
+from kanon_milp.bounds.work import Work
 from kanon_milp.system.arrays import stable_order
 from kanon_milp.system.jit import compiled_part
 
@@ -23,7 +23,8 @@ class Lined(NamedTuple, Generic[Scalar]):
     begins (V + 1,): where each value begins. items: row types. prefix: sums of reduced costs from the left, one more,
     of each value from its own 0, so value v begins at begins[v] + v. bests: of the dynamic program, (V + 1, rows + 1).
     numbers, limits: X and its limits, (V,) and (V, 2). chosen, values: the group so far, as places in `items`, and what
-    it costs before each. best: the cheapest group found. filled: Σ p_i a_i of each rank-1 cut, of the group so far.
+    it costs before each. best: row types of the cheapest group found. filled: Σ p_i a_i of each rank-1 cut, of the
+    group so far.
     far, charges: (V, rows + 1), work of a size by number of rows (`kanon_milp.bounds.work`), and what θ charges for it;
     no values without work.
     """
@@ -40,6 +41,25 @@ class Lined(NamedTuple, Generic[Scalar]):
     filled: Ints
     far: Ints
     charges: NDArray[Scalar]
+
+
+class Size(NamedTuple, Generic[Scalar]):
+    """Groups of one size of a candidate. before, charge: work of the values before the first, and what θ charges for it
+    less what it allows. presence: different values that they need. w: of a row. never: above all values. tick,
+    tolerance: as in `TreeArrays`. limits: (V, 2), the least and most rows of each value. rows: row types value by
+    value, copies one after the other."""
+
+    size: int
+    work: Work
+    before: int
+    charge: Scalar
+    presence: int
+    w: Scalar
+    never: Scalar
+    tick: Scalar
+    tolerance: Scalar
+    limits: Ints
+    rows: Ints
 
 
 @compiled_part
@@ -97,17 +117,14 @@ def limit_numbers(size: int, values: Ints, tree: TreeArrays[Scalar], lined: Line
 
 
 @compiled_part
-def charge_numbers(
-    size: int, theta: Scalar, values: Ints, tree: TreeArrays[Scalar], work: Work, lined: Lined[Scalar]
-) -> tuple[int, Scalar]:
-    """Work and charges of a size, into `lined`: (work of the values before the first, what θ charges for that less what
-    it allows)."""
+def charge_numbers(size: int, theta: Scalar, before: int, work: Work, tick: Scalar, lined: Lined[Scalar]) -> Scalar:
+    """Charges of a size by its work, into `lined`; what θ charges for the work of the values before the first, less
+    what it allows."""
     whole = theta * 0 + work.whole
-    before = far_by_number(size, values, work, lined.far)
-    for cell in range(len(values)):
+    for cell in range(len(lined.far)):
         for number in range(size + 1):
-            lined.charges[cell, number] = rounded(theta * lined.far[cell, number], whole, tree.tick)
-    return before, rounded(theta * (before - work.limit * size), whole, tree.tick)
+            lined.charges[cell, number] = rounded(theta * lined.far[cell, number], whole, tick)
+    return rounded(theta * (before - work.limit * size), whole, tick)
 
 
 @compiled_part

@@ -24,6 +24,7 @@ from kanon_milp.system.jit import compiled_part
 Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 LARGEST = 1 << 62
+HIGHEST_CHARGE = 16  # times a row's cost at most, for a unit of work
 
 
 class Work(NamedTuple):

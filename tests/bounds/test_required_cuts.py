@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,7 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
+from kanon_milp.bounds.columns import required_program
 from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_cuts
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
@@ -32,12 +35,16 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 LIMITED = ("p", "l frequency", "l distinct", "alpha", "alpha named", "beta", "delta natural violation", "t equal short")
+# nodes one by one alone, and those of branch and bound alone
+WHOLE = (10**9, 0), (0, 10**9)
 WORKED = tuple(kind for kind in CLOSENESS if kind.endswith("short"))
 
 
-def problem(rows: int, privacy: km.Requirement, values: int = 3) -> km.Problem:
+def problem(
+    rows: int, privacy: km.Requirement | Sequence[km.Requirement], values: int = 3, seed: int = 0
+) -> km.Problem:
     """A table of four columns, and one of so many sensitive values."""
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     columns = {f"q{j}": random.integers(3, size=rows).astype(str) for j in range(4)}
     frame = pl.DataFrame({**columns, "s": random.integers(values, size=rows).astype(str)})
     return km.Problem(km.Table.from_frame(frame, list(columns), "s"), privacy)
@@ -76,9 +83,12 @@ def by_enumeration(
     sensitive_cases((*LIMITED, *WORKED), max_rows=7, sides=False, most=2),
     st.data(),
     st.sampled_from([1, 7, 4096]),
+    st.sampled_from([*WHOLE, (3, 0), (3, 300)]),
 )
-@settings(relaxed, max_examples=examples(300, 48))
-def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
+@settings(relaxed, max_examples=examples(400, 64))
+def test_the_value_is_that_of_all_groups(
+    case: SensitiveCase, data: st.DataObject, denominator: int, nodes: tuple[int, int]
+) -> None:
     instance = prepare(case.problem())
     assume(instance.problem.attributes and accepts(instance))
     types = instance.types.count
@@ -87,21 +97,54 @@ def test_the_value_is_that_of_all_groups(case: SensitiveCase, data: st.DataObjec
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
     thetas = data.draw(st.none() | st.sampled_from([0.0, 0.3, 1.0, 50.0]))
-    found = exact_cuts(
-        instance,
-        np.array(multipliers) / denominator,
-        RankOneCuts.of(cuts),
-        np.array(charges) / denominator,
-        denominator,
-        None if thetas is None else np.full(instance.candidates.count, thetas),
-    ).value
+    with mock.patch.object(required_program, "NODES", nodes):
+        found = exact_cuts(
+            instance,
+            np.array(multipliers) / denominator,
+            RankOneCuts.of(cuts),
+            np.array(charges) / denominator,
+            denominator,
+            None if thetas is None else np.full(instance.candidates.count, thetas),
+        ).value
     expected = by_enumeration(case, instance, cuts, (multipliers, charges), denominator)
     assert found <= expected
-    if relaxations_of(instance)[0].exact:
+    if nodes in WHOLE and relaxations_of(instance)[0].exact:
         assert found == expected
     best = judge(case)
     if best is not None:
         assert math.ceil(found) * instance.levels.unit <= best
+
+
+REQUIREMENTS: dict[str, list[km.Requirement]] = {
+    "p": [km.PSensitivity(3), km.KAnonymity(4)],
+    "l": [km.LDiversity("5/2"), km.KAnonymity(4)],
+    "t": [km.TCloseness("3/10"), km.KAnonymity(4)],
+    "t ordered": [km.TCloseness("1/4", "ordered"), km.KAnonymity(3)],
+}
+
+
+@pytest.mark.parametrize("kind", REQUIREMENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kind: str, seed: int) -> None:
+    """Many cuts that overlap, some of them about row types with several rows."""
+    random = np.random.default_rng(seed)
+    instance = prepare(problem(26, REQUIREMENTS[kind], values=4, seed=seed))
+    types, denominator = instance.types.count, 64
+    rows = []
+    for _ in range(40):
+        chosen = sorted(random.choice(types, size=random.integers(3, 6), replace=False).tolist())
+        rows.append((chosen, random.integers(1, 3, size=len(chosen)).tolist(), int(random.integers(2, 4))))
+    multipliers = random.integers(3 * denominator, 8 * denominator, size=types) / denominator
+    charges = random.integers(0, 3 * denominator, size=len(rows)) / denominator
+    found = []
+    for nodes in (*WHOLE, (500, 2_000)):
+        with mock.patch.object(required_program, "NODES", nodes):
+            found.append(exact_cuts(instance, multipliers, RankOneCuts.of(rows), charges, denominator))
+    one_by_one, branched, given_up = found
+    assert (one_by_one.phi < 0).sum() > 3  # there is something to find
+    assert branched.phi.tolist() == one_by_one.phi.tolist()
+    assert (given_up.phi <= one_by_one.phi).all()
+    assert given_up.value >= exact_cuts(instance, multipliers, NO_CUTS, np.zeros(0), denominator).value - given_up.terms
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))

@@ -230,7 +230,7 @@ class Master:
                 return found
             self.highs.setOptionValue("simplex_strategy", PRIMAL)
             between = found.prices.towards(self.best, smooth)
-            value, groups = self.pricing(between, NEGATIVE)
+            value, groups = self.pricing(between, NEGATIVE, self.value)
             better = value > self.value
             if better:
                 self.value, self.best = value, between

@@ -15,7 +15,7 @@ and what they cost on the right side is not in L here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +89,7 @@ class GroupProgram:
         found: Floats = cost * sizes + surcharge
         return found
 
-    def pricing(self, cuts: RankOneCuts) -> Callable[[Prices, float], tuple[float, Groups]]:
+    def pricing(self, cuts: RankOneCuts) -> Pricing:
         """What computes L and the cheapest groups with some rank-1 cuts."""
         return Pricing(self, cuts)
 
@@ -103,11 +103,13 @@ class Pricing:
         self.every = np.arange(len(program.candidates.cost))
         self.limits = cuts.limits(program.counts).astype(np.float64)
 
-    def __call__(self, prices: Prices, below: float = -1e-9) -> tuple[float, Groups]:
+    def __call__(self, prices: Prices, below: float = -1e-9, known: float = -math.inf) -> tuple[float, Groups]:
         """L, and the cheapest group of each candidate, if its reduced cost is `below`.
 
-        With below > 0 the value is still that of L: groups that cost something are not taken.
+        With below > 0 the value is still that of L: groups that cost something are not taken. Where L is no more than
+        `known`, what comes back may be less than L, and groups that are not the cheapest.
         """
+        del known  # the searches are short
         phi, complete = np.empty(len(self.every)), np.empty(len(self.every), np.bool_)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
         rows = unsorted_rows(self.counts, prices.multipliers)

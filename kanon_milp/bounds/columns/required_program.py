@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.ascent import add_rounds
 from kanon_milp.bounds.columns.master import Master
-from kanon_milp.bounds.columns.program import GroupProgram, Prices
+from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing
 from kanon_milp.bounds.composition import ValuedRows, make_workspace
 from kanon_milp.bounds.dual import FINE, NEVER, round_multipliers
 from kanon_milp.bounds.limits import BoundLimit
@@ -32,8 +32,8 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, exact_phi, finest_bits
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
-from kanon_milp.bounds.valued_pricing import HIGHEST_CHARGE, Answers, cheapest_valued_groups
-from kanon_milp.bounds.work import Work, work_of
+from kanon_milp.bounds.valued_pricing import Answers, cheapest_valued_groups
+from kanon_milp.bounds.work import HIGHEST_CHARGE, Work, work_of
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
@@ -44,7 +44,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-NODES, ALL_NODES = 5_000_000, 200_000_000  # of the search for one group, and of one call: some seconds
+# of the search for one group, one by one and by branch and bound over rows, and of one call: some seconds
+NODES, ALL_NODES = (1_500_000, 3_500_000), 200_000_000
+# for one group at prices that are not known to be better: few searches need more, and these need all
+FEWER_NODES = (10_000, 0), (50_000, 150_000)
+SPREAD_TERMS = 32  # times their cost is what cuts charged to single rows may add up to
 CONVERGED = 2e-3  # part of its value
 HIGHEST = 1e300  # above all values in floating point
 
@@ -79,25 +83,25 @@ class RequiredProgram(GroupProgram):
         prices = Prices(multipliers, np.zeros(0))
         return cls(at.candidates, instance.types.counts, NO_CUTS, prices, at, work, thetas)
 
-    def pricing(self, cuts: RankOneCuts) -> Callable[[Prices, float], tuple[float, Groups]]:
+    def pricing(self, cuts: RankOneCuts) -> RequiredPricing:
         """What computes L and the cheapest groups with some rank-1 cuts."""
         return RequiredPricing(self, cuts)
 
 
-class RequiredPricing:
+class RequiredPricing(Pricing):
     """L and the cheapest groups at any prices, with some rank-1 cuts.
 
     phi: float64 (G,), φ at the prices asked for last, where it is below what was asked for, else that.
     """
 
+    program: RequiredProgram
+
     def __init__(self, program: RequiredProgram, cuts: RankOneCuts) -> None:
-        self.program, self.by_type = program, cuts.by_type(program.types)
-        self.counts = program.counts.astype(np.float64)
-        self.limits = cuts.limits(program.counts).astype(np.float64)
+        super().__init__(program, cuts)
         self.phi = np.zeros(len(program.candidates.cost))
 
-    def __call__(self, prices: Prices, below: float) -> tuple[float, Groups]:
-        """As `kanon_milp.bounds.columns.program.Pricing` does."""
+    def __call__(self, prices: Prices, below: float = -1e-9, known: float = -math.inf) -> tuple[float, Groups]:
+        """As `Pricing` does."""
         program, at = self.program, self.program.at
         relaxed, thetas = at.relaxed[0], program.thetas
         if below > 0:
@@ -107,22 +111,25 @@ class RequiredPricing:
             phi = at(np.concatenate([prices.multipliers, charges])).phi
         # cuts only add to φ
         chosen = np.flatnonzero(phi < below)
-        answers = Answers(chosen, np.empty(len(chosen)), np.empty(len(chosen), np.bool_))
-        found = cheapest_valued_groups(
-            at.some(0, 0, len(phi), thetas),
-            ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank),
-            relaxed.tree,
-            program.work,
-            relaxed.rooms[0][1],
-            PricedCuts(*self.by_type, prices.cut_multipliers),
-            (np.float64(below), np.float64(HIGHEST), NODES, ALL_NODES),
-            answers,
-        )
-        self.phi = np.full(len(phi), max(below, 0.0))
-        self.phi[chosen] = answers.phi
-        value = float(np.minimum(answers.phi, 0.0).sum())
-        value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
-        return value, Groups.of_rows(*found)
+        phi[:] = max(below, 0.0)
+        some, room = at.some(0, 0, len(phi), thetas), relaxed.rooms[0][1]
+        rows = ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank)
+        cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
+        constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
+        least, groups = np.zeros(len(phi)), Groups.none()
+        for nodes in (*FEWER_NODES, NODES):
+            answers = Answers.of(chosen, np.float64(0))
+            limits = np.float64(below), np.float64(HIGHEST), *nodes, ALL_NODES
+            found = cheapest_valued_groups(some, rows, relaxed.tree, program.work, room, cuts, limits, answers)
+            groups = groups.joined(Groups.of_rows(*found))
+            phi[chosen], least[chosen] = answers.phi, np.minimum(answers.cheapest, 0.0)
+            chosen = chosen[~answers.complete]
+            # where these prices are no better, or there are groups to go on with
+            poor = constant + float(least.sum()) <= known or (known > -math.inf and groups.count)
+            if poor or not len(chosen):
+                break
+        self.phi = phi
+        return constant + float(np.minimum(phi, 0.0).sum()), groups
 
 
 class RequiredCuts:
@@ -246,10 +253,10 @@ def exact_cuts(
         highest = HIGHEST_CHARGE * int(instance.candidates.cost.max(initial=0)) * denominator
         if charges is not None:
             thetas = np.minimum(round_multipliers(charges, denominator), highest)
-    bits = finest_bits(instance, exact, highest, denominator, terms)
+    bits = finest_bits(instance, exact, highest, denominator, SPREAD_TERMS * terms)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact)
-    answers = Answers(np.arange(len(thetas)), np.zeros(len(thetas), np.int64), np.empty(len(thetas), np.bool_))
+    answers = Answers.of(np.arange(len(thetas)), np.int64(0))
     cheapest_valued_groups(
         cells.candidates(instance, covers, instance.candidates.cost * denominator, thetas),
         ValuedRows(instance.types.counts, exact, cells.rank),
@@ -257,7 +264,7 @@ def exact_cuts(
         work_of(relaxation, _largest(instance), highest),
         make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
         PricedCuts(*cuts.by_type(instance.types.count), prices),
-        (np.int64(0), np.int64(NEVER >> 1), NODES, ALL_NODES),
+        (np.int64(0), np.int64(NEVER >> 1), *NODES, ALL_NODES),
         answers,
     )
     return ExactCuts(instance.types.counts, exact, thetas, terms, answers.phi, denominator)
