@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from unittest import mock
 
@@ -48,6 +49,13 @@ def problem(
     columns = {f"q{j}": random.integers(3, size=rows).astype(str) for j in range(4)}
     frame = pl.DataFrame({**columns, "s": random.integers(values, size=rows).astype(str)})
     return km.Problem(km.Table.from_frame(frame, list(columns), "s"), privacy)
+
+
+@contextmanager
+def searching(nodes: tuple[int, int]) -> Iterator[None]:
+    """With so many nodes one by one, and of branch and bound over rows, for each group."""
+    with mock.patch.multiple(required_program, NODES=(nodes,), NODES_OF_WORK=(nodes,)):
+        yield
 
 
 def by_enumeration(
@@ -97,7 +105,7 @@ def test_the_value_is_that_of_all_groups(
     multipliers = data.draw(st.lists(each, min_size=types, max_size=types))
     charges = data.draw(st.lists(st.integers(0, 4 * denominator), min_size=len(cuts), max_size=len(cuts)))
     thetas = data.draw(st.none() | st.sampled_from([0.0, 0.3, 1.0, 50.0]))
-    with mock.patch.object(required_program, "NODES", nodes):
+    with searching(nodes):
         found = exact_cuts(
             instance,
             np.array(multipliers) / denominator,
@@ -138,7 +146,7 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
     charges = random.integers(0, 3 * denominator, size=len(rows)) / denominator
     found = []
     for nodes in (*WHOLE, (500, 2_000)):
-        with mock.patch.object(required_program, "NODES", nodes):
+        with searching(nodes):
             found.append(exact_cuts(instance, multipliers, RankOneCuts.of(rows), charges, denominator))
     one_by_one, branched, given_up = found
     assert (one_by_one.phi < 0).sum() > 3  # there is something to find

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +45,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# of the search for one group, one by one and by branch and bound over rows, and of one call: some seconds
-NODES, ALL_NODES = (1_500_000, 3_500_000), 200_000_000
-# for one group at prices that are not known to be better: few searches need more, and these need all
-FEWER_NODES = (10_000, 0), (50_000, 150_000)
+# of the search for one group, one by one and by branch and bound over rows: at prices that are not known to be better,
+# where few searches need more, and at others; where work is limited, the latter bounds it less well
+Nodes: TypeAlias = tuple[int, int]
+NODES: tuple[Nodes, ...] = (10_000, 0), (50_000, 150_000), (1_500_000, 3_500_000)
+NODES_OF_WORK: tuple[Nodes, ...] = (10_000, 0), (200_000, 0), (5_000_000, 1_000_000)
+ALL_NODES = 200_000_000  # of one call, of each kind: some seconds
 SPREAD_TERMS = 32  # times their cost is what cuts charged to single rows may add up to
 CONVERGED = 2e-3  # part of its value
 HIGHEST = 1e300  # above all values in floating point
@@ -117,7 +120,7 @@ class RequiredPricing(Pricing):
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
         constant = float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         least, groups = np.zeros(len(phi)), Groups.none()
-        for nodes in (*FEWER_NODES, NODES):
+        for nodes in _nodes(program.work):
             answers = Answers.of(chosen, np.float64(0))
             limits = np.float64(below), np.float64(HIGHEST), *nodes, ALL_NODES
             found = cheapest_valued_groups(some, rows, relaxed.tree, program.work, room, cuts, limits, answers)
@@ -254,6 +257,7 @@ def exact_cuts(
         if charges is not None:
             thetas = np.minimum(round_multipliers(charges, denominator), highest)
     bits = finest_bits(instance, exact, highest, denominator, SPREAD_TERMS * terms)
+    work = work_of(relaxation, _largest(instance), highest)
     tree, cells = relaxation.integers(1 << bits), Cells.of(instance, relaxation)
     covers = cells.covers(instance, exact)
     answers = Answers.of(np.arange(len(thetas)), np.int64(0))
@@ -261,10 +265,10 @@ def exact_cuts(
         cells.candidates(instance, covers, instance.candidates.cost * denominator, thetas),
         ValuedRows(instance.types.counts, exact, cells.rank),
         tree,
-        work_of(relaxation, _largest(instance), highest),
+        work,
         make_workspace(int(instance.candidates.covers.lengths.max(initial=0)), tree),
         PricedCuts(*cuts.by_type(instance.types.count), prices),
-        (np.int64(0), np.int64(NEVER >> 1), *NODES, ALL_NODES),
+        (np.int64(0), np.int64(NEVER >> 1), *_nodes(work)[-1], ALL_NODES),
         answers,
     )
     return ExactCuts(instance.types.counts, exact, thetas, terms, answers.phi, denominator)
@@ -283,6 +287,10 @@ def exact_fixing(instance: Instance, point: ExactCuts, incumbent: int, limit: Li
         point.multipliers, np.where(phi < 0, np.maximum(phi, without), phi), denominator, incumbent,
         charged if len(charged) else None, limit, terms=point.terms, with_cuts=np.maximum(phi, point.phi),
     )  # fmt: skip
+
+
+def _nodes(work: Work) -> tuple[Nodes, ...]:
+    return NODES_OF_WORK if len(work.weights) else NODES
 
 
 def _largest(instance: Instance) -> int:
