@@ -63,9 +63,9 @@ def take(i: int, cuts: PricedCuts[Scalar], filled: Ints, zero: Scalar) -> Scalar
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
         r = cuts.cut_of[e]
         filled[r] += cuts.weight_of[e]
-        while filled[r] >= cuts.denominators[r]:
-            filled[r] -= cuts.denominators[r]
-            more += cuts.multipliers[r]
+        if filled[r] >= cuts.denominators[r]:
+            more += filled[r] // cuts.denominators[r] * cuts.multipliers[r]
+            filled[r] %= cuts.denominators[r]
     return more
 
 
@@ -75,8 +75,8 @@ def give_back(i: int, cuts: PricedCuts[Scalar], filled: Ints) -> None:
     for e in range(cuts.begins[i], cuts.begins[i + 1]):
         r = cuts.cut_of[e]
         filled[r] -= cuts.weight_of[e]
-        while filled[r] < 0:
-            filled[r] += cuts.denominators[r]
+        if filled[r] < 0:
+            filled[r] %= cuts.denominators[r]
 
 
 @compiled_part

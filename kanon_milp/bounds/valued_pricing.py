@@ -126,7 +126,7 @@ def _cheapest(
     """The cheapest group of a size: (what it costs, what all of them cost at least, nodes left), the first two no more
     than they have to be below. bounds: as of `search_passes`. nodes: one by one, and of branch and bound over rows."""
     best, (single, branched) = bounds[2], nodes
-    if spread.number[0] == 0:  # what was too long for one size is so for the next one
+    if single > 0:  # none are left where one size took too long: so would the next one
         cheapest_rests(at.size, at.work, lined, at.never)
         single = max(single - at.size * at.size // PREPARED, 0)
         best, left = search_passes(at, cuts, bounds, single, lined)

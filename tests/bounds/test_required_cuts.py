@@ -200,6 +200,21 @@ def test_a_tree_with_inner_nodes_is_refused() -> None:
         RequiredCuts(instance, np.zeros(instance.types.count), None)
 
 
+@pytest.mark.parametrize("nodes", WHOLE)
+def test_weights_may_be_far_above_the_denominator(nodes: tuple[int, int]) -> None:
+    instance = prepare(problem(9, km.PSensitivity(2)))
+    types, denominator = instance.types.count, 1 << 20
+    cuts, price = RankOneCuts.of([([0, 1], [10**9, 1], 3)]), np.array([1 / denominator])
+    multipliers = np.full(types, 1000.0)
+    with searching(nodes):
+        found = exact_cuts(instance, multipliers, cuts, price, denominator)
+    without = exact_cuts(instance, multipliers, NO_CUTS, np.zeros(0), denominator)
+    # groups can do without the first row, or it is worth what it costs
+    assert (found.phi >= without.phi).all()
+    assert found.phi.min() < 0
+    assert found.terms == (10**9 + 1) // 3
+
+
 def test_no_price_may_be_negative() -> None:
     instance = prepare(problem(40, km.LDiversity("1.5")))
     cut = RankOneCuts.of([([0, 1, 2], [1, 1, 1], 2)])
