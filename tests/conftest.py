@@ -48,13 +48,13 @@ def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where tests will need the compiler: compile first, so that no time limit pays for it; workers share the work."""
     if "numba" not in sys.modules:
         return
-    from kanon_milp.methods.warm_up import PARTS, compile_part, warm_up
+    from kanon_milp.methods.warm_up import PARTS, compile_part, longest_first, warm_up
 
     if "PYTEST_XDIST_WORKER" not in os.environ:
         warm_up(sensitive=False)
         return
     shared = tmp_path_factory.getbasetemp().parent
-    for part in PARTS:
+    for part in longest_first(PARTS):
         try:
             (shared / f"compiling-{part}").touch(exist_ok=False)
         except FileExistsError:  # another worker is at it

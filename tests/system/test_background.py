@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kanon_milp.methods.warm_up import PARTS, compile_part, missing
+from kanon_milp.methods.warm_up import PARTS, SECONDS, compile_part, longest_first, missing
 from kanon_milp.system.background import Background
 from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.limit import Limit
@@ -26,6 +26,13 @@ def test_what_is_on_disk_is_not_compiled_again() -> None:
         assert process.wait("search")
         assert process.compiled == 0
     assert not COMPILATIONS.open
+
+
+def test_the_parts_that_take_longest_come_first_where_all_are_compiled() -> None:
+    assert set(SECONDS) == set(PARTS)
+    order = longest_first(PARTS)
+    assert sorted(order) == sorted(PARTS)
+    assert [SECONDS[part] for part in order] == sorted(SECONDS.values(), reverse=True)
 
 
 @pytest.mark.processes
