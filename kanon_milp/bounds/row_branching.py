@@ -1,4 +1,4 @@
-"""The cheapest group of one size under rank-1 cuts that reach far: branch and bound over rows, compiled.
+"""The cheapest group of one size under many rank-1 cuts: branch and bound over rows; compiled.
 
 For `kanon_milp.bounds.valued_pricing`, where going through the groups one by one gives up. A node forces some rows into
 the group and allows no more than some; `kanon_milp.bounds.spread_cuts` bounds it, and finds groups on the way. Where

@@ -36,11 +36,10 @@ class Spread(NamedTuple, Generic[Scalar]):
 
     shares, kept: q by place e of `PricedCuts`, and those of the best bound. type_of: row type by e. begins, places: the
     e of each cut. touched: the cuts that a group may have to pay, the first `number` (1,) of them; `wide` ones have too
-    many y for shares. trial: room for a y. y: by e, of the
-    maximum c, which is in `constants` by cut. over: by cut, what groups on the way pay more than the shares say.
-    charge, kept_charge (1,): θ. slack (1,): what θ charges groups on the way, or gives them, together. taken, forced,
-    allowed: by row type, rows of a group, and those that it must and may have. often: in how many groups on the way a
-    row of each type was, together.
+    many y for shares. trial: room for a y. y: by e, of the maximum c, which is in `constants` by cut. over: by cut,
+    what groups on the way pay more than the shares say. charge, kept_charge (1,): θ. slack (1,): what θ charges groups
+    on the way, or gives them, together. taken, forced, allowed: by row type, rows of a group, and those that it must
+    and may have. often: in how many groups on the way a row of each type was, together.
     """
 
     shares: NDArray[Scalar]

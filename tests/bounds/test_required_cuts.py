@@ -21,7 +21,8 @@ from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
 from kanon_milp.bounds.columns import required_program
-from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_cuts
+from kanon_milp.bounds.columns.program import Prices
+from kanon_milp.bounds.columns.required_program import RequiredCuts, RequiredProgram, accepts, exact_cuts
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -123,6 +124,8 @@ def test_the_value_is_that_of_all_groups(
         assert math.ceil(found) * instance.levels.unit <= best
 
 
+# nodes that end at the root of branch and bound, or after some more
+ROOT_AND_SOME = 8_000, 18_000, 23_000
 REQUIREMENTS: dict[str, list[km.Requirement]] = {
     "p": [km.PSensitivity(3), km.KAnonymity(4)],
     "l": [km.LDiversity("5/2"), km.KAnonymity(4)],
@@ -132,7 +135,7 @@ REQUIREMENTS: dict[str, list[km.Requirement]] = {
 
 
 @pytest.mark.parametrize("kind", REQUIREMENTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kind: str, seed: int) -> None:
     """Many cuts that overlap, some of them about row types with several rows."""
     random = np.random.default_rng(seed)
@@ -145,14 +148,14 @@ def test_branch_and_bound_over_rows_finds_what_going_through_all_groups_does(kin
     multipliers = random.integers(3 * denominator, 8 * denominator, size=types) / denominator
     charges = random.integers(0, 3 * denominator, size=len(rows)) / denominator
     found = []
-    for nodes in (*WHOLE, (500, 2_000)):
+    for nodes in (*WHOLE, (500, 2_000), *((0, some) for some in ROOT_AND_SOME)):
         with searching(nodes):
             found.append(exact_cuts(instance, multipliers, RankOneCuts.of(rows), charges, denominator))
-    one_by_one, branched, given_up = found
+    one_by_one, branched, *given_up = found
     assert (one_by_one.phi < 0).sum() > 3  # there is something to find
     assert branched.phi.tolist() == one_by_one.phi.tolist()
-    assert (given_up.phi <= one_by_one.phi).all()
-    assert given_up.value >= exact_cuts(instance, multipliers, NO_CUTS, np.zeros(0), denominator).value - given_up.terms
+    assert all((less.phi <= one_by_one.phi).all() for less in given_up)
+    assert any(not np.array_equal(less.phi, one_by_one.phi) for less in given_up)
 
 
 @given(sensitive_cases((*LIMITED, *WORKED), max_rows=9, sides=False, most=2))
@@ -198,6 +201,27 @@ def test_a_tree_with_inner_nodes_is_refused() -> None:
     assert not accepts(instance)
     with pytest.raises(InputError, match="limits of the values"):
         RequiredCuts(instance, np.zeros(instance.types.count), None)
+
+
+@pytest.mark.parametrize("kind", REQUIREMENTS)
+def test_prices_that_are_no_better_are_looked_at_less_closely(kind: str) -> None:
+    """Never above L, which is exact where it is above what is known; groups are cheaper than asked for all the same."""
+    random = np.random.default_rng(1)
+    instance = prepare(problem(24, REQUIREMENTS[kind], values=4))
+    types = instance.types.count
+    cuts = RankOneCuts.of([(sorted(random.choice(types, 3, replace=False).tolist()), [1, 1, 1], 2) for _ in range(30)])
+    multipliers, below = random.uniform(3, 8, size=types), -1e-7
+    prices = Prices(multipliers, random.uniform(0, 1, size=cuts.count))
+    pricing = RequiredProgram.from_point(instance, multipliers, np.zeros(0)).pricing(cuts)
+    value, groups = pricing(prices, below)
+    assert groups.count
+    with mock.patch.multiple(required_program, NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
+        for known in (value + 1, value - 1):
+            less, some = pricing(prices, below, known)
+            assert less <= value + 1e-9
+            assert pricing.program.costs(some).sum() < (multipliers[some.types.values] * some.copies).sum()
+        exact, _ = pricing(prices, below)
+    assert exact == pytest.approx(value)
 
 
 @pytest.mark.parametrize("nodes", WHOLE)

@@ -100,7 +100,6 @@ class Pricing:
     def __init__(self, program: GroupProgram, cuts: RankOneCuts) -> None:
         self.program, self.by_type = program, cuts.by_type(program.types)
         self.counts = program.counts.astype(np.float64)
-        self.every = np.arange(len(program.candidates.cost))
         self.limits = cuts.limits(program.counts).astype(np.float64)
 
     def __call__(self, prices: Prices, below: float = -1e-9, known: float = -math.inf) -> tuple[float, Groups]:
@@ -110,12 +109,11 @@ class Pricing:
         `known`, what comes back may be less than L, and groups that are not the cheapest.
         """
         del known  # the searches are short
-        phi, complete = np.empty(len(self.every)), np.empty(len(self.every), np.bool_)
+        every = np.arange(len(self.program.candidates.cost))
+        phi, complete = np.empty(len(every)), np.empty(len(every), np.bool_)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
         rows = unsorted_rows(self.counts, prices.multipliers)
-        found = cheapest_groups(
-            self.program.candidates, rows, cuts, self.every, np.float64(below), NODES, phi, complete
-        )
+        found = cheapest_groups(self.program.candidates, rows, cuts, every, np.float64(below), NODES, phi, complete)
         value = float(np.minimum(phi, 0.0).sum())
         value += float(self.counts @ prices.multipliers) - float(self.limits @ prices.cut_multipliers)
         return value, Groups.of_rows(*found)
