@@ -18,11 +18,12 @@ SMALLER = 0.7  # of the pairs of one that has not ended, at most, has one that i
 class CoreTrials:
     """A model is tried as soon as it is likely to take not much longer than all that was before it.
 
-    due: whether one is tried now; a better table ends it as well. began: of the session, as `time.perf_counter()`.
+    due: whether one is tried now; a better table ends it as well. long: whether it is likely to take longer than all
+    that was before it. began: of the session, as `time.perf_counter()`.
     """
 
     def __init__(self, began: float) -> None:
-        self.due, self._began = False, began
+        self.due, self.long, self._began = False, False, began
         self._pairs, self._seconds = 0, 0.0  # of the model that was looked at last, and what it is likely to take
         self._failed, self._harder, self._before_turn = 0, 1.0, False  # pairs of the last one that has not ended
 
@@ -31,7 +32,8 @@ class CoreTrials:
         if pairs <= SMALLER * self._failed:
             self._harder = 1.0
         self._pairs, self._seconds = pairs, self._harder * SECONDS * pairs**1.5
-        likely = self._seconds <= min(EAGER * (time.perf_counter() - self._began), limit.left / LEAST_TRIAL)
+        passed = time.perf_counter() - self._began
+        likely, self.long = self._seconds <= min(EAGER * passed, limit.left / LEAST_TRIAL), self._seconds > passed
         self.due, self._before_turn = likely and not self._before_turn, False
         return self.due
 

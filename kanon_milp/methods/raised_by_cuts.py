@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
+SLOW = 0.4  # times what cuts have taken so far is too long for the next unit: branching raises it faster
 # tables of the pairs near the multipliers with cuts, as one model: candidates and pairs up to so many cells, at first;
 # wider by this factor where it was solved to the end, narrower where it was not
 NARROW, NARROW_PAIRS, WIDER, NARROWER = 0.5, 3.0, 1.5, 0.85
@@ -52,7 +53,8 @@ def small_groups(instance: Instance) -> bool:
 class RaisedByCuts:
     """Goes on with its rounds from turn to turn.
 
-    possible: whether there is still something to gain: requirements that it can price, few row types, no counted work.
+    possible: whether there is still something to gain: requirements that it can price, few row types, no counted work,
+    and a next unit that does not take too long. rounds: what has been done so far; None before there is something.
     exact, point: the best point so far, in integers, and without its cuts for searches to go by; None before there is
     one.
     """
@@ -69,35 +71,46 @@ class RaisedByCuts:
             self.possible = False
         self.exact: ExactCuts | None = None
         self.point: RequiredPoint | None = None
-        self._cuts: RequiredCuts | None = None
+        self.rounds: RequiredCuts | None = None
         self._fixing: RequiredReducedCosts | None = None
+        self._turns, self._seconds = 0, 0.0  # of rounds with cuts, and seconds of all rounds
         self._proof_seconds, self._width = 0.0, NARROW
         self._dive_seconds, self._diving_share = 0.0, DIVING_SHARE
 
     @property
     def begun(self) -> bool:
         """Whether there are multipliers with cuts."""
-        return self._cuts is not None
+        return self.rounds is not None
 
-    def rise(self, multipliers: NDArray[np.float64], charges: NDArray[np.float64], limit: Limit) -> None:
-        """A turn of rounds, and its proof. multipliers, charges: to begin with."""
-        if not self.possible or limit.over:
+    def rise(self, multipliers: NDArray[np.float64], charges: NDArray[np.float64], turn: Limit, limit: Limit) -> None:
+        """A turn of rounds, and its proof. multipliers, charges: to begin with. turn: after which no other round is
+        begun."""
+        if not self.possible or turn.over:
             return
         from kanon_milp.bounds.columns.required_program import RequiredCuts  # imports the compiler
 
-        if self._cuts is None:
-            self._cuts = RequiredCuts(self.session.instance, multipliers, self.tracker.best, charges)
-        share, best = limit.part(max(limit.left - PROOF_MARGIN * self._proof_seconds, 0.0)), self.tracker.best
+        if self.rounds is None:
+            self.rounds = RequiredCuts(self.session.instance, multipliers, self.tracker.best, charges)
+        proof = PROOF_MARGIN * self._proof_seconds
+        share, whole = (each.part(max(each.left - proof, 0.0)) for each in (turn, limit))
+        best = self.tracker.best
         target = None if best is None else math.ceil(best.cost * (1 - self.session.options.gap))
-        self.possible = self._cuts.go_on(BoundLimit(share.ends, share.interrupt, target), self._show)
+        began, before = time.perf_counter(), self.rounds.value
+        self.possible = self.rounds.go_on(BoundLimit(share.ends, share.interrupt, target), self._show, whole)
+        self._seconds += time.perf_counter() - began
+        self._turns += self.rounds.at.cuts.count > 0
+        if self._turns > 1:  # the first one has to find its groups
+            pace = (self.rounds.value - before) / max(time.perf_counter() - began, 1e-3)
+            missing = math.floor(self.rounds.value) + 1 - self.rounds.value
+            self.possible = self.possible and missing <= pace * SLOW * self._seconds
         began = time.perf_counter()
         try:
-            exact = self._cuts.exact()
+            exact = self.rounds.exact()
         except InputError:  # exact numbers would need more than 64 bits
             self.possible = False
             return
         if self.exact is None or exact.value > self.exact.value:
-            self.exact, self.point, self._fixing = exact, self._cuts.point(), None
+            self.exact, self.point, self._fixing = exact, self.rounds.point(), None
             self.tracker.higher(math.ceil(exact.value), ("own bound",))
         self._proof_seconds = time.perf_counter() - began
 
@@ -132,13 +145,13 @@ class RaisedByCuts:
 
         instance, point, known = self.session.instance, self.point, self.tracker.best
         check, effort = GroupCheck(instance), effort.part(self._diving_share * effort.left)
-        assert self._cuts is not None
+        assert self.rounds is not None
         assert point is not None
         for number in range(MOST_DIVES):
             best, began = self.tracker.best, time.perf_counter()
             if best is None or effort.ended(best.cost) or effort.left < self._dive_seconds:
                 break
-            first = dive(instance, point, self._cuts.groups, best, effort, seed + number)
+            first = dive(instance, point, self.rounds.groups, best, effort, seed + number)
             if not len(check.refused(first)):
                 keep(first)
             start = self.tracker.best or best
@@ -177,9 +190,9 @@ class RaisedByCuts:
     @property
     def converged(self) -> bool:
         """Whether its linear program is worth diving."""
-        return self._cuts is not None and self.point is not None and self._cuts.converged
+        return self.rounds is not None and self.point is not None and self.rounds.converged
 
     def near(self, open_limit: float, pair_limit: float) -> NDArray[np.bool_]:
         """As `RequiredCuts.near`. Only where it is `begun`."""
-        assert self._cuts is not None
-        return self._cuts.near(open_limit, pair_limit)
+        assert self.rounds is not None
+        return self.rounds.near(open_limit, pair_limit)

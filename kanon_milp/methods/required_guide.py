@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,9 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.system.limit import Limit
 
+if TYPE_CHECKING:
+    from kanon_milp.methods.required_branching import RequiredBranching
+
 Ints = NDArray[np.int64]
 
 # seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
@@ -41,6 +45,7 @@ SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
+BRANCHING_SHARE, FEW_NODES = 0.5, 3  # the same for branch and bound, but where a turn gains nothing in so few nodes
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 # one of this size after so much of the time, where there are cuts after this, a larger one when all else fails
 CORE_PAIRS, ROUNDS_SHARE, ROUNDS_SHARE_WITH_CUTS = 50_000, 0.5, 0.85
@@ -71,6 +76,8 @@ class RequiredGuide(Guide):
         # whether the bound does not rise any more, and how many searches have found nothing since
         self._stalled, self._fruitless = not session.problem.attributes, 0
         self._cuts = RaisedByCuts(session, tracker)
+        self._branching: RequiredBranching | None = None
+        self._branched, self._idle = False, False  # nothing more is to be had by branching; its nodes take long
         self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._table_search = RequiredSearch(session, tracker, pool, self._cuts, self._possible)
@@ -154,21 +161,49 @@ class RequiredGuide(Guide):
         self._turns += 1
         gained = self._rises + self._falls
         share = self._rises / gained if gained > 0 else 0.5
-        self._bound_share = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
-        longer = LONGER_WITH_CUTS if self._cuts.possible else LONGER
+        least = self._branching_share or LEAST_SHARE
+        self._bound_share = min(max(share, least), 1 - LEAST_SHARE)
+        longer = LONGER_WITH_CUTS if self._cuts.possible or self._branches else LONGER
         self._seconds = min(longer * self._seconds, LONGEST)
         if self.limit.left < LAST * self._seconds:
             self._seconds = self.limit.left
-            self._bound_share = min(self._bound_share, LAST_SHARE)
-        if self._stalled and self._cuts.possible:
+            self._bound_share = min(self._bound_share, max(least, LAST_SHARE))
+        if self._stalled and (self._cuts.possible or self._branches):
             if not self.wait("valued_cuts"):
                 return
             began, before = time.perf_counter(), self.tracker.bound
-            part, self._fixing = self.limit.part(self._bound_share * self._seconds), None
-            self._cuts.rise(self._proven.point.multipliers, self._proven.point.charges, part)
+            part = self.limit.part(self._bound_share * self._seconds)
+            if self._cuts.possible:
+                self._fixing = None
+                self._cuts.rise(self._proven.point.multipliers, self._proven.point.charges, part, self.limit)
+            else:
+                self._branch(part)
             rise = float(self.tracker.bound - before)
             self._rises = 0.0 if rise == 0 and self._cuts.converged else _averaged(self._rises, rise, began)
         self._rise()
+
+    @property
+    def _branches(self) -> bool:
+        """Whether branch and bound goes on from the rank-1 cuts."""
+        ended = self._cuts.exact is not None and not self._cuts.possible
+        return ended and not self._branched and self.tracker.best is not None
+
+    @property
+    def _branching_share(self) -> float:
+        """What branch and bound has of a turn at least; 0 where it does not get on."""
+        return BRANCHING_SHARE if self._branches and not self._idle else 0.0
+
+    def _branch(self, turn: Limit) -> None:
+        """A turn of branch and bound, but for the node that it ends in."""
+        from kanon_milp.methods.required_branching import RequiredBranching  # imports the compiler
+
+        assert self._cuts.rounds is not None
+        if self._branching is None:
+            self._branching = RequiredBranching(self.session, self, self.tracker, self._cuts.rounds)
+        before = self._branching.nodes, self.tracker.bound
+        self._branched = not self._branching.solve(self.limit, turn)
+        few = self._branching.nodes < before[0] + FEW_NODES
+        self._idle = few and self.tracker.bound == before[1]
 
     def worth_raising(self) -> bool:
         """As long as there is time, but for the core problem where that fits."""
@@ -186,7 +221,11 @@ class RequiredGuide(Guide):
         if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
         # where work is charged, the relaxation of a model is weak (t = 0.3, 2,804 pairs: not solved in three minutes)
-        if best is not None and not self._proven.point.charges.any() and self._trials.look(pairs, limit):
+        easy = best is not None and not self._proven.point.charges.any() and not self._branching_share
+        if easy and self._trials.look(pairs, limit):
+            if self._trials.long and self._branching is None and self._cuts.exact is not None:
+                self._cuts.possible = self._trials.due = False  # branch and bound is quicker, mostly
+                return True
             return False
         share = ROUNDS_SHARE_WITH_CUTS if self._cuts.point is not None else ROUNDS_SHARE
         return pairs > CORE_PAIRS or limit.left >= (1 - share) * (limit.ends - self.session.clock.began)
@@ -222,7 +261,8 @@ class RequiredGuide(Guide):
             return
         fallen = math.inf if before is None else before - best.cost
         self._falls = _averaged(self._falls, fallen, began)
-        self._fruitless = self._fruitless + 1 if fallen == 0 and self._stalled and not self._cuts.possible else 0
+        rises = not self._stalled or self._cuts.possible or self._branches
+        self._fruitless = self._fruitless + 1 if fallen == 0 and not rises else 0
 
     def fixing(self, incumbent: int) -> RequiredReducedCosts:
         """With the multipliers that prove most."""

@@ -321,10 +321,10 @@ class SizesGuide(Guide):
         """Branch and bound, where that is likely to be quicker, or nothing else will raise the bound by as much."""
         if not (self.branches or (self._units_left <= FAR_GAP and self._far)):
             return False
-        from kanon_milp.methods.branching import Branching
+        from kanon_milp.methods.sizes_branching import SizesBranching
 
         with self.session.clock.step("bound"):
-            return Branching(self.session, self, self.tracker, self.limit).solve(self.dual)
+            return SizesBranching(self.session, self, self.tracker, self.dual).solve(self.limit)
 
     def _take(self, raised: ProvenBound) -> None:
         """Go on with these multipliers: they prove no less than those before."""

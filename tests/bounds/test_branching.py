@@ -12,6 +12,7 @@ from census import census_problem
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -23,12 +24,15 @@ from kanon_milp.bounds.columns import branching, raise_bound
 from kanon_milp.bounds.columns.branching import BranchAndBound, Point
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import GroupProgram
+from kanon_milp.bounds.columns.sizes_nodes import SizesNodes
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.greedy import greedy
+from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import branching as method
 from kanon_milp.methods import sizes_guide
+from kanon_milp.methods.sizes_branching import SizesBranching
 from kanon_milp.methods.sizes_guide import SizesGuide
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import prepare
@@ -94,7 +98,7 @@ def test_it_closes_below_the_optimum_and_finds_it(case: Case, above: int, rounds
     best = int(expected / instance.levels.unit)
     dual, groups = started(instance, rounds)
     asked = Asked(best)
-    tree = BranchAndBound(instance, dual, groups, best + above)
+    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + above)
     assert tree.bound <= min(best, best + above)
     assert tree.solve(NO_LIMIT, small, asked.leaf, asked.look)
     assert not tree.open
@@ -113,7 +117,7 @@ def test_branches_agree_with_one_model(rows: int, k: int, seed: int, monkeypatch
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
     asked = Asked(best)
-    tree = BranchAndBound(instance, dual, groups, best + 1 + seed)
+    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + 1 + seed)
     assert tree.solve(NO_LIMIT, -1, asked.leaf, asked.look)
     assert tree.bound == best == asked.best
     assert tree.nodes > asked.leaves  # some were branched on
@@ -124,7 +128,7 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     instance = reduced(census_problem(60, 5))
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
-    tree = BranchAndBound(instance, dual, groups, best + 1)
+    tree = BranchAndBound(SizesNodes(instance, dual, groups), best + 1)
     first = tree.bound
     assert first < best
     # a limit that is over changes nothing
@@ -134,6 +138,9 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     # whoever looks may stop it, and it goes on from there
     assert not tree.solve(NO_LIMIT, -1, asked.leaf, lambda _point, _bound: None)
     assert (tree.bound, tree.open) == (first, 1)
+    # nor is a node begun after a turn
+    assert not tree.solve(NO_LIMIT, -1, asked.leaf, asked.look, Limit(ends=-math.inf))
+    assert (tree.nodes, asked.points) == (0, [])
     stop = threading.Event()
 
     def stopping(point: Point, bound: int) -> int:
@@ -144,7 +151,8 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     assert not tree.solve(Limit(interrupt=stop), -1, asked.leaf, stopping)
     assert first <= tree.bound <= best
     assert tree.open
-    # leaves that are not solved
+    # leaves that are not solved, where nothing is left to branch on
+    monkeypatch.setattr(branching, "best_pair", lambda *_: None)
     assert not tree.solve(NO_LIMIT, NEVER, lambda _node, _below: None, asked.look)
     assert tree.open
     assert first <= tree.bound <= best
@@ -155,13 +163,19 @@ def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     best = present(model_of(instance))
     dual, groups = started(instance, 0)
     asked = Asked(best)
-    BranchAndBound(instance, dual, groups, best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
+    BranchAndBound(SizesNodes(instance, dual, groups), best + 2).solve(NO_LIMIT, -1, asked.leaf, asked.look)
     for point in asked.points:
         assert point.opened.shape == (instance.candidates.count,)
         assert point.multipliers.shape == (instance.types.count,)
         assert point.pairs.shape == (instance.candidates.pairs,)
+        assert (pairs_at(instance, *_entries(point.columns)) >= 0).all()
         covered = np.bincount(instance.candidates.members[point.pairs], minlength=instance.types.count)
         assert covered.all()
+
+
+def _entries(groups: Groups) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row type and candidate of each entry of groups."""
+    return groups.types.values, groups.candidate[groups.types.list_of_value()]
 
 
 def test_sides_divide_the_tables() -> None:
@@ -225,8 +239,8 @@ def branched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     nodes: list[int] = []
     solve = method.Branching.solve
 
-    def counted(self: method.Branching, dual: DualPoint) -> bool:
-        found = solve(self, dual)
+    def counted(self: method.Branching, *limits: Limit) -> bool:
+        found = solve(self, *limits)
         nodes.append(self.nodes)
         return found
 
@@ -283,9 +297,9 @@ def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, m
     seeds, solved = list[int](), list[int]()
     solve = method.Branching.solve
 
-    def counted(self: method.Branching, dual: DualPoint) -> bool:
+    def counted(self: method.Branching, *limits: Limit) -> bool:
         solved.append(1)
-        return solve(self, dual)
+        return solve(self, *limits)
 
     monkeypatch.setattr(method.Branching, "solve", counted)
     monkeypatch.setattr(SizesGuide, "promising", lambda *_: False)
@@ -302,7 +316,7 @@ def test_what_is_far_from_proven_is_searched_once_more_and_branches(most: int, m
 
 def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     stop, looks = threading.Event(), list[int]()
-    table_of: Any = method._table
+    table_of: Any = SizesBranching._table
 
     def stopping(*given: Any) -> Any:
         looks.append(1)
@@ -310,7 +324,7 @@ def test_ctrl_c_keeps_the_table_and_the_least_bound(branched: list[int], monkeyp
             stop.set()
         return table_of(*given)
 
-    monkeypatch.setattr(method, "_table", stopping)
+    monkeypatch.setattr(SizesBranching, "_table", stopping)
     problem = census_problem(80, 5)
     result = km.solve(problem, method="search", interrupt=stop)
     best = km.solve(problem, method="milp").require_optimal().objective

@@ -10,23 +10,31 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.master import Master, MasterSolution
 from kanon_milp.bounds.columns.program import GroupProgram
 from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.system.limit import Limit
 
 # On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.
 ADDED = 0.3  # rank-1 cuts a round, for each row type
 FEWEST = 150
 INERTIA = 0.5  # of the average point that violated cuts are looked for at
-LOOK_BACK = 6  # rounds
+LOOK_BACK, LOOK_BACK_CAREFULLY = 6, 10  # rounds
 STALLED = 0.01  # share of the gap that so many rounds must close to go on
+# of a careful round: cuts at first, and at least; seconds, at most, and times what the longest good one has taken; by
+# how much more cuts come after a good one, once there was another; units that it must raise the bound by, or be away
+# from the value of the linear program at most
+FIRST, FEWEST_CAREFULLY = 25, 10
+SHORTEST, LONGER, GROWTH = 8.0, 3.0, 1.3
+LEAST_RISE, NEAR = 1e-3, 0.2
 MARGIN = 1e-3  # units; what rounding the multipliers may cost
 PACE = 3  # rounds that tell how fast it rises
 FOREVER = 1e6  # seconds that are never waited for
@@ -49,46 +57,76 @@ def solve_with_cuts(
 ) -> Master:
     """Rounds of column generation and rank-1 cuts. groups: the first columns. constant: what is added to the value of
     the linear program for the bound."""
-    master = Master(program, groups)
-    add_rounds(master, limit, constant, on_value, enough)
-    return master
+    rounds = Rounds(Master(program, groups))
+    rounds.go_on(limit, constant, on_value, enough)
+    return rounds.master
 
 
-def add_rounds(
-    master: Master,
-    limit: BoundLimit,
-    constant: float = 0.0,
-    on_value: Callable[[float], None] = _silent,
-    enough: Enough | None = None,
-) -> None:
-    """Such rounds, from where a master stands."""
-    program = master.program
-    seconds = [time.process_time()]  # of the processor: what else the machine does would make it look slow
-    solved = master.solve(limit)
-    history, mean = [master.value + constant], np.zeros(0) if solved is None else solved.share
-    most = max(FEWEST, math.ceil(ADDED * program.types))
-    while solved is not None and not limit.reached(history[-1], MARGIN, rounds=len(history) - 1):
-        on_value(history[-1])
-        # cuts that the last few points violate on average serve longer than those of the newest alone
-        mean = np.concatenate([mean, np.zeros(len(solved.share) - len(mean))])
-        mean = INERTIA * mean + (1 - INERTIA) * solved.share
-        cuts = separate(master.groups, mean, program.counts, most, master.cuts)
-        if not cuts.count:
-            cuts = separate(master.groups, solved.share, program.counts, most, master.cuts)
-        if not cuts.count:
-            break
-        master.add_cuts(cuts)
+class Rounds:
+    """Such rounds, which go on where they have stopped.
+
+    careful: with few cuts at first, more in each round, and fewer again where the last ones have made groups so hard to
+    find that nothing is proven any more: then all those go that have no multiplier.
+    """
+
+    def __init__(self, master: Master, *, careful: bool = False) -> None:
+        self.master, self.careful = master, careful
+        self._highest = max(FEWEST, math.ceil(ADDED * master.program.types))
+        self._most = FIRST if careful else self._highest  # cuts of the next round
+        self._growth, self._longest = 2.0, 0.0  # of that number, and seconds of a round that was good for something
+
+    def go_on(
+        self,
+        limit: BoundLimit,
+        constant: float = 0.0,
+        on_value: Callable[[float], None] = _silent,
+        enough: Enough | None = None,
+        whole: Limit | None = None,
+    ) -> None:
+        """Until the limit, or as long as they raise the bound. Arguments as of `solve_with_cuts`. whole: until when a
+        round goes on that has begun; None: until the limit."""
+        master, program = self.master, self.master.program
+        seconds = [time.process_time()]  # of the processor: what else the machine does would make it look slow
         solved = master.solve(limit)
-        if solved is not None:
-            master.purge_cuts(solved.prices)
-        history.append(master.value + constant)
-        seconds.append(time.process_time())
-        if enough is not None and len(history) > PACE and enough(master, _next_unit(history, seconds)):
-            break
-        if len(history) > LOOK_BACK:
-            left = history[-1] - history[0] if limit.target is None else limit.target - 1 - history[-1]
-            if history[-1] - history[-1 - LOOK_BACK] < STALLED * left:
+        history, mean = [master.value + constant], np.zeros(0) if solved is None else solved.share
+        while solved is not None and not limit.reached(history[-1], MARGIN, rounds=len(history) - 1):
+            on_value(history[-1])
+            # cuts that the last few points violate on average serve longer than those of the newest alone
+            mean = np.concatenate([mean, np.zeros(len(solved.share) - len(mean))])
+            mean = INERTIA * mean + (1 - INERTIA) * solved.share
+            cuts = separate(master.groups, mean, program.counts, self._most, master.cuts)
+            if not cuts.count:
+                cuts = separate(master.groups, solved.share, program.counts, self._most, master.cuts)
+            if not cuts.count:
                 break
+            solved = self._add(cuts, whole or limit)
+            if solved is not None:
+                master.purge_cuts(solved.prices)
+            history.append(master.value + constant)
+            seconds.append(time.process_time())
+            if enough is not None and len(history) > PACE and enough(master, _next_unit(history, seconds)):
+                break
+            look_back = LOOK_BACK_CAREFULLY if self.careful else LOOK_BACK
+            if len(history) > look_back:
+                left = history[-1] - history[0] if limit.target is None else limit.target - 1 - history[-1]
+                if history[-1] - history[-1 - look_back] < STALLED * left:
+                    break
+
+    def _add(self, cuts: RankOneCuts, limit: Limit) -> MasterSolution | None:
+        """A round with these cuts."""
+        master, before, began = self.master, self.master.value, time.perf_counter()
+        master.add_cuts(cuts)
+        part = limit.part(max(SHORTEST, LONGER * self._longest)) if self.careful else limit
+        solved = master.solve(part)
+        if not self.careful or limit.over:
+            return solved
+        if part.over or (master.value < before + LEAST_RISE and master.upper - master.value > NEAR):
+            self._most, self._growth = max(self._most // 2, FEWEST_CAREFULLY), GROWTH
+            master.drop_idle_cuts()
+            return master.solve(limit)
+        self._longest = max(self._longest, time.perf_counter() - began)
+        self._most = min(math.ceil(self._growth * self._most), self._highest)
+        return solved
 
 
 def _next_unit(values: list[float], seconds: list[float]) -> float:

@@ -6,9 +6,10 @@ groups, the rank-1 cuts, the multipliers and the basis of the one it came from; 
 they hold in every node. Losses are integers, so all nodes with the least ⌈L⌉ must be solved before the bound can rise:
 the deepest of these is next, which comes to tables soon.
 
-What a node proves is L at its multipliers, in integers (`kanon_milp.bounds.dual.exact_value`) over the pairs that it
-has: linear programs only find these multipliers. A pair goes if no table below the cutoff uses it (`ReducedCosts`), a
-node if its L is above cutoff - 1. Each table below the cutoff is thus in an open node as long as there is none, so
+What a node proves is L at its multipliers, in integers over the pairs that it has: linear programs only find these
+multipliers. A pair goes if no table below the cutoff uses it (reduced costs), a node if its L is above cutoff - 1. What
+L is, and what is proven, depends on what is required (`kanon_milp.bounds.columns.node_bounds`). Each table below the
+cutoff is thus in an open node as long as there is none, so
 
     min (cutoff, least ⌈L⌉ of an open node)
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,30 +30,26 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns.ascent import MARGIN
 from kanon_milp.bounds.columns.master import Basis, Master
-from kanon_milp.bounds.columns.program import GroupProgram, Prices
+from kanon_milp.bounds.columns.node_bounds import NodeBounds, NodePoint
 from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
-from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
-from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.group_lists import Groups
-from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, drop_pairs
-from kanon_milp.system.limit import Limit
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
-ROUNDS, ADDED = 2, 150  # of rank-1 cuts in a node, and cuts in each
+ROUNDS = 2  # of rank-1 cuts in a node
 RISE = 0.05  # units that a round must raise the bound by for another one
+SHORTEST, LONGER = 1.0, 2.0  # seconds for a round at most, and times what the node has taken before it
 # after so many branches that do not raise the bound by this, a point is likely to be near a table, and the solver soon
 # finds it in a node with no more than so many pairs
 STALLED, STALLED_RISE, STALLED_PAIRS = 3, Fraction(1, 50), 2_500
+SMALLER = 0.7  # of the pairs of a node that the solver has not solved, at most, has a node that it tries again
 
 Leaf: TypeAlias = Callable[[Dropped, int], tuple[int, int] | None]
 """Solves a node, below a cutoff: a bound on the tables in it, the cutoff where none of them is below that, and the loss
@@ -63,27 +61,30 @@ Look: TypeAlias = Callable[["Point", int], int | None]
 @dataclass(frozen=True, eq=False)
 class Point:
     """Of a node's master problem: how often it opens each candidate, float64 (G,); multipliers of the row types,
-    float64 (t,); the pairs of the node, bool (pairs,)."""
+    float64 (t,); the pairs of the node, bool (pairs,); those of its columns that a table below the cutoff may use."""
 
     opened: Floats
     multipliers: Floats
     pairs: Flags
+    columns: Groups
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """bound: no table of it loses less, in units. pairs: bool (pairs,), those it has. dual: its multipliers. groups,
+    """bound: no table of it loses less, in units. pairs: bool (pairs,), those it has. at: its multipliers. groups,
     basis: what its master problem begins with. scores: what is known of pairs to branch on, shared with its sibling.
-    depth: number of branches. idle: how many of the last ones have not raised the bound."""
+    depth: number of branches. idle: how many of the last ones have not raised the bound. hard: pairs of the last node
+    on the way here that the solver has not solved."""
 
     bound: Fraction
     pairs: Flags
-    dual: DualPoint
+    at: NodePoint
     groups: Groups
     basis: Basis | None
     scores: dict[int, float] = field(repr=False)
     depth: int = 0
     idle: int = 0
+    hard: float = math.inf
 
 
 class BranchAndBound:
@@ -93,24 +94,18 @@ class BranchAndBound:
     solved. left: a node that neither could be branched on nor solved by the leaf keeps the bound down.
     """
 
-    def __init__(self, instance: Instance, dual: DualPoint, groups: Groups, cutoff: int, known: int = 0) -> None:
-        """dual: multipliers with cuts, for this instance. groups: the first columns; others than the instance has do
-        not matter. known: no table loses less, as is proven already; nodes with less are as good as any."""
-        self._known = min(known, cutoff)
-        self.instance, self.cutoff, self.nodes, self._root = instance, cutoff, 0, dual
-        self.pairs = Pairs.of(instance)
-        packing = PackingCuts.of(instance, dual.sets)
-        candidates = instance.candidates
-        self._surcharge = packing.surcharge(dual.packing_multipliers, candidates.count).astype(np.float64)
-        # what the packing cuts cost on the right side; the linear programs know nothing of it
-        self._right = float(packing.limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
-        every = np.ones(candidates.pairs, dtype=bool)
-        first = groups.subset(self.pairs.within(groups, every))
+    def __init__(self, bounds: NodeBounds, cutoff: int, known: int = 0) -> None:
+        """known: no table loses less, as is proven already; nodes with less are as good as any."""
+        self._known, self._bounds = min(known, cutoff), bounds
+        self.instance, self.cutoff, self.nodes = bounds.instance, cutoff, 0
+        self.pairs = Pairs.of(bounds.instance)
         self._open: list[tuple[int, int, Fraction, int, Node]] = []
         self._number = itertools.count()
         self._unsolved: list[int] = []
-        root = Node(Fraction(0), every, dual, first, None, {})
-        self._push(self._proven(root, dual))
+        every = np.ones(bounds.instance.candidates.pairs, dtype=bool)
+        first = bounds.groups.subset(self.pairs.within(bounds.groups, every))
+        root = Node(Fraction(0), every, bounds.start, first, None, {})
+        self._push(self._proven(root, bounds.start, NO_LIMIT))
 
     @property
     def bound(self) -> int:
@@ -122,13 +117,14 @@ class BranchAndBound:
         """Nodes that are left."""
         return len(self._open) + len(self._unsolved)
 
-    def solve(self, limit: Limit, small: int, leaf: Leaf, look: Look) -> bool:
-        """Until no node is open, or the limit. small: pairs up to which a node is given to `leaf`.
+    def solve(self, limit: Limit, small: int, leaf: Leaf, look: Look, turn: Limit = NO_LIMIT) -> bool:
+        """Until no node is open, or the limit. small: pairs up to which a node is given to `leaf`. turn: after which no
+        other node is begun.
 
         Whether every node is closed, so that no table loses less than the cutoff. An `Over` out of `leaf` or `look`
         leaves the bound as it was.
         """
-        while self._open and not limit.over:
+        while self._open and not (limit.over or turn.over):
             # it stays in the heap until it is known what takes its place
             found = self._solve_node(self._open[0][-1], limit, small, leaf, look)
             if found is None:
@@ -154,37 +150,54 @@ class BranchAndBound:
         self._raise(master, limit)
         if limit.over:
             return None
-        raised = self._proven(node, self._point(master), master)
+        raised = self._proven(node, self._point(master), limit, master)
         if raised is None:
             return []
-        share = np.array(master.highs.getSolution().col_value)[2 * self.pairs.types :]
-        of = master.groups.candidate[: len(share)]
-        opened: Floats = np.bincount(of, weights=share, minlength=len(self._surcharge)).astype(np.float64)
-        loss = look(Point(opened, raised.dual.multipliers, raised.pairs), self.bound)
+        loss = look(self._seen(master, raised), self.bound)
         if loss is None:
             return None
         if loss < self.cutoff:
             self.cutoff = loss
             return [raised]
-        pair = None
-        if raised.pairs.sum() > (max(small, STALLED_PAIRS) if raised.idle >= STALLED else small):
-            room = self.cutoff - 1 + self._right - float(master.value)
-            pair = best_pair(master, self.pairs, raised.pairs, room, raised.scores, limit)
+        return self._divide(replace(raised, groups=master.groups, basis=master.basis), master, limit, small, leaf)
+
+    def _divide(self, node: Node, master: Master, limit: Limit, small: int, leaf: Leaf) -> list[Node] | None:
+        """Its branches, or none where the solver closes it."""
+        most = max(small, STALLED_PAIRS) if node.idle >= STALLED else small
+        first = node.pairs.sum() <= min(most, SMALLER * node.hard)
+        solved = self._leaf(node, limit, leaf) if first else node
+        if solved is None or solved.bound > self.cutoff - 1:
+            return None if solved is None else []
+        room = self.cutoff - 1 + self._bounds.constant - float(master.value)
+        pair = best_pair(master, self.pairs, node.pairs, room, node.scores, limit)
         if limit.over:
             return None
-        if pair is None:
-            return self._leaf(raised, limit, leaf)
-        return self._children(replace(raised, groups=master.groups, basis=master.basis), pair, limit)
+        if pair is not None:
+            return self._children(solved, pair, limit)
+        solved = solved if first else self._leaf(node, limit, leaf)
+        if solved is not None and solved.bound <= self.cutoff - 1:
+            self._unsolved.append(math.ceil(solved.bound))
+        return None if solved is None else []
 
-    def _leaf(self, node: Node, limit: Limit, leaf: Leaf) -> list[Node] | None:
+    def _seen(self, master: Master, node: Node) -> Point:
+        """The point of a node that was solved."""
+        solution, artificial = master.highs.getSolution(), 2 * self.pairs.types
+        share = np.array(solution.col_value)[artificial:]
+        of = master.groups.candidate[: len(share)]
+        opened: Floats = np.bincount(of, weights=share, minlength=self.instance.candidates.count).astype(np.float64)
+        most = self.cutoff - 1 + self._bounds.constant - master.upper
+        cheap = np.zeros(master.groups.count, dtype=bool)
+        cheap[: len(share)] = np.array(solution.col_dual)[artificial:] <= most + MARGIN
+        return Point(opened, node.at.prices.multipliers, node.pairs, master.groups.subset(cheap))
+
+    def _leaf(self, node: Node, limit: Limit, leaf: Leaf) -> Node | None:
+        """The node with what the solver says of it; None where the limit came first."""
         found = leaf(self._step(node.pairs), self.cutoff)
         if found is None and limit.over:
             return None
         proven, loss = (0, self.cutoff) if found is None else found
         self.cutoff = min(self.cutoff, loss)
-        if proven < self.cutoff:
-            self._unsolved.append(max(math.ceil(node.bound), proven))
-        return []
+        return replace(node, bound=max(node.bound, Fraction(proven)), hard=int(node.pairs.sum()), idle=0)
 
     def _children(self, parent: Node, pair: int, limit: Limit) -> list[Node] | None:
         """The two sides of a pair, as far as their columns raise the bound."""
@@ -195,12 +208,12 @@ class BranchAndBound:
             within = self.pairs.within(parent.groups, side)
             basis = None if parent.basis is None else parent.basis.without(2 * self.pairs.types, within)
             groups = parent.groups.subset(within)
-            child = Node(parent.bound, side, parent.dual, groups, basis, scores, parent.depth + 1)
+            child = replace(parent, pairs=side, groups=groups, basis=basis, scores=scores, depth=parent.depth + 1)
             master = self._master(child)
             master.solve(limit, NEAR)
             if limit.over:
                 return None
-            closer = self._proven(child, self._point(master), master)
+            closer = self._proven(child, self._point(master), limit, master)
             if closer is not None:
                 rises = closer.bound > parent.bound + STALLED_RISE
                 found.append(replace(closer, idle=0 if rises else parent.idle + 1))
@@ -208,17 +221,23 @@ class BranchAndBound:
 
     def _raise(self, master: Master, limit: Limit) -> None:
         """Columns, and some rounds of rank-1 cuts."""
+        began = time.perf_counter()
         solved = master.solve(limit, NEAR)
         for _ in range(ROUNDS):
             before = master.value
             if solved is None or limit.over or before > master.enough:
                 return
             share = np.concatenate([solved.share, np.zeros(master.groups.count - len(solved.share))])
-            cuts = separate(master.groups, share, master.program.counts, ADDED, master.cuts)
+            cuts = separate(master.groups, share, master.program.counts, self._bounds.added, master.cuts)
             if not cuts.count:
                 return
             master.add_cuts(cuts)
-            solved = master.solve(limit, NEAR)
+            # groups are hard to find under some cuts, and branches do without these
+            part = limit.part(max(SHORTEST, LONGER * (time.perf_counter() - began)))
+            solved = master.solve(part, NEAR)
+            if part.over:
+                master.solve_restricted(limit)
+                return
             if solved is not None:
                 master.purge_cuts(solved.prices)
             if master.value - before < RISE:
@@ -226,51 +245,36 @@ class BranchAndBound:
 
     def _master(self, node: Node) -> Master:
         """Candidates keep their numbers, and have no row types where nothing is left."""
-        candidates, pairs, dual = self.instance.candidates, node.pairs, node.dual
-        indptr = indptr_of(np.bincount(self.pairs.candidate[pairs], minlength=candidates.count))
-        priced = PricedCandidates(
-            indptr, candidates.members[pairs], candidates.cost.astype(np.float64),
-            self.instance.least.astype(np.float64), self._surcharge,
-        )  # fmt: skip
-        start = Prices(dual.multipliers, dual.cut_multipliers)
-        program = GroupProgram(priced, self.instance.types.counts, dual.rank_one_cuts, start)
-        master = Master(program, node.groups, node.basis)
-        master.enough = self.cutoff - 1 + self._right + MARGIN
+        master = Master(self._bounds.program(node.pairs, node.at), node.groups, node.basis)
+        master.enough = self.cutoff - 1 + self._bounds.constant + MARGIN
         return master
 
-    def _point(self, master: Master) -> DualPoint:
+    def _point(self, master: Master) -> NodePoint:
         """The best multipliers; cuts without one go."""
         master.drop_idle_cuts()
-        best, dual = master.best, self._root
-        return replace(
-            dual,
-            multipliers=best.multipliers,
-            value=master.value - self._right,
-            rank_one_cuts=master.cuts,
-            cut_multipliers=best.cut_multipliers,
-        )
+        return NodePoint(master.best, master.cuts)
 
-    def _proven(self, node: Node, dual: DualPoint, master: Master | None = None) -> Node | None:
+    def _proven(self, node: Node, at: NodePoint, limit: Limit, master: Master | None = None) -> Node | None:
         """The node with these multipliers, fixed by them; None where it has no table below the cutoff.
 
         master: what found them; its groups and basis are the next ones.
         """
         step = self._step(node.pairs)
-        exact = round_dual(dual)
         inside = self._inside(node.pairs, step)
         if not self._covered(inside):
             return None
-        value = max(exact_value(step.instance, exact), node.bound)
+        proof = self._bounds.prove(step, at)
+        value = max(proof.value, node.bound)
         if value > self.cutoff - 1:
             return None
         left = np.zeros_like(inside)
-        left[np.flatnonzero(inside)[ReducedCosts(exact, self.cutoff).possible(step.instance)[1]]] = True
+        left[np.flatnonzero(inside)[proof.possible(self.cutoff, limit)]] = True
         if not self._covered(left):
             return None
         groups, basis = (node.groups, node.basis) if master is None else (master.groups, master.basis)
         within = self.pairs.within(groups, left)
         kept = None if basis is None else basis.without(2 * self.pairs.types, within)
-        return Node(value, left, dual, groups.subset(within), kept, node.scores, node.depth, node.idle)
+        return replace(node, bound=value, pairs=left, at=at, groups=groups.subset(within), basis=kept)
 
     def _step(self, pairs: Flags) -> Dropped:
         """The instance with these pairs, without candidates that cover too few rows."""

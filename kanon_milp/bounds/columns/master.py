@@ -33,7 +33,6 @@ NEGATIVE = -1e-7  # reduced cost of a group that is worth adding
 SMOOTH = 0.7  # share of the best point in the prices, at first
 PATIENCE = 3  # rounds after which a rank-1 cut goes whose multiplier was 0 in all of them
 NEAR = 0.02  # units between the two bounds of the master that are good enough
-NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first
 REACH = 0.15  # how far multipliers may go from the best ones at a time, in multiples of the highest unit cost
 FARTHEST = 100.0  # the same, beyond which it gives up: groups without these columns cannot place the rows
 # of the simplex method: new columns leave a basis primal feasible, all else that changes dual feasible or neither;
@@ -101,7 +100,7 @@ class Master:
         self.reach = REACH * max(float(program.candidates.cost.max()), 1.0)
         self._append_cuts(program.cuts)
         self.add_groups(groups)
-        self.value, found = self.pricing(self.best, NEAR_ENOUGH)
+        self.value, found = self.pricing(self.best, program.near_enough)
         self.add_groups(found)
         self.iterations = 0
         if basis is not None:
@@ -222,7 +221,7 @@ class Master:
         )
         self.highs.setOptionValue("simplex_strategy", DUAL)
         while not limit.over:
-            found = self._solve_restricted(limit)
+            found = self.solve_restricted(limit)
             if found is None:
                 return None
             self.iterations += 1
@@ -242,7 +241,7 @@ class Master:
                 smooth = smooth / 2 if smooth > 0.1 else 0.0
             elif better:
                 smooth = min(SMOOTH, smooth + 0.1)
-        return self._solve_restricted(limit)
+        return self.solve_restricted(limit)
 
     def _negative(self, groups: Groups, prices: Prices) -> int:
         """How many of the groups have a negative reduced cost at these prices."""
@@ -252,7 +251,7 @@ class Master:
         charge = np.bincount(column, weights=prices.cut_multipliers[cut] * times, minlength=groups.count)
         return int((self.program.costs(groups) - worth + charge < NEGATIVE).sum())
 
-    def _solve_restricted(self, limit: Limit) -> MasterSolution | None:
+    def solve_restricted(self, limit: Limit) -> MasterSolution | None:
         """Solve the linear program over the groups at hand; None if that does not succeed."""
         for _ in range(2):
             left = max(limit.ends - time.perf_counter(), 0.0)

@@ -36,6 +36,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 NODES = 200_000  # of the search for one group
+NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,11 @@ class GroupProgram:
     def types(self) -> int:
         """Number of row types."""
         return len(self.counts)
+
+    @property
+    def near_enough(self) -> float:
+        """Reduced cost up to which cheapest groups are worth being among the first columns."""
+        return NEAR_ENOUGH
 
     def costs(self, groups: Groups) -> Floats:
         """cost_c of groups: w of their candidate for each row, and σ."""

@@ -22,8 +22,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.columns.ascent import add_rounds
+from kanon_milp.bounds.columns.ascent import Rounds
 from kanon_milp.bounds.columns.master import Master
+from kanon_milp.bounds.columns.node_bounds import NodePoint
 from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing
 from kanon_milp.bounds.composition import ValuedRows, make_workspace
 from kanon_milp.bounds.dual import FINE, NEVER, round_multipliers
@@ -85,6 +86,11 @@ class RequiredProgram(GroupProgram):
         work = work_of(relaxations_of(instance)[0], _largest(instance))
         prices = Prices(multipliers, np.zeros(0))
         return cls(at.candidates, instance.types.counts, NO_CUTS, prices, at, work, thetas)
+
+    @property
+    def near_enough(self) -> float:
+        """As `GroupProgram`; with cuts it takes long to prove that groups cost more than nothing."""
+        return 0.0 if self.cuts.count else super().near_enough
 
     def pricing(self, cuts: RankOneCuts) -> RequiredPricing:
         """What computes L and the cheapest groups with some rank-1 cuts."""
@@ -152,15 +158,16 @@ class RequiredCuts:
         charges = np.zeros(0) if charges is None else charges
         self._program = RequiredProgram.from_point(instance, multipliers, charges)
         self._master = Master(self._program, groups)
+        self._rounds = Rounds(self._master, careful=True)
 
     @property
     def value(self) -> float:
         """L at the best point so far, in floating point (`proven` is what proves)."""
         return self._master.value
 
-    def go_on(self, limit: BoundLimit, on_value: Callable[[float], None]) -> bool:
-        """More rounds; whether the limit ended them, so that there may be more to gain."""
-        add_rounds(self._master, limit, 0.0, on_value)
+    def go_on(self, limit: BoundLimit, on_value: Callable[[float], None], whole: Limit | None = None) -> bool:
+        """More rounds; whether the limit ended them, so that there may be more to gain. whole: as of `Rounds`."""
+        self._rounds.go_on(limit, 0.0, on_value, whole=whole)
         return limit.over
 
     def near(self, open_limit: float, pair_limit: float) -> Flags:
@@ -173,6 +180,18 @@ class RequiredCuts:
         reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
         found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
         return found
+
+    @property
+    def at(self) -> NodePoint:
+        """The best point, with the cuts that have a multiplier there: with all of them groups are hard to find."""
+        best, cuts = self._master.best, self._master.cuts
+        used = best.cut_multipliers > 0
+        return NodePoint(Prices(best.multipliers, best.cut_multipliers[used]), cuts.subset(used))
+
+    @property
+    def charges(self) -> Floats:
+        """θ, float64 (G,), none where no work is charged."""
+        return self._program.thetas if self._program.at.charged else np.zeros(0)
 
     @property
     def groups(self) -> Groups:
@@ -206,8 +225,9 @@ class RequiredCuts:
         keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
         pairs = np.searchsorted(keys, key)
         rows = np.bincount(pairs, weights=groups.copies * share[of], minlength=candidates.pairs).astype(np.float64)
-        charges = self._program.thetas.copy() if self._program.at.charged else np.zeros(0)
-        return RequiredPoint(master.best.multipliers, charges, master.value, master.iterations, opened, None, rows)
+        return RequiredPoint(
+            master.best.multipliers, self.charges.copy(), master.value, master.iterations, opened, None, rows
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,14 +121,19 @@ def drop_pairs(name: str, instance: Instance, possible: NDArray[np.bool_], pairs
 
     Covers are no longer what recoding the table gives, so the row types that are left have no values.
     """
+    fewer = with_pairs(instance, pairs)
+    keep = possible & (fewer.candidates.support >= instance.least)
+    return Dropped(name, instance, fewer.subset(keep), np.flatnonzero(keep))
+
+
+def with_pairs(instance: Instance, pairs: NDArray[np.bool_]) -> Instance:
+    """The same, but candidates keep their numbers, and have no row types where nothing is left."""
     candidates = instance.candidates
     members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
     support = supports(instance.types.counts, of_pair, members, candidates.count)
     indptr = indptr_of(np.bincount(of_pair, minlength=candidates.count))
     fewer = replace(candidates, support=support, indptr=indptr, members=members)
-    keep = possible & (support >= instance.least)
-    left = replace(instance, types=without_values(instance.types), candidates=fewer).subset(keep)
-    return Dropped(name, instance, left, np.flatnonzero(keep))
+    return replace(instance, types=without_values(instance.types), candidates=fewer)
 
 
 def sizes_of(instance: Instance) -> dict[str, int]:

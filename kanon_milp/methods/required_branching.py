@@ -1,0 +1,50 @@
+"""Branch and bound of the hybrid method under requirements of sensitive values."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kanon_milp.bounds.columns.node_bounds import renumbered
+from kanon_milp.bounds.columns.required_nodes import RequiredNodes
+from kanon_milp.heuristics.best_of_groups import best_of_groups
+from kanon_milp.methods.branching import Branching
+from kanon_milp.methods.guide import Guide
+from kanon_milp.methods.session import Session
+from kanon_milp.methods.tracker import Tracker
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.system.limit import Limit
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds.columns.branching import Point
+    from kanon_milp.bounds.columns.required_program import RequiredCuts
+
+TABLE_SHARE = 0.25  # of the time that a node has taken, at most, for a table
+LEAF_SECONDS = 3.0  # for the model of a node
+
+
+class RequiredBranching(Branching):
+    """cuts: rounds that have ended, of the session's instance."""
+
+    def __init__(self, session: Session, guide: Guide, tracker: Tracker, cuts: RequiredCuts) -> None:
+        super().__init__(session, guide, tracker)
+        self.cuts = cuts
+
+    def _bounds(self, step: Dropped, best: Assignment) -> RequiredNodes:
+        del best  # its groups are among the columns
+        cuts = self.cuts
+        charges = cuts.charges[step.origin] if len(cuts.charges) else cuts.charges
+        return RequiredNodes(step.instance, cuts.at, renumbered(cuts.groups, step), charges)
+
+    def _leaf_limit(self, limit: Limit) -> Limit:
+        return limit.part(LEAF_SECONDS)
+
+    def _table(self, step: Dropped, point: Point, limit: Limit) -> Assignment | None:
+        """The cheapest table of a point's columns."""
+        best = self.tracker.best
+        assert best is not None
+        part = limit.part(TABLE_SHARE * (time.perf_counter() - self._node_began))
+        session, instance = self.session, step.instance
+        found = best_of_groups(instance, point.columns, best.cost - 1, session.adapter, session.options, part)
+        return None if found is None else step.invert(found)
