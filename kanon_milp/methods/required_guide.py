@@ -1,8 +1,9 @@
 """What leads the hybrid method under requirements other than sizes: the required bound, and what its multipliers guide.
 
 Bound and search take turns, since better multipliers give better constructions and better tables give better targets;
-each turn's time is divided by what the last ones have gained. A requirement that tells bounds nothing, such as one of a
-user's own, has the multipliers of sizes, and is searched by its `holds` and `declare` alone.
+each turn's time is divided by what the last ones have gained. The bound is the required one, then has rank-1 cuts, then
+branches. A requirement that tells bounds nothing, such as one of a user's own, has the multipliers of sizes, and is
+searched by its `holds` and `declare` alone.
 """
 
 from __future__ import annotations
@@ -228,7 +229,8 @@ class RequiredGuide(Guide):
                 return True
             return False
         share = ROUNDS_SHARE_WITH_CUTS if self._cuts.point is not None else ROUNDS_SHARE
-        return pairs > CORE_PAIRS or limit.left >= (1 - share) * (limit.ends - self.session.clock.began)
+        larger = pairs > CORE_PAIRS or self._branching_share > 0
+        return larger or limit.left >= (1 - share) * (limit.ends - self.session.clock.began)
 
     def rounds(self) -> Iterator[Limit]:
         """One for each trial of the core problem, and the last one."""
