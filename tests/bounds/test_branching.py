@@ -158,6 +158,27 @@ def test_what_is_not_solved_keeps_the_bound_down(monkeypatch: pytest.MonkeyPatch
     assert first <= tree.bound <= best
 
 
+def test_what_the_solver_does_not_solve_is_branched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried again where much less is left."""
+    monkeypatch.setattr(branching, "ROUNDS", 0)
+    instance = reduced(census_problem(60, 5))
+    best = present(model_of(instance))
+    asked, failed = Asked(best), list[int]()
+
+    def leaf(node: Dropped, below: int) -> tuple[int, int] | None:
+        if len(failed) < 2:
+            failed.append(node.instance.candidates.pairs)
+            return None
+        return asked.leaf(node, below)
+
+    tree = BranchAndBound(SizesNodes(instance, *started(instance, 0)), best + 3)
+    assert tree.solve(NO_LIMIT, NEVER, leaf, asked.look)
+    assert tree.bound == best == asked.best
+    first, second = failed
+    assert second < 0.8 * first  # of the pairs that are left without candidates of too few rows
+    assert tree.nodes > len(failed)
+
+
 def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(45, 4))
     best = present(model_of(instance))

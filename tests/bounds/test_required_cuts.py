@@ -20,7 +20,7 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
-from kanon_milp.bounds.columns import required_program
+from kanon_milp.bounds.columns import ascent, required_program
 from kanon_milp.bounds.columns.program import Prices
 from kanon_milp.bounds.columns.required_program import RequiredCuts, RequiredProgram, accepts, exact_cuts
 from kanon_milp.bounds.limits import BoundLimit
@@ -185,6 +185,24 @@ def test_cuts_raise_the_bound() -> None:
     assert result.is_optimal
     assert result.exact_objective is not None
     assert cuts.proven() * instance.levels.unit <= result.exact_objective
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e6])
+def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ascent, "SHORTEST", seconds)
+    instance = presolve(problem(60, km.TCloseness("0.3")), Clock(), merge=True).instance
+    point = required_bound(instance, iterations=400)
+    cuts = RequiredCuts(instance, point.multipliers, None)
+    before, first = cuts.value, ascent.FIRST
+    cuts.go_on(BoundLimit(rounds=2), lambda _: None)
+    assert cuts.value >= before
+    assert (cuts.at.prices.cut_multipliers > 0).all()
+    assert cuts.at.cuts.count == len(cuts.at.prices.cut_multipliers)
+    if seconds:
+        assert cuts._rounds._most == 4 * first
+        assert cuts.at.cuts.count
+    else:
+        assert cuts._rounds._most == max(first // 4, ascent.FEWEST_CAREFULLY)
 
 
 def test_without_cuts_it_is_the_required_bound() -> None:
