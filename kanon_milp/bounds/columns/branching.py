@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
 ROUNDS = 2  # of rank-1 cuts in a node
 RISE = 0.05  # units that a round must raise the bound by for another one
-SHORTEST, LONGER = 1.0, 2.0  # seconds for a round at most, and times what the node has taken before it
+SHORTEST, LONGER = 1.0, 2.0  # seconds for a careful one at most, and times what the node has taken before it
 # after so many branches that do not raise the bound by this, a point is likely to be near a table, and the solver soon
 # finds it in a node with no more than so many pairs
 STALLED, STALLED_RISE, STALLED_PAIRS = 3, Fraction(1, 50), 2_500
@@ -232,8 +232,8 @@ class BranchAndBound:
             if not cuts.count:
                 return
             master.add_cuts(cuts)
-            # groups are hard to find under some cuts, and branches do without these
-            part = limit.part(max(SHORTEST, LONGER * (time.perf_counter() - began)))
+            longest = max(SHORTEST, LONGER * (time.perf_counter() - began))
+            part = limit.part(longest) if self._bounds.careful else limit
             solved = master.solve(part, NEAR)
             if part.over:
                 master.solve_restricted(limit)

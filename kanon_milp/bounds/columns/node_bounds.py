@@ -41,11 +41,13 @@ class NodeBounds(ABC):
     """For the nodes of one instance.
 
     start: where the first node begins. groups: its first columns. constant: what the linear program has more than the
-    bound, in units. added: rank-1 cuts in a round.
+    bound, in units. added: rank-1 cuts in a round. careful: whether a round that takes long is cut short, since groups
+    may be hard to find under some cuts, and branches do without these.
     """
 
     constant = 0.0
     added = 150
+    careful = False
 
     def __init__(self, instance: Instance, start: NodePoint, groups: Groups) -> None:
         """groups: others than the instance has do not matter."""

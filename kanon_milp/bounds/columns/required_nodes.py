@@ -26,6 +26,7 @@ class RequiredNodes(NodeBounds):
     """
 
     added = 40  # more of them make groups hard to find
+    careful = True
 
     def __init__(self, instance: Instance, start: NodePoint, groups: Groups, charges: Floats) -> None:
         super().__init__(instance, start, groups)
