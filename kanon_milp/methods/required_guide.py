@@ -46,7 +46,9 @@ SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
 LEAST_SHARE = 0.2  # of a turn, for each of bound and search
-BRANCHING_SHARE, FEW_NODES = 0.5, 3  # the same for branch and bound, but where a turn gains nothing in so few nodes
+# the same for branch and bound, where table and bound are so many units apart, but where a turn gains nothing in so few
+# nodes
+BRANCHING_SHARE, BRANCH_GAP, FEW_NODES = 0.5, 6, 3
 EASY_PAIRS = 2_000  # a core problem of this size goes to the solver at once
 # one of this size after so much of the time, where there are cuts after this, a larger one when all else fails
 CORE_PAIRS, ROUNDS_SHARE, ROUNDS_SHARE_WITH_CUTS = 50_000, 0.5, 0.85
@@ -191,7 +193,10 @@ class RequiredGuide(Guide):
 
     @property
     def _branching_share(self) -> float:
-        """What branch and bound has of a turn at least; 0 where it does not get on."""
+        """What branch and bound has of a turn at least; 0 where it does not get on, or is far from a proof."""
+        best = self.tracker.best
+        if best is None or best.cost - self.tracker.bound > BRANCH_GAP:
+            return 0.0
         return BRANCHING_SHARE if self._branches and not self._idle else 0.0
 
     def _branch(self, turn: Limit) -> None:
