@@ -120,7 +120,7 @@ def test_stars_are_composed_as_any_tree(name: str, integral: bool, grain: int | 
         cells = Cells.of(instance, relaxation)
         given_ = cells.candidates(instance, cells.covers(instance, multipliers), cost, thetas)
         rows, room = ValuedRows(counts, multipliers, cells.rank), make_workspace(types.count, tree)
-        for g in rng.choice(candidates.count, 60).tolist():
+        for g in rng.choice(candidates.count, 30).tolist():
             candidate = candidate_of(given_, g)
             for size in range(1, min(candidate.support, 14) + 1):
                 first = compose(size, integral, candidate, rows, tree, room)

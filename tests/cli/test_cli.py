@@ -300,11 +300,9 @@ def test_export_is_the_same_every_time_and_solves_to_the_optimum(models: Path, t
 def test_doctor_finds_working_solvers() -> None:
     done = run("doctor")
     assert done.returncode == 0
-    assert "highs" in done.stdout
-    assert "cbc" in done.stdout
-    names = {d["name"]: d for d in json.loads(run("doctor", "--json").stdout)}
-    assert names["highs"]["problems"] == []
-    assert names["cbc"]["availability"] == "available"
+    states = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert "solves the canaries" in states["highs"]
+    assert "solves the canaries" in states["cbc"]
 
 
 def test_a_time_limit_ends_with_a_verified_table_or_none(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def agrees_with_one_model(patch: pytest.MonkeyPatch, solve: Callable[[CoreProble
     patch.setattr(CoreProblem, "solve", solve)
     table = km.Table.from_frame(census(40), ["age", "education", "race", "sex"], "occupation")
     problem = km.Problem(table, [km.KAnonymity(3), km.LDiversity(2)])
-    result = km.solve(problem, method="search", time_limit=8)
+    result = km.solve(problem, method="search", time_limit=5)
     assert result.require_optimal().objective == km.solve(problem, method="milp").require_optimal().objective
 
 
@@ -180,7 +180,7 @@ def test_after_a_trial_that_has_not_ended_the_search_goes_on(monkeypatch: pytest
 
     agrees_with_one_model(monkeypatch, ends)
     assert turns[0] == 0 < turns[1]
-    assert limits[0].ends + 3 < limits[1].ends
+    assert limits[0].ends + 2 < limits[1].ends
 
 
 @pytest.mark.parametrize("reason", [StopReason.ERROR, StopReason.NODE_LIMIT])
