@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -10,8 +11,11 @@ from kanon_milp.system.limit import Limit
 # what a model takes, times its pairs to the power of 1.5 (first 200 rows of Adult: l = 2 and l = 3), and how many times
 # as long after each that has not ended
 SECONDS, HARDER = 1.6e-4, 4.0
+# the same a pair, where row types have few candidates: masks of CMC under p = 2 and l = 2, and under t = 0.2
+FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS = 3e-4, 1e-3
 EAGER = 3.0  # times as long as all that was before it, at most, is a model likely to take
-TRIAL, LEAST_TRIAL = 2.5, 1.5  # times as long may it take, and must be left
+# times as long may it take, and must be left; where row types have few candidates it may well take less
+TRIAL, LEAST_TRIAL, LEAST_TRIAL_FEW = 2.5, 1.5, 0.7
 SMALLER = 0.7  # of the pairs of one that has not ended, at most, has one that is not harder
 
 
@@ -19,11 +23,12 @@ class CoreTrials:
     """A model is tried as soon as it is likely to take not much longer than all that was before it.
 
     due: whether one is tried now; a better table ends it as well. long: whether it is likely to take longer than all
-    that was before it. began: of the session, as `time.perf_counter()`.
+    that was before it. began: of the session, as `time.perf_counter()`. pair_seconds: what a model takes a pair, at
+    most, where row types have few candidates.
     """
 
-    def __init__(self, began: float) -> None:
-        self.due, self.long, self._began = False, False, began
+    def __init__(self, began: float, pair_seconds: float = math.inf) -> None:
+        self.due, self.long, self._began, self._pair_seconds = False, False, began, pair_seconds
         self._pairs, self._seconds = 0, 0.0  # of the model that was looked at last, and what it is likely to take
         self._failed, self._harder, self._before_turn = 0, 1.0, False  # pairs of the last one that has not ended
 
@@ -31,9 +36,11 @@ class CoreTrials:
         """Whether one of so many pairs is due; not at once after another one, whose table is worth a turn."""
         if pairs <= SMALLER * self._failed:
             self._harder = 1.0
-        self._pairs, self._seconds = pairs, self._harder * SECONDS * pairs**1.5
+        self._pairs = pairs
+        self._seconds = self._harder * min(SECONDS * pairs**1.5, self._pair_seconds * pairs)
         passed = time.perf_counter() - self._began
-        likely, self.long = self._seconds <= min(EAGER * passed, limit.left / LEAST_TRIAL), self._seconds > passed
+        least = LEAST_TRIAL if math.isinf(self._pair_seconds) else LEAST_TRIAL_FEW
+        likely, self.long = self._seconds <= min(EAGER * passed, limit.left / least), self._seconds > passed
         self.due, self._before_turn = likely and not self._before_turn, False
         return self.due
 

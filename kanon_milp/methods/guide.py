@@ -18,7 +18,9 @@ from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction
+from kanon_milp.problem.privacy.base import facts_of
 from kanon_milp.solvers import StopReason
 from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
@@ -27,6 +29,18 @@ if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
 MODEL_PAIRS = 300_000  # a core problem goes to the solver as one model up to this size
+FEW_OPTIONS = 15  # candidates a row type, up to which models are solved in little time
+
+
+def few_options(instance: Instance) -> bool:
+    """Whether row types have few candidates, as under a small mask."""
+    return instance.candidates.pairs <= FEW_OPTIONS * instance.types.count
+
+
+def limits_work(instance: Instance) -> bool:
+    """Whether the work of moving sensitive values is limited, as by t-closeness: models of that take longer."""
+    requirements, table = instance.problem.requirements, instance.table_group
+    return any(fact.work is not None for each in requirements for fact in facts_of(each, table))
 
 
 def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) -> DualPoint:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from kanon_milp.errors import InputError, nearest, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
-from kanon_milp.methods.guide import MODEL_PAIRS
+from kanon_milp.methods.guide import MODEL_PAIRS, few_options, limits_work
 from kanon_milp.methods.m_approximation import refuses as m_approximation_refuses
 from kanon_milp.methods.m_approximation import solve_m_approximation
 from kanon_milp.methods.matching import refuses as matching_refuses
@@ -35,13 +35,13 @@ AUTO = "auto"  # one of the built-in methods with a proof, by the size of the pr
 # of groups is required, or no network is left and either a row type has more than a few candidates or the limit is
 # too short for the solver; and elsewhere
 LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
-# what the solver takes for one such pair where no network is left: masks of CMC of some 7,600 pairs, under t-closeness
-# and l-diversity, took 8 to 19 s, with poor tables until then
-SLOW_PAIR_SECONDS = 1.5e-3
+# what the solver takes for one such pair where no network is left, with poor tables until then, on masks of CMC and
+# Adult: under l-diversity and the like, and under t-closeness
+SLOW_PAIR_SECONDS, WORK_PAIR_SECONDS = 5e-4, 1.5e-3
 # simplex matching for k = 2 under all patterns: pairs up to which it ends soon, and seconds a pair at most, on Adult
 MATCHING_PAIRS, MATCHING_PAIR_SECONDS = 4_000_000, 1.6e-5
-# candidates a row type, and pairs, up to which direct MILP proves an optimum where it has all the time
-FEW_OPTIONS, FEW_PAIRS = 15, 300_000
+# pairs up to which direct MILP proves an optimum where it has all the time and row types have few candidates
+FEW_PAIRS = 300_000
 
 
 def _accepts_all(_problem: Problem) -> str:
@@ -301,11 +301,11 @@ def choose(prepared: Prepared, given: frozenset[Argument], time_limit: float | N
     rows where the core problem is too large for one model.
     """
     problem, instance = prepared.problem, prepared.instance
-    pairs, types = instance.candidates.pairs, instance.types.count
+    pairs, few = instance.candidates.pairs, few_options(instance)
     sizes_only = all(is_size_only(requirement) for requirement in problem.requirements)
-    few = pairs <= FEW_OPTIONS * types
     # where no network is left, the solver is slow
-    slow = time_limit is not None and not problem.network and pairs * SLOW_PAIR_SECONDS > time_limit
+    pair_seconds = WORK_PAIR_SECONDS if limits_work(instance) else SLOW_PAIR_SECONDS
+    slow = time_limit is not None and not problem.network and pairs * pair_seconds > time_limit
     if time_limit is not None and (sizes_only or slow or not (problem.network or few)):
         large = pairs >= LIMITED_PAIRS
     else:

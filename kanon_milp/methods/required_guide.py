@@ -23,8 +23,8 @@ from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.worker_pool import Pool
-from kanon_milp.methods.core_trials import CoreTrials
-from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
+from kanon_milp.methods.core_trials import FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, CoreTrials
+from kanon_milp.methods.guide import MODEL_PAIRS, Guide, few_options, limits_work, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import RaisedByCuts
 from kanon_milp.methods.required_search import ProvenPoint, RequiredSearch
 from kanon_milp.methods.session import Session
@@ -41,6 +41,7 @@ Ints = NDArray[np.int64]
 # seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
 # with early multipliers may be as good as those with the best ones
 TURN_SHARE, SHORTEST, LONGEST, PAIR_TURN = 0.2, 3.0, 90.0, 1e-5
+SHORTEST_FEW = 0.6  # where row types have few candidates, and the solver may be quick
 SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin with
 # times as long as the one before is each turn: good averages are annealed for long; rank-1 cuts do not wait for that
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
@@ -81,7 +82,10 @@ class RequiredGuide(Guide):
         self._cuts = RaisedByCuts(session, tracker)
         self._branching: RequiredBranching | None = None
         self._branched, self._idle = False, False  # nothing more is to be had by branching; its nodes take long
-        self._trials, self._searched = CoreTrials(session.clock.began), -1  # the turn that was searched last
+        self._few = few_options(instance)
+        pair_seconds = FEW_WORK_PAIR_SECONDS if limits_work(instance) else FEW_PAIR_SECONDS
+        self._trials = CoreTrials(session.clock.began, pair_seconds if self._few else math.inf)
+        self._searched = -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._table_search = RequiredSearch(session, tracker, pool, self._cuts, self._possible)
 
@@ -93,8 +97,9 @@ class RequiredGuide(Guide):
         """Multipliers of sizes, then those of the required bound; and what users have registered."""
         session, tracker, limit = self.session, self.tracker, self.limit
         instance, counted = session.instance, session.iterations is not None
-        usual = max(PAIR_TURN * instance.candidates.pairs, SHORTEST)
-        self._seconds = min(max(TURN_SHARE * limit.left, SHORTEST), usual, LONGEST)
+        shortest = SHORTEST_FEW if self._few else SHORTEST
+        usual = max(PAIR_TURN * instance.candidates.pairs, shortest)
+        self._seconds = min(max(TURN_SHARE * limit.left, shortest), usual, LONGEST)
         share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
         iterations = 10 * COUNTED_ITERATIONS if counted else None
         self.dual = multipliers_of_sizes(
@@ -227,8 +232,8 @@ class RequiredGuide(Guide):
         if self._fruitless >= (PATIENCE if pairs > CORE_PAIRS else 1):
             return False
         # where work is charged, the relaxation of a model is weak (t = 0.3, 2,804 pairs: not solved in three minutes)
-        easy = best is not None and not self._proven.point.charges.any() and not self._branching_share
-        if easy and self._trials.look(pairs, limit):
+        hard = self._proven.point.charges.any() or self._branching_share
+        if best is not None and (self._few or not hard) and self._trials.look(pairs, limit):
             if self._trials.long and self._branching is None and self._cuts.exact is not None:
                 self._cuts.possible = self._trials.due = False  # branch and bound is quicker, mostly
                 return True

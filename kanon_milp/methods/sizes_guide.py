@@ -19,7 +19,7 @@ from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.cuts_beside import CutsBeside
-from kanon_milp.methods.guide import MODEL_PAIRS, Guide, multipliers_of_sizes
+from kanon_milp.methods.guide import FEW_OPTIONS, MODEL_PAIRS, Guide, multipliers_of_sizes
 from kanon_milp.methods.raised_by_cuts import small_groups
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
@@ -51,9 +51,10 @@ RELAX_SHARE = 0.5  # of the time for rank-1 cuts, before that, at most
 CUT_SHARE = 0.35  # of the time after the bound, for rank-1 cuts on tables that are searched to the end
 CUT_ITERATIONS = 6_000  # iterations of the bound that take as long as the shortest rounds that are worth it
 EASY_PAIRS = 1_000  # a core problem of this size goes to the solver at once
-# so does one of a few candidates a row type, if it is likely to be solved in the time left; one of some more is
-# condensed at least; measured on masks of Adult
-FEW_OPTIONS, CONDENSED_OPTIONS = 15, 25
+# so does one of FEW_OPTIONS candidates a row type, if it is likely to be solved in the time left; one of so many is
+# condensed at least, where the whole of it would take no more than so many times the time left; measured on masks of
+# Adult
+CONDENSED_OPTIONS, CONDENSED_TIMES = 25, 2.0
 RAISE_SHARE = 0.35  # of the time after the search, for rank-1 cuts at most
 COUNTED_ROUNDS = 10  # of rank-1 cuts, where work is counted instead of time
 SHORT_ROUNDS = 4  # rounds of steps without a master problem for each of these
@@ -110,20 +111,21 @@ class SizesGuide(Guide):
 
     def promising(self, pairs: int, limit: Limit) -> bool:
         """Where there are few candidates a row type, the bound is close, and cuts of the solver do the rest."""
-        few = self._few(pairs, FEW_OPTIONS, limit)
+        few = self._few(pairs, FEW_OPTIONS, limit.left)
         if self.dual.rank_one_cuts.count:  # what is left after these is hard
             few = few and MODEL_SECONDS * pairs**2 <= limit.left
         return pairs <= EASY_PAIRS or few
 
-    def _few(self, pairs: int, options: int, limit: Limit) -> bool:
-        """Whether there are so many candidates a row type at most, and time for them all."""
+    def _few(self, pairs: int, options: int, seconds: float) -> bool:
+        """Whether there are so many candidates a row type at most, and one model of them all takes no longer."""
         most = min(MODEL_PAIRS, options * self.session.instance.types.count)
-        return pairs <= most and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= limit.left
+        return pairs <= most and pairs * (PAIR_SECONDS + SOLVE_SECONDS) <= seconds
 
     @property
     def condenses(self) -> bool:
         """Where there are few candidates a row type; with more of them less is left by fixing."""
-        return self._few(self.session.instance.candidates.pairs, CONDENSED_OPTIONS, self.limit)
+        pairs, seconds = self.session.instance.candidates.pairs, CONDENSED_TIMES * self.limit.left
+        return self._few(pairs, CONDENSED_OPTIONS, seconds)
 
     def cuts(self, seconds: float) -> bool:
         """Whether so many seconds are enough for rank-1 cuts on a table that does not fit."""
