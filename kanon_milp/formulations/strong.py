@@ -14,7 +14,7 @@ from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows, distinct_values
 
 FEW_PATTERNS = 64
-MOST_NONZEROS = 10  # a pair, of constraints in which sizes of groups are sums; with more of them variables are quicker
+MOST_NONZEROS = 5  # a pair, of constraints in which sizes of groups are sums; with more of them variables are quicker
 
 
 def tune_strong(instance: Instance) -> dict[str, dict[str, object]]:

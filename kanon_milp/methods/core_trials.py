@@ -11,8 +11,9 @@ from kanon_milp.system.limit import Limit
 # what a model takes, times its pairs to the power of 1.5 (first 200 rows of Adult: l = 2 and l = 3), and how many times
 # as long after each that has not ended
 SECONDS, HARDER = 1.6e-4, 4.0
-# the same a pair, where row types have few candidates: masks of CMC under p = 2 and l = 2, and under t = 0.2
-FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS = 3e-4, 1e-3
+# the same a pair, up to so many, where row types have few candidates: masks of CMC under p = 2 and l = 2, and under
+# t = 0.2
+FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, FEW_PAIRS = 3e-4, 1e-3, 30_000
 EAGER = 3.0  # times as long as all that was before it, at most, is a model likely to take
 # times as long may it take, and must be left; where row types have few candidates it may well take less
 TRIAL, LEAST_TRIAL, LEAST_TRIAL_FEW = 2.5, 1.5, 0.7
@@ -36,10 +37,10 @@ class CoreTrials:
         """Whether one of so many pairs is due; not at once after another one, whose table is worth a turn."""
         if pairs <= SMALLER * self._failed:
             self._harder = 1.0
-        self._pairs = pairs
-        self._seconds = self._harder * min(SECONDS * pairs**1.5, self._pair_seconds * pairs)
-        passed = time.perf_counter() - self._began
-        least = LEAST_TRIAL if math.isinf(self._pair_seconds) else LEAST_TRIAL_FEW
+        few = pairs <= FEW_PAIRS and not math.isinf(self._pair_seconds)
+        usual = SECONDS * pairs**1.5
+        self._pairs, self._seconds = pairs, self._harder * (min(usual, self._pair_seconds * pairs) if few else usual)
+        passed, least = time.perf_counter() - self._began, LEAST_TRIAL_FEW if few else LEAST_TRIAL
         likely, self.long = self._seconds <= min(EAGER * passed, limit.left / least), self._seconds > passed
         self.due, self._before_turn = likely and not self._before_turn, False
         return self.due

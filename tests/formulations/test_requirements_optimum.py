@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 import polars as pl
+import pyomo.environ as pyo
 import pytest
 from case_judge import check, judge, judge_subset, value
+from census import census
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from sensitive_cases import CLOSENESS, KINDS, Demand, SensitiveCase, sensitive_c
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.formulations import strong
 
 relaxed = settings(
     deadline=None,
@@ -39,6 +42,32 @@ def test_each_kind_of_requirement_agrees_with_brute_force(kind: str) -> None:
         check(judge(case), km.solve(case.problem()))
 
     agrees()
+
+
+@given(sensitive_cases([kind for kind in KINDS if not kind.startswith("p")]))
+@settings(relaxed, max_examples=examples(100, 12))
+def test_with_variables_for_the_sizes_of_groups_it_agrees_with_brute_force(case: SensitiveCase) -> None:
+    """Which have them where there are many sensitive values, as no table of a few rows has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strong, "MOST_NONZEROS", 0)
+        check(judge(case), km.solve(case.problem()))
+
+
+@pytest.mark.parametrize("requirement", [km.LDiversity(2), km.TCloseness("2/5"), km.BetaLikeness(1)], ids=str)
+def test_sizes_of_groups_are_sums_where_there_are_few_values(
+    requirement: km.Requirement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The optimum is the same; that of many values has variables."""
+    columns, optima = ["age", "education", "race", "sex"], []
+    frame = census(40)
+    few = km.Problem(km.Table.from_frame(frame, columns, "marital-status"), [km.KAnonymity(3), requirement])
+    many = km.Problem(km.Table.from_frame(frame, columns, "occupation"), [km.KAnonymity(3), requirement])
+    for most, kinds in ((strong.MOST_NONZEROS, (pyo.Expression, pyo.Var)), (0, (pyo.Var, pyo.Var))):
+        monkeypatch.setattr(strong, "MOST_NONZEROS", most)
+        for problem, kind in zip((few, many), kinds, strict=True):
+            assert km.build_model(problem).rows.ctype is kind
+        optima.append(km.solve(few, method="milp").require_optimal().objective)
+    assert optima[0] == optima[1]
 
 
 @given(sensitive_cases(max_rows=9, sides=False))

@@ -37,6 +37,7 @@ from kanon_milp.methods.registry import (
     MATCHING_PAIR_SECONDS,
     SEARCH_PAIRS,
     SLOW_PAIR_SECONDS,
+    WORK_PAIR_SECONDS,
     Argument,
     choose,
 )
@@ -246,12 +247,13 @@ def test_under_requirements_few_candidates_a_row_type_are_for_the_solver() -> No
 def test_under_requirements_a_limit_that_is_too_short_for_the_solver_is_for_the_search() -> None:
     """It has poor tables until it has nearly done."""
     table = km.Table.from_frame(census(600), Q8, "disease")
-    problem = km.Problem(table, [km.LDiversity("5/3")], km.PatternMask.random(Q8, 12, 0))
-    prepared = presolve(problem, Clock())
-    pairs = prepared.instance.candidates.pairs
-    assert LIMITED_PAIRS <= pairs < SEARCH_PAIRS
-    assert choose(prepared, frozenset(), 2.0 * pairs * SLOW_PAIR_SECONDS).name == "milp"
-    assert choose(prepared, frozenset(), 0.5 * pairs * SLOW_PAIR_SECONDS).name == "search"
+    for requirement, seconds in ((km.LDiversity("5/3"), SLOW_PAIR_SECONDS), (km.TCloseness("0.4"), WORK_PAIR_SECONDS)):
+        problem = km.Problem(table, [requirement], km.PatternMask.random(Q8, 12, 0))
+        prepared = presolve(problem, Clock())
+        pairs = prepared.instance.candidates.pairs
+        assert LIMITED_PAIRS <= pairs < SEARCH_PAIRS
+        assert choose(prepared, frozenset(), 2.0 * pairs * seconds).name == "milp"
+        assert choose(prepared, frozenset(), 0.5 * pairs * seconds).name == "search"
 
 
 def test_pairs_under_a_mask_are_matched() -> None:

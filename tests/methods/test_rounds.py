@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import polars as pl
@@ -19,6 +20,7 @@ import kanon_milp as km
 from kanon_milp.heuristics.search import Search
 from kanon_milp.methods import core_trials, required_guide, sizes_guide
 from kanon_milp.methods.core_problem import CoreProblem
+from kanon_milp.methods.core_trials import CoreTrials
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.required_guide import RequiredGuide
 from kanon_milp.methods.required_search import RequiredSearch
@@ -139,6 +141,20 @@ def test_a_gap_that_a_model_has_closed_at_the_limit_is_said(monkeypatch: pytest.
 def trials_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(required_guide, "EASY_PAIRS", -1)
     patch.setattr(core_trials, "SECONDS", 1e-9)
+
+
+def test_models_of_few_candidates_a_row_type_are_tried_sooner() -> None:
+    """And where less time is left, up to some size."""
+    began = time.perf_counter() - 2.0
+    usual, few = CoreTrials(began), CoreTrials(began, core_trials.FEW_PAIR_SECONDS)
+    pairs, long = 7_000, Limit(time.perf_counter() + 1_000)
+    assert not usual.look(pairs, long)
+    assert few.look(pairs, long)
+    assert few.limit(long).left < 30
+    likely = pairs * core_trials.FEW_PAIR_SECONDS
+    assert CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(likely))
+    assert not CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(0.5 * likely))
+    assert not CoreTrials(began, 1e-6).look(core_trials.FEW_PAIRS + 1, long)
 
 
 @given(sensitive_cases(max_rows=7, sides=False))
