@@ -37,7 +37,7 @@ AUTO = "auto"  # one of the built-in methods with a proof, by the size of the pr
 LIMITED_PAIRS, SEARCH_PAIRS = 2_000, 20_000
 # what the solver takes for one such pair where no network is left, with poor tables until then, on masks of CMC and
 # Adult: under l-diversity and the like, and under t-closeness
-SLOW_PAIR_SECONDS, WORK_PAIR_SECONDS = 5e-4, 1.5e-3
+SLOW_PAIR_SECONDS, WORK_PAIR_SECONDS = 5e-4, 9e-4
 # simplex matching for k = 2 under all patterns: pairs up to which it ends soon, and seconds a pair at most, on Adult
 MATCHING_PAIRS, MATCHING_PAIR_SECONDS = 4_000_000, 1.6e-5
 # pairs up to which direct MILP proves an optimum where it has all the time and row types have few candidates
