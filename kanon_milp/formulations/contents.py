@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.privacy.base import is_built_in
 
 _OWN = f"{__name__.partition('.')[0]}."
 _FILE = "source"  # where something of this package came from: no part of what it is
@@ -28,7 +29,7 @@ def contents(requirement: Requirement, *, public: bool = False) -> str:
     """
     walk = _Walk(public)
     told = [walk.told(requirement)]
-    if not type(requirement).__module__.startswith(_OWN):
+    if not is_built_in(requirement):
         told.append(walk.told(type(requirement).declare))
     return _short(told)
 

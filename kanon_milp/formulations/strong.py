@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
-from kanon_milp.problem.privacy.base import declare_in
+from kanon_milp.problem.privacy.base import declare_in, is_built_in
 from kanon_milp.problem.privacy.cells import Rows, distinct_values
 
 FEW_PATTERNS = 64
@@ -75,10 +75,11 @@ def add_sizes(m: pyo.ConcreteModel, instance: Instance) -> None:
 
     The variables are integer by themselves, but declared so: presolve of HiGHS 1.15.1 rounds the bounds of continuous
     variables that it finds to be integer wrongly (https://github.com/ERGO-Code/HiGHS/issues/3274), and a point above
-    the optimum looks optimal.
+    the optimum looks optimal. A requirement of a user's own always has variables, whose bounds it may read.
     """
     cover, support = instance.candidates.cover_lists(), instance.candidates.support.tolist()
-    if 0 < _nonzeros_of_sums(instance) <= MOST_NONZEROS * instance.candidates.pairs:
+    ours = all(map(is_built_in, instance.problem.requirements))
+    if ours and 0 < _nonzeros_of_sums(instance) <= MOST_NONZEROS * instance.candidates.pairs:
         m.rows = pyo.Expression(
             m.CANDIDATES,
             rule=lambda m, g: sum(m.assign[i, g] for i in cover[g]),

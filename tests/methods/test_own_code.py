@@ -313,6 +313,26 @@ def test_sizes_that_were_not_asked_for_are_named() -> None:
         km.build_model(problem)
 
 
+@dataclass(frozen=True)
+class Few(Own):
+    """At most three rows, with a coefficient from the bounds of a variable."""
+
+    def holds(self, group: Any) -> Any:
+        return bool(group.size <= 3)
+
+    def declare(self, block: Any, model: Any, instance: Any) -> None:
+        block.few = pyo.Constraint(
+            model.CANDIDATES, rule=lambda _, g: model.rows[g] <= min(3, model.rows[g].ub) * model.open[g]
+        )
+
+
+def test_sizes_are_variables_whose_bounds_may_be_read() -> None:
+    """Beside a requirement of the package, which has sums in their place where it is alone."""
+    frame = pl.DataFrame({"q": list("aabbab"), "s": list("xyxyxy")})
+    problem = km.Problem(km.Table.from_frame(frame, ["q"], ["s"]), [km.LDiversity(2), Few()])
+    assert km.solve(problem).require_optimal().objective == 2
+
+
 def test_a_requirement_without_a_name() -> None:
     class Nameless(Own):
         name = None  # type: ignore[assignment]

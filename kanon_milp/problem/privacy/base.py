@@ -230,9 +230,14 @@ _MUST = {  # what each method has to do, as errors about those of a user's own s
 }
 
 
+def is_built_in(requirement: Requirement) -> bool:
+    """Whether its class is one of this package, and not of a user's own making."""
+    return type(requirement).__module__.startswith(__name__.partition(".")[0] + ".")
+
+
 def _own(requirement: Requirement, method: str) -> AbstractContextManager[None]:
     """Around a call of a method that may be of the user's own making: its errors name it."""
-    if type(requirement).__module__.startswith(__name__.partition(".")[0] + "."):
+    if is_built_in(requirement):
         return nullcontext()
     return own_code(f"{type(requirement).__name__}.{method}", _MUST[method])
 
