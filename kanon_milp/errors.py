@@ -61,6 +61,11 @@ class RoleWarning(KanonWarning):
     """Columns without a role are about to be released, or names of columns look like data."""
 
 
+def is_built_in(thing: object) -> bool:
+    """Whether its class is one of this package, and not of somebody else's making."""
+    return type(thing).__module__.startswith(__name__.partition(".")[0] + ".")
+
+
 @contextmanager
 def own_code(what: str, must: str, kind: type[KanonError] = InputError) -> Iterator[None]:
     """Around a call of code that somebody else has written, such as a requirement's: what that raises becomes an error

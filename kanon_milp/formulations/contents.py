@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from kanon_milp.errors import is_built_in
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import is_built_in
 
 _OWN = f"{__name__.partition('.')[0]}."
 _FILE = "source"  # where something of this package came from: no part of what it is

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyomo.environ as pyo
 
+from kanon_milp.errors import is_built_in
 from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, Requirement
-from kanon_milp.problem.privacy.base import declare_in, is_built_in
+from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows, distinct_values
 
 FEW_PATTERNS = 64

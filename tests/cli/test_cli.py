@@ -298,11 +298,11 @@ def test_export_is_the_same_every_time_and_solves_to_the_optimum(models: Path, t
 
 
 def test_doctor_finds_working_solvers() -> None:
-    done = run("doctor")
+    done = run("doctor", "--json")
     assert done.returncode == 0
-    states = {line.split()[0]: line for line in done.stdout.splitlines()}
-    assert "solves the canaries" in states["highs"]
-    assert "solves the canaries" in states["cbc"]
+    found = {each["name"]: each for each in json.loads(done.stdout)}
+    assert found["highs"]["problems"] == []
+    assert found["cbc"]["availability"] == "available"
 
 
 def test_a_time_limit_ends_with_a_verified_table_or_none(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pyomo.environ as pyo
 from numpy.typing import NDArray
 
 import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
-from kanon_milp.errors import InputError, counted, nearest, own_code, term, type_in_words
+from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, term, type_in_words
 from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
@@ -228,11 +228,6 @@ _MUST = {  # what each method has to do, as errors about those of a user's own s
     "smallest_group": "return an integer of at least 0, such as 1",
     "viable": "return a bool array with one entry for each candidate",
 }
-
-
-def is_built_in(requirement: Requirement) -> bool:
-    """Whether its class is one of this package, and not of a user's own making."""
-    return type(requirement).__module__.startswith(__name__.partition(".")[0] + ".")
 
 
 def _own(requirement: Requirement, method: str) -> AbstractContextManager[None]:
