@@ -13,7 +13,7 @@ from kanon_milp.system.limit import Limit
 SECONDS, HARDER = 1.6e-4, 4.0
 # the same a pair, up to so many, where row types have few candidates: masks of CMC under p = 2 and l = 2, and under
 # t = 0.2
-FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, FEW_PAIRS = 3e-4, 1e-3, 30_000
+FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, MOST_FEW = 3e-4, 1e-3, 30_000
 EAGER = 3.0  # times as long as all that was before it, at most, is a model likely to take
 # times as long may it take, and must be left; where row types have few candidates it may well take less
 TRIAL, LEAST_TRIAL, LEAST_TRIAL_FEW = 2.5, 1.5, 0.7
@@ -37,7 +37,7 @@ class CoreTrials:
         """Whether one of so many pairs is due; not at once after another one, whose table is worth a turn."""
         if pairs <= SMALLER * self._failed:
             self._harder = 1.0
-        few = pairs <= FEW_PAIRS and not math.isinf(self._pair_seconds)
+        few = pairs <= MOST_FEW and not math.isinf(self._pair_seconds)
         usual = SECONDS * pairs**1.5
         self._pairs, self._seconds = pairs, self._harder * (min(usual, self._pair_seconds * pairs) if few else usual)
         passed, least = time.perf_counter() - self._began, LEAST_TRIAL_FEW if few else LEAST_TRIAL

@@ -154,7 +154,7 @@ def test_models_of_few_candidates_a_row_type_are_tried_sooner() -> None:
     likely = pairs * core_trials.FEW_PAIR_SECONDS
     assert CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(likely))
     assert not CoreTrials(began, core_trials.FEW_PAIR_SECONDS).look(pairs, long.part(0.5 * likely))
-    assert not CoreTrials(began, 1e-6).look(core_trials.FEW_PAIRS + 1, long)
+    assert not CoreTrials(began, 1e-6).look(core_trials.MOST_FEW + 1, long)
 
 
 @given(sensitive_cases(max_rows=7, sides=False))
