@@ -72,8 +72,3 @@ def test_no_module_imports_itself_through_others() -> None:
     known = modules()
     graph = {name: imports(path, known) - {name} for name, path in known.items() if name != "kanon_milp"}
     assert len(list(TopologicalSorter(graph).static_order())) >= len(graph)
-
-
-def test_files_can_be_held_in_mind() -> None:
-    long = {str(path): lines for path in ROOT.rglob("*.py") if (lines := len(path.read_text().splitlines())) > 400}
-    assert long == {}
