@@ -28,6 +28,7 @@ def inspect(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     missing_values: options.MarksOfMissing = None,
+    symbol: options.Symbol = "*",
     json: options.Json = False,
 ) -> None:
     """Say what a table gives away as it is, and what to run next.
@@ -46,6 +47,7 @@ def inspect(
         delimiter=delimiter,
         encoding=encoding,
         missing_values=options.marks(missing_values),
+        symbol=symbol,
     )
     if json:
         display.print_json(found.as_dict())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
 from kanon_milp.problem.roles import Names, Roles, another_delimiter
-from kanon_milp.problem.table import default_delimiter, open_frame, read_frame
+from kanon_milp.problem.table import SYMBOL, default_delimiter, open_frame, read_frame
 from kanon_milp.report.inspected_columns import (
     Column,
     column_of,
@@ -93,7 +95,9 @@ class Inspection:
 
     columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
     identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
-    are alike. sizes: the same in ranges. options: of a proposed `kanon-milp solve`, its source first.
+    are alike. sizes: the same in ranges. suppressed: rows whose quasi-identifiers are all suppressed; classes, risks
+    and what k-anonymity touches are about the others, where there are some. options: of a proposed `kanon-milp solve`,
+    its source first.
     """
 
     source: str
@@ -109,11 +113,12 @@ class Inspection:
     risk: Risk
     touched: tuple[Touched, ...]
     options: tuple[str, ...]
+    suppressed: int = 0
 
     @property
     def mean(self) -> Fraction:
         """Mean rows of a class."""
-        return Fraction(self.rows, self.classes)
+        return Fraction(self.rows - self.suppressed or self.rows, self.classes)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -150,6 +155,7 @@ class Inspection:
                 "mean": float(self.mean),
                 "largest": self.largest,
                 "unique_rows": self.unique,
+                "suppressed_rows": self.suppressed,
                 "sizes": [vars(each) for each in self.sizes],
             },
             "risk": self.risk.as_dict(),
@@ -177,12 +183,15 @@ class Inspection:
         spread = f"{self.smallest:,} to {self.largest:,} rows, on average {float(self.mean):,.2f}"
         if self.smallest == self.largest:
             spread = f"{counted(self.smallest, 'row')} each"
+        told_apart = f"{_are(self.suppressed, self.suppressed / rows)} suppressed in all of these columns, "
+        told_apart += "and told apart from the classes" if self.suppressed < rows else "so these are one class"
         highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
         others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
         lines = [
             ("known", f"{', '.join(self.quasi_identifiers)} (the quasi-identifiers)"),
             ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
             ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
+            *([("suppressed", told_apart)] if self.suppressed else []),
             ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
             ("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"),
         ]
@@ -227,6 +236,7 @@ def inspect(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing_values: Sequence[str] | str = (),
+    symbol: str = SYMBOL,
 ) -> Inspection:
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
 
@@ -240,7 +250,9 @@ def inspect(
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
-    the journalist and of the marketer are about it. missing_values: texts that stand for a missing value. Raises
+    the journalist and of the marketer are about it. missing_values: texts that stand for a missing value. symbol: what
+    stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
+    values are told apart from the classes. Raises
     InputError for columns that the table does not have, and where no quasi-identifier is left.
     """
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
@@ -264,11 +276,12 @@ def inspect(
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
-    types = compress(texts, chosen)
-    sizes = types.counts
+    gone = _suppressed(texts.select(chosen), symbol)
+    held = texts if gone.all() else texts.filter(~gone)
+    sizes = compress(held, chosen).counts
     return Inspection(
         source,
-        types.n,
+        texts.height,
         columns,
         chosen,
         find_quasi_identifiers(texts, chosen, k=ks[0]),
@@ -277,7 +290,7 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(texts, chosen, sizes, None if population is None else _opened(population, fmt, delimiter, "population")),
+        _risk(held, chosen, sizes, None if population is None else _opened(population, fmt, delimiter, "population")),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         tuple(
             proposed_options(
@@ -289,7 +302,15 @@ def inspect(
                 query and shown_query(query),
             )
         ),
+        int(gone.sum()),
     )
+
+
+def _suppressed(chosen: pl.DataFrame, symbol: str) -> pl.Series:
+    """Of each row whether all of its cells are suppressed: the symbol, or missing beside some that are the symbol."""
+    symbols = [(column.alias("") == symbol).fill_null(value=False) for column in chosen]
+    empty = [found | column.alias("").is_null() for found, column in zip(symbols, chosen, strict=True)]
+    return reduce(operator.or_, symbols) & reduce(operator.and_, empty)
 
 
 def _are(rows: int, share: float) -> str:

@@ -10,8 +10,9 @@ import polars as pl
 
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
-from kanon_milp.report.metrics import group_sizes, measure
+from kanon_milp.report.metrics import group_sizes, linked_sizes, measure
 from kanon_milp.verify import Report
+from kanon_milp.verify.foreign import suppressed_cells
 from kanon_milp.verify.frames import open_released, text_columns
 
 LARGEST = 24  # values of a column that are counted one by one
@@ -20,8 +21,8 @@ LARGEST = 24  # values of a column that are counted one by one
 def describe_release(problem: Problem, released: Any, report: Report | None) -> dict[str, Any]:
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
-    released: a table with the rows of the problem's in their order. risk: see `risk`, and the numbers of rows that are
-    unique, and in groups of fewer than k (2 without k). columns: rows whose cell is kept, generalized and suppressed;
+    released: a table with the rows of the problem's in their order. risk: see `risk`; k is 2 where none is asked for.
+    columns: rows whose cell is kept, generalized and suppressed;
     numbers of distinct values before and after; (rows, of which kept) for each of the most frequent values, and for all
     others together. group_sizes: (size, how many groups have it). sensitive: the strongest p, l (frequency), alpha and
     t (equal distance) that hold in every group, from the verifier's report.
@@ -30,14 +31,14 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     names = list(table.quasi_identifiers)
     before, after = table.keys[names], text_columns(open_released(released, table), names)
     k = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=2)
-    sizes = group_sizes(after)
+    suppressed = suppressed_cells(before, after, table.symbol)
     return {
-        "risk": {"k": k, "before": risk(group_sizes(before), k), "after": risk(sizes, k)},
+        "risk": {"k": k, "before": risk(group_sizes(before), 0, k), "after": risk(*linked_sizes(after, suppressed), k)},
         "quality": measure(problem, released).as_dict(),
         "columns": [
             _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol) for name in names
         ],
-        "group_sizes": [list(pair) for pair in sorted(Counter(sizes).items())],
+        "group_sizes": [list(pair) for pair in sorted(Counter(group_sizes(after)).items())],
         "sensitive": [
             {"name": name, "p": held.p, "l": float(held.l), "alpha": float(held.alpha), "t": float(held.t)}
             for name, held in (report.released.sensitive if report is not None else {}).items()
@@ -45,11 +46,13 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     }
 
 
-def risk(sizes: Sequence[int], k: int) -> dict[str, float | int]:
-    """Risks for groups of these sizes. highest, average: of the prosecutor, who knows that somebody is in the table,
-    1/|group| of a row. journalist: the highest for somebody who does not know that, marketer: the share of rows that
-    somebody who links all of them finds on average, both with the table in place of the population, of which nothing is
-    known here."""
+def risk(sizes: Sequence[int], suppressed_rows: int, k: int) -> dict[str, float | int]:
+    """Risks for groups of these sizes, and numbers of their rows that are unique, and in groups of fewer than k.
+
+    suppressed_rows: how many rows there are of which nothing is released, told apart as in `linked_sizes`; all else is
+    about the others. highest, average: of the prosecutor, who knows that somebody is in the table, 1/|group| of a row.
+    journalist: the highest for somebody who does not know that, marketer: the share of rows that somebody who links all
+    of them finds on average, both with the table in place of the population, of which nothing is known here."""
     rows = sum(sizes)
     return {
         "highest": 1 / min(sizes),
@@ -58,6 +61,7 @@ def risk(sizes: Sequence[int], k: int) -> dict[str, float | int]:
         "marketer": len(sizes) / rows,
         "unique_rows": sum(size == 1 for size in sizes),
         "rows_below_k": sum(size for size in sizes if size < k),
+        "suppressed_rows": suppressed_rows,
         "rows": rows,
         "groups": len(sizes),
         "smallest": min(sizes),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.verify.foreign import as_suppressed
+from kanon_milp.verify.foreign import suppressed_cells, with_symbol
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
 from kanon_milp.verify.frames import classes, open_released, text_columns
 
@@ -36,6 +36,8 @@ class Metrics:
     as a share of the column's, or of its range if it is numeric. entropy_loss: non-uniform entropy (Gionis and Tassa
     2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the prosecutor, 1/|group| at
     most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k.
+    All three are about the rows of which something is released; suppressed_rows: how many others there are (where there
+    are no more than these, they are one group like any other).
 
     None: what cannot be told, since the numbers of rows differ, or original values do not lie in their cells.
     """
@@ -53,6 +55,7 @@ class Metrics:
     risk_highest: Fraction
     risk_average: Fraction
     rows_at_risk: Fraction
+    suppressed_rows: int
 
     def as_dict(self) -> dict[str, int | float | None]:
         """The measures as plain numbers."""
@@ -65,18 +68,20 @@ def measure(problem: Problem, anonymized: Any) -> Metrics:
 
     Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`,
     `{a, b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
-    leaving them out, all missing ones of the column are suppressed. Raises InputError for a released
+    leaving them out, all missing ones of the column are suppressed; beside the symbol they still make another row.
+    Raises InputError for a released
     table without rows or without one of the quasi-identifiers.
     """
     table = expect_problem(problem, "measure").table
     original = table.keys[list(table.quasi_identifiers)]
     released = text_columns(open_released(anonymized, table), table.quasi_identifiers)
-    released = as_suppressed(original, released, table.symbol)
+    suppressed = suppressed_cells(original, released, table.symbol)
     sizes, same = group_sizes(released), released.height == table.n
+    linked, unlinked = linked_sizes(released, suppressed)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
-    cells = _cells(problem, original, released) if same else None
+    cells = _cells(problem, original, with_symbol(released, suppressed, table.symbol)) if same else None
     return Metrics(
-        suppressions=suppressions(released, table.symbol),
+        suppressions=sum(int(column.sum()) for column in suppressed),
         groups=len(sizes),
         h_avg=average_size(sizes),
         h_max=max(sizes),
@@ -86,15 +91,22 @@ def measure(problem: Problem, anonymized: Any) -> Metrics:
         precision=None if cells is None else 1 - _mean([(each.height, each.rows) for each in cells]),
         certainty_penalty=None if cells is None else _mean([(each.penalty, each.rows) for each in cells]),
         entropy_loss=None if cells is None else _entropy_loss(cells),
-        risk_highest=Fraction(1, min(sizes)),
-        risk_average=Fraction(len(sizes), sum(sizes)),
-        rows_at_risk=Fraction(sum(size for size in sizes if size < (k or 2)), sum(sizes)),
+        risk_highest=Fraction(1, min(linked)),
+        risk_average=Fraction(len(linked), sum(linked)),
+        rows_at_risk=Fraction(sum(size for size in linked if size < (k or 2)), sum(sizes)),
+        suppressed_rows=unlinked,
     )
 
 
-def suppressions(released: pl.DataFrame, symbol: str) -> int:
-    """Number of suppressed cells. released: the quasi-identifiers as text."""
-    return int(released.select((pl.all() == symbol).sum()).sum_horizontal().item())
+def linked_sizes(released: pl.DataFrame, suppressed: pl.DataFrame) -> tuple[list[int], int]:
+    """Sizes of the groups of rows of which something is released, and the number of other rows. Where there are
+    no more than these, they are one group like any other.
+
+    released: the quasi-identifiers as text; suppressed: of each cell whether it is.
+    """
+    all_gone = suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
+    gone = int(all_gone.sum())
+    return ([gone] if gone == released.height else group_sizes(released.filter(~all_gone))), gone
 
 
 def group_sizes(released: pl.DataFrame) -> list[int]:

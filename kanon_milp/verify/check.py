@@ -15,7 +15,7 @@ from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, near
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.definitions.base import Rule, SizeRule
-from kanon_milp.verify.foreign import read_foreign
+from kanon_milp.verify.foreign import read_foreign, suppressed_cells
 from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns, there_are
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
@@ -140,7 +140,6 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
     cost, readings, foreign = None, None, None
     if released.height == table.n and cells == "intervals":
         foreign = read_foreign(table, rules, released)
-        released = foreign.released
         violations += foreign.violations
         cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
     elif released.height == table.n:
@@ -148,7 +147,7 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
         violations += illegal
     legal = not violations
 
-    symbols = released.select((pl.all() == table.symbol).fill_null(value=False))
+    symbols = suppressed_cells(released.clear(), released, table.symbol) if foreign is None else foreign.suppressed
     per_row = symbols.sum_horizontal().to_numpy()
     suppressed = per_row == table.m
     of_row, _ = classes(released)
@@ -206,7 +205,7 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
 def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.DataFrame, exempt: bool) -> list[str]:
     """Check one rule in the groups of equal released rows; k-anonymity of some columns in the table of these.
 
-    symbols: whether each released cell is the symbol.
+    symbols: whether each released cell is suppressed.
     """
     if not isinstance(rule, SizeRule) or rule.columns is None:
         return groups.check(rule, exempt=exempt)

@@ -22,14 +22,14 @@ from kanon_milp.verify.plain import KeyedTable
 class ForeignTable:
     """A released table of another tool, read cell by cell.
 
-    released: the quasi-identifiers as text; where some values were suppressed by leaving them out, all missing ones of
-    the column are the symbol. recoded: the same with each cell of another kind as the least general label of the
-    recoding, above the value itself, that covers what the cell stands for. Rows that are equal in `released` are equal
-    in `recoded`, too. generalized: cells that are neither the value nor the symbol. penalty: mean NCP of the cells (Xu
-    et al. 2006), from 0 to 1. violations: cells in which the original value does not lie.
+    suppressed: of each cell whether it is; see `suppressed_cells`. recoded: the quasi-identifiers as text, with each
+    cell of another kind as the least general label of the recoding, above the value itself, that covers what the cell
+    stands for. Rows that are released alike are equal in it. generalized: cells that are neither the value nor
+    suppressed. penalty: mean NCP of the cells (Xu et al. 2006), from 0 to 1. violations: cells in which the original
+    value does not lie.
     """
 
-    released: pl.DataFrame
+    suppressed: pl.DataFrame
     recoded: pl.DataFrame
     generalized: int
     penalty: Fraction | None
@@ -43,7 +43,8 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
     """
     if rules.allowed is not None:
         raise InputError("a pattern mask speaks of levels, and the cells of another tool have none; leave the mask out")
-    released = as_suppressed(table.keys, released, table.symbol)
+    suppressed = suppressed_cells(table.keys, released, table.symbol)
+    released = with_symbol(released, suppressed, table.symbol)
     violations: list[str] = []
     recoded: dict[str, pl.Series] = {}
     generalized, penalty = 0, Fraction(0)
@@ -57,7 +58,7 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
             violations.append(_blamed(rule.name, table.keys[rule.name].alias(""), released[rule.name].alias(""), rows))
     cells = released.height * released.width
     known = None if violations or not cells else penalty / cells
-    return ForeignTable(released, pl.DataFrame(recoded), generalized, known, tuple(violations))
+    return ForeignTable(suppressed, pl.DataFrame(recoded), generalized, known, tuple(violations))
 
 
 def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[np.intp]) -> str:
@@ -78,17 +79,28 @@ def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[n
     return f"{where}; {what}; {way_out}"
 
 
-def as_suppressed(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -> pl.DataFrame:
-    """A released table in which missing values are the symbol in each column where some stand for values that were
-    there: sdcMicro suppresses so."""
-    if original.height != released.height:
-        return released
+def suppressed_cells(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -> pl.DataFrame:
+    """Of each released cell whether it is suppressed: it is the symbol; or it is missing in a column where some missing
+    ones stand for values that were there, as sdcMicro suppresses. A column may hold both, which tell rows apart."""
     columns = {}
     for name in released.columns:
-        before, after = original[name].alias(""), released[name].alias("")
-        left_out = (after.is_null() & before.is_not_null()).any()
-        columns[name] = after.fill_null(symbol) if left_out else after
+        after = released[name].alias("")
+        found = (after == symbol).fill_null(value=False)
+        if original.height == released.height:
+            before = original[name].alias("")
+            left_out = after.is_null()
+            found = found | left_out if (left_out & before.is_not_null()).any() else found
+        columns[name] = found
     return pl.DataFrame(columns)  # by name: a list would rename a column without one
+
+
+def with_symbol(released: pl.DataFrame, suppressed: pl.DataFrame, symbol: str) -> pl.DataFrame:
+    """The released cells, the suppressed ones as the symbol: how they are read, not how rows are told apart."""
+    columns = {}
+    for name in released.columns:
+        gone = suppressed[name].alias("")
+        columns[name] = released[name].alias("").set(gone, symbol) if gone.any() else released[name]
+    return pl.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -90,7 +90,6 @@ def test_each_group_counts_once_in_usefulness() -> None:
 def test_missing_and_empty_are_different_groups() -> None:
     frame = pl.DataFrame({"u": [None, "", None]})
     assert metrics.group_sizes(frame) == [2, 1]
-    assert metrics.suppressions(frame, "*") == 0
 
 
 def test_labels_that_nobody_knows_and_rows_that_do_not_match_are_not_measured() -> None:

@@ -32,11 +32,17 @@ def risk_part(measures: Mapping[str, Any]) -> Markup:
     ]
     lines = [[what, *_risk(what, "before", was), *_risk(what, "after", now)] for what, was, now in rows]
     header = [Head("risk"), Head("before", "number"), Head("", "bar"), Head("after", "number"), Head("", "bar")]
+    gone = after["suppressed_rows"]
+    apart = (
+        f" The figures after leave out {counted(gone, 'row')} of which nothing is released. Who finds a person in no "
+        f"group knows that the row is {'that one' if gone == 1 else 'one of these'}."
+    )
     said = (
         f"Before, {counted(before['unique_rows'], 'row')} of {n:,} could be told from all others by the "
         f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a person is "
         "in the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
         f"{share(after['highest'])} (before: {share(before['highest'])})."
+        f"{apart if 0 < gone < n else ''}"
     )
     caption = "Risk of re-identification (1 / rows that look the same)"
     return join([tag("p", said), table(caption, header, lines), tag("p", _MODELS, class_="note")])

@@ -142,6 +142,7 @@ def _released(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Mark
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
     objective = "loss" if problem["objective"] == "loss" else "groups (what was optimized)"
+    apart = 0 < after["suppressed_rows"] < problem["n"]
     gap = "proven" if described["gap"] == 0 else f"bound {amount(described['bound'])}"
     shown = [
         (objective, amount(described["objective"]), gap),
@@ -150,8 +151,12 @@ def _released(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Mark
             share(described["suppressed_cells"] / cells),
             f"{described['suppressed_cells']:,} of {cells:,}",
         ),
-        ("groups", f"{after['groups']:,}", f"{after['rows'] / after['groups']:.1f} rows on average"),
-        ("smallest group", f"{after['smallest']:,}", "rows that look the same"),
+        ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.1f} rows on average"),
+        (
+            "smallest group",
+            f"{after['smallest']:,}",
+            f"rows that look the same{', fully suppressed ones apart' * apart}",
+        ),
     ]
     tiles = [tag("div", tag("dt", what), tag("dd", value, tag("small", note))) for what, value, note in shown]
     rows = [

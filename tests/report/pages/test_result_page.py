@@ -89,7 +89,7 @@ def test_measures_agree_with_what_was_released() -> None:
     assert found["risk"]["after"]["average"] == pytest.approx(float(measured.risk_average))
     assert found["risk"]["before"] == {
         **{"highest": 1.0, "average": 1.0, "journalist": 1.0, "marketer": 1.0},
-        **{"unique_rows": 10, "rows_below_k": 10, "rows": 10},
+        **{"unique_rows": 10, "rows_below_k": 10, "suppressed_rows": 0, "rows": 10},
         **{"groups": 10, "smallest": 1},
     }
     assert result.report is not None
