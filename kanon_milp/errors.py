@@ -49,6 +49,10 @@ class SolverError(KanonError):
     """A solver is missing, unusable, or ended in a way from which nothing can be concluded."""
 
 
+class UnusablePointError(SolverError):
+    """A solver has returned a point that does not satisfy the model that it was given."""
+
+
 class NotProvenError(KanonError):
     """A result was required to be optimal and is not proven to be."""
 

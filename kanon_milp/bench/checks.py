@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from kanon_milp.bench.plan import INFEASIBLE, UNBOUNDED
+from kanon_milp.bench.sources import sign_of
 from kanon_milp.problem.exact import in_words
 
 SLACK = Fraction(1, 10**6)  # relative, of values that are not known exactly: a solver's bound on continuous objectives
-INFEASIBLE = "infeasible"
 
 
 def judged(frame: pl.DataFrame) -> pl.DataFrame:
@@ -39,7 +40,7 @@ def _number(row: dict[str, Any], what: str) -> Fraction | None:
 
 def _better(row: dict[str, Any], a: Fraction, b: Fraction) -> bool:
     """Whether a is better than b, by more than rounding."""
-    sign = -1 if row["sense"] == "max" else 1
+    sign = sign_of(row["sense"])
     return sign * (b - a) > SLACK * max(abs(a), abs(b), Fraction(1)) if _rough(a, b) else sign * (b - a) > 0
 
 
@@ -59,12 +60,15 @@ def _against_known(row: dict[str, Any]) -> Iterator[str]:
     if known is None or row["ended"] != "finished":
         return
     if known == INFEASIBLE:
-        if _point(row) is not None:
+        if _point(row) is not None or row["proof"] == UNBOUNDED:
             yield "has a solution of an instance that is known to be infeasible"
         return
+    if known == UNBOUNDED:
+        yield from _against_unbounded(row, "the instance is known to be unbounded")
+        return
     optimum = Fraction(known)
-    if row["proof"] == INFEASIBLE:
-        yield f"says infeasible, the known optimum is {in_words(optimum)}"
+    if row["proof"] in (INFEASIBLE, UNBOUNDED):
+        yield f"says {row['proof']}, the known optimum is {in_words(optimum)}"
         return
     if row["proof"] == "optimal" and objective is not None and _better(row, optimum, objective):
         yield f"says optimal with {in_words(objective)}, the known optimum is {in_words(optimum)}"
@@ -79,6 +83,8 @@ def _against_others(row: dict[str, Any], group: list[dict[str, Any]]) -> Iterato
     if row["ended"] != "finished":
         return
     for other in group:
+        if other is not row and other["proof"] == UNBOUNDED and not other["defects"]:
+            yield from _against_unbounded(row, f"{_called(other)} says unbounded, which was checked")
         point = None if other is row else _point(other)
         if point is None:
             continue
@@ -91,6 +97,14 @@ def _against_others(row: dict[str, Any], group: list[dict[str, Any]]) -> Iterato
             word = "says optimal with" if row["proof"] == "optimal" else "bound"
             yield f"{word} {in_words(bound)}, {whose} has a solution with {in_words(point)}"
             return
+
+
+def _against_unbounded(row: dict[str, Any], why: str) -> Iterator[str]:
+    """What an objective that improves without end refutes."""
+    if row["proof"] == INFEASIBLE:
+        yield f"says infeasible, {why}"
+    elif row["proof"] != UNBOUNDED and (bound := _number(row, "bound")) is not None:
+        yield f"bound {in_words(bound)}, {why}"
 
 
 def _called(row: dict[str, Any]) -> str:

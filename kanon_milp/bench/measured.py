@@ -49,8 +49,9 @@ def _float(value: float | None) -> float | None:
 class Measured:
     """The answer of a run.
 
-    objective, bound: exact. sense: min or max. defects: what is wrong with it, in sentences. sizes: those of the table
-    below. seconds: build, handover and solve.
+    objective, bound: exact, in the sense and sign of the problem or file. sense: its own, min or max. defects: what is
+    wrong with it, in sentences. warnings: what was said of the file while it was read. sizes: those of the table below.
+    seconds: build, handover and solve.
     """
 
     stop_reason: str
@@ -60,6 +61,7 @@ class Measured:
     sense: str = "min"
     verified: bool | None = None
     defects: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     message: str = ""
     solver_version: str = ""
     problem: Mapping[str, Any] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Measured:
             "sense": self.sense,
             "verified": self.verified,
             "defects": list(self.defects),
+            "warnings": list(self.warnings),
             "message": self.message,
             "solver_version": self.solver_version,
             **self.problem,
@@ -89,11 +92,11 @@ class Measured:
 
 
 def _gap(objective: Fraction | None, bound: Fraction | None) -> float | None:
-    """|objective - bound| / max(|objective|, |bound|); None where one of them is missing."""
+    """|objective - bound| / max(|objective|, |bound|), at most 1; None where one of them is missing."""
     if objective is None or bound is None:
         return None
     size = max(abs(objective), abs(bound))
-    return float(abs(objective - bound) / size) if size else 0.0
+    return min(1.0, float(abs(objective - bound) / size)) if size else 0.0
 
 
 def facts(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:

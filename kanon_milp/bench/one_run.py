@@ -48,13 +48,17 @@ def _measured(task: dict[str, Any], tell: Any) -> dict[str, Any]:
     import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
     from kanon_milp.bench.kinds import KINDS
     from kanon_milp.bench.plugins import load_plugin
-    from kanon_milp.errors import KanonError
+    from kanon_milp.errors import KanonError, UnusablePointError
 
     try:
         for plugin in task["plugins"]:
             load_plugin(Path(plugin))
         kind = importlib.import_module(f"kanon_milp.bench.kinds.{KINDS[task['kind']].module}")
         row: dict[str, Any] = kind.run(task, tell).as_row()
+    except UnusablePointError as error:  # the answer is wrong: a red row
+        said = str(error)
+        return {"ended": "finished", "stop_reason": "error", "proof": "none", "message": said,
+                "defects": [f"model: {said}"]}  # fmt: skip
     except KanonError as error:
         return {"ended": "error", "message": str(error), "stop_reason": "error", "proof": "none"}
     except MemoryError:

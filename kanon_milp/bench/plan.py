@@ -10,25 +10,28 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from kanon_milp.bench.study import MOST_RUNS, Solver, Study, Ways
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, nearest
 from kanon_milp.instances import families
 from kanon_milp.instances.model_files import parse_toml
 from kanon_milp.instances.schema import checked
 from kanon_milp.methods import registry
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import NO_SOLVER
-from kanon_milp.problem.exact import exact_number
+from kanon_milp.problem.exact import exact_parameter
 
 MODEL, MPS, GENERATED, STATED = "model", "mps", "generated", "stated"
 ALONE = "solver"  # the method: the solver alone on the model
+INFEASIBLE, UNBOUNDED = "infeasible", "unbounded"  # what may be known instead of an optimum
+MOST_NAMES = 10  # in a message
 FROM_FILE = "file"  # the formulation of a model that comes as it is
-_MPS_NAME = re.compile(r"(.+)\.mps(\.gz)?", re.IGNORECASE)
+_MPS_NAME = re.compile(r"(.+)\.(mps|lp)(\.gz)?", re.IGNORECASE)
+_KNOWN_KEYS = ["optimum", "infeasible", "unbounded", "source"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Instance:
     """One instance of a study.
 
     source: which of the four kinds, and what makes it, as plain data. fingerprint: SHA-256 of the files it is made of,
-    by role; paths do not count. known: an exact number, "infeasible", or None.
+    by role; paths do not count. known: an exact number, "infeasible", "unbounded", or None.
     """
 
     name: str
@@ -186,9 +189,26 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
             raise InputError(f'{where}: "{name}" does not go with {kind}')
     if kind == "generate":
         return list(_generated(where, entry))
-    if kind == "data":
-        return list(_stated(study, where, entry))
-    return list(_files(study, where, entry, kind))
+    found = list(_stated(study, where, entry) if kind == "data" else _files(study, where, entry, kind))
+    return _with_known(where, entry["known"], found) if "known" in entry else found
+
+
+def _with_known(where: str, known: Mapping[str, Any], found: Sequence[Instance]) -> list[Instance]:
+    """The instances with what their entry says is known: of the only one, or of each by its name."""
+    names = [each.name for each in found]
+    if not known or not all(isinstance(value, dict) for value in known.values()):
+        if len(found) > 1:
+            example = f'known = {{ "{names[0]}" = {{ optimum = ... }} }}'
+            raise InputError(
+                f"{where}: known is said of one instance, and this entry stands for {len(found):,}; say it of each "
+                f"by its name, {example}, or give each an entry of its own"
+            )
+        known = {names[0]: known}
+    for name in known:
+        if name not in names:
+            shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+            raise InputError(f'{where}: known: no instance of this entry is called "{name}"; there are {shown}')
+    return [replace(each, known=_known(f"{where}: {each.name}", known.get(each.name, {}))) for each in found]
 
 
 def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Iterator[Instance]:
@@ -203,12 +223,12 @@ def _files(study: Study, where: str, entry: Mapping[str, Any], kind: str) -> Ite
         if kind == "mps":
             matched = _MPS_NAME.fullmatch(path.name)
             if matched is None:
-                raise InputError(f"{where}: {relative} is not called .mps or .mps.gz")
+                raise InputError(f"{where}: {relative} is not called .mps, .lp, .mps.gz or .lp.gz")
             stem = matched[1]
         name = stem if len(paths) > 1 or "name" not in entry else entry["name"]
         if len(paths) > 1 and "name" in entry:
             name = f"{entry['name']},{stem}"
-        fingerprint, known = {"file": sha256_of(path)}, _known(where, entry.get("known", {}))
+        fingerprint, known = {"file": sha256_of(path)}, None
         if kind == "model":
             content = parse_toml(path)
             known = _known(str(path), content.get("known", {}))
@@ -237,7 +257,7 @@ def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
             found = families.generate(family, size, seed, answer)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        known = "infeasible" if found.optimum is None else str(found.optimum)
+        known = INFEASIBLE if found.optimum is None else str(found.optimum)
         name = f"{entry.get('name', family)}-{size}-{seed}{'-no' if answer == 'no' else ''}"
         source = {"kind": GENERATED, "family": family, "size": size, "seed": seed, "answer": answer}
         yield Instance(name, entry.get("family", family), source, {}, known)
@@ -261,7 +281,7 @@ def _stated(study: Study, where: str, entry: Mapping[str, Any]) -> Iterator[Inst
         content = _plain(content)
         fingerprint = _side_files(content, study.path.parent)
         source = {"kind": STATED, "content": content, "beside": str(study.path.resolve())}
-        yield Instance(name, entry.get("family"), source, fingerprint, _known(where, entry.get("known", {})))
+        yield Instance(name, entry.get("family"), source, fingerprint)
 
 
 def _put(content: dict[str, Any], place: str, value: Any, where: str) -> None:
@@ -294,9 +314,14 @@ def _plain(value: Any) -> Any:
 
 
 def _known(where: str, known: Mapping[str, Any]) -> str | None:
-    """What is known of the optimum: an exact number as text, "infeasible", or None."""
-    if known.get("infeasible") is True:
-        return "infeasible"
-    if known.get("optimum") is None:
-        return None
-    return str(exact_number(_plain(known["optimum"]), f"{where}: known optimum"))
+    """What is known of the optimum: an exact number as text, which may be negative, INFEASIBLE, UNBOUNDED, or None."""
+    for name in known:
+        if name not in _KNOWN_KEYS:
+            said = nearest(name, _KNOWN_KEYS)
+            raise InputError(f'{where}: known: unknown key "{name}"{said}; there are {", ".join(_KNOWN_KEYS)}')
+    found = [word for word in (INFEASIBLE, UNBOUNDED) if known.get(word) is True]
+    if known.get("optimum") is not None:
+        found.append(str(exact_parameter(_plain(known["optimum"]), f"{where}: known optimum")))
+    if len(found) > 1:
+        raise InputError(f"{where}: known: optimum, infeasible and unbounded exclude each other")
+    return found[0] if found else None

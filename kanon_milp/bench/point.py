@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,12 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp.errors import counted
+from kanon_milp.solvers import SolverOptions, StopReason, get
 from kanon_milp.solvers.base import Floats, LinearModel
 from kanon_milp.solvers.rounded import with_integers_rounded
 
 INTEGRALITY = 1e-5  # by how much an integer variable may miss an integer
 FEASIBILITY = 1e-5  # of a constraint with continuous variables, relative to its side
 LP_SECONDS = 20.0  # to find continuous variables that go with the rounded integers
+_FALLS = 1e-9  # by how much the objective must fall in a direction of size 1
 _DENOMINATOR = 1000  # of the fractions that coefficients such as 0.1 are read as
 _NEAR = 1e-6  # a continuous variable this near to an integer is taken for it
 _LARGE = 2.0**62
@@ -53,6 +55,36 @@ def check_point(model: LinearModel, x: Floats | None) -> CheckedPoint:
     mended = with_integers_rounded(model, x, LP_SECONDS)
     again = found if mended is None else _checked(model, mended)
     return found if again.defects else again
+
+
+def check_unbounded(model: LinearModel) -> tuple[str, ...] | None:
+    """What is wrong with the answer that the objective improves without end; None where that could not be told.
+
+    With rational numbers it does exactly if the model has a point, and a direction that leads out of no point and in
+    which the objective falls: a linear program over directions of limited size.
+    """
+
+    def only(side: Floats, inside: float, outside: float) -> Floats:
+        """Where a side is finite no direction leads beyond it."""
+        return np.where(np.isfinite(side), inside, outside)
+
+    directions = replace(
+        model,
+        c=model.c / max(1.0, float(np.abs(model.c).max(initial=0.0))),
+        offset=0.0,
+        constraint_lower=only(model.constraint_lower, 0.0, -np.inf),
+        constraint_upper=only(model.constraint_upper, 0.0, np.inf),
+        lower=only(model.lower, 0.0, -1.0),
+        upper=only(model.upper, 0.0, 1.0),
+        integer=np.zeros_like(model.integer),
+    )
+    free = replace(model, c=np.zeros(model.variables), offset=0.0)
+    falls, some = (get("highs").solve(each, SolverOptions(time_limit=LP_SECONDS)) for each in (directions, free))
+    if falls.objective is not None and falls.objective > -_FALLS:
+        return ("says unbounded, but in no direction does the objective improve without end",)
+    if some.stop_reason is StopReason.INFEASIBLE:
+        return ("says unbounded, but the model has no point",)
+    return () if falls.x is not None and some.x is not None and not check_point(free, some.x).defects else None
 
 
 def read_number(value: float) -> Fraction:

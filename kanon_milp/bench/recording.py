@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from kanon_milp.errors import UnusablePointError
 from kanon_milp.solvers import (
     Availability,
     LinearModel,
@@ -69,7 +71,8 @@ class Permutation:
 
 class Recording(SolverAdapter):
     """Another adapter, under its name. permutation: a seed, 0 for none. model, answer: of the call with the most
-    variables so far, the last of these; None before the first."""
+    variables so far, the last of these; None before the first. wrong: what the adapter's own check has said of points
+    that were refused."""
 
     def __init__(self, adapter: SolverAdapter, permutation: int = 0) -> None:
         self.adapter, self.permutation = adapter, permutation
@@ -79,6 +82,7 @@ class Recording(SolverAdapter):
         self.confuses = adapter.confuses  # type: ignore[misc]
         self.model: LinearModel | None = None
         self.answer: SolverResult | None = None
+        self.wrong: list[str] = []
 
     def availability(self) -> Availability:
         """That of the adapter."""
@@ -104,13 +108,20 @@ class Recording(SolverAdapter):
         largest = self.model is None or model.variables >= self.model.variables
         if largest:
             self.model, self.answer = model, None
-        if self.permutation:
-            order = Permutation.drawn(model, self.permutation)
-            answer = self.adapter.solve(order.of_model(model), options, order.of_start(start), on_progress, interrupt)
-            if answer.x is not None and answer.x.shape == (model.variables,):
-                answer = replace(answer, x=order.back(answer.x))
-        else:
-            answer = self.adapter.solve(model, options, start, on_progress, interrupt)
+        try:
+            answer = self._solve(model, options, start, on_progress, interrupt)
+        except UnusablePointError as error:  # a method may go on without this answer
+            self.wrong.append(str(error))
+            raise
         if largest:
             self.answer = answer
+        return answer
+
+    def _solve(self, model: LinearModel, options: SolverOptions, start: Any, *others: Any) -> SolverResult:
+        if not self.permutation:
+            return self.adapter.solve(model, options, start, *others)
+        order = Permutation.drawn(model, self.permutation)
+        answer = self.adapter.solve(order.of_model(model), options, order.of_start(start), *others)
+        if answer.x is not None and answer.x.shape == (model.variables,):
+            answer = replace(answer, x=order.back(answer.x))
         return answer

@@ -36,6 +36,7 @@ SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("objective_exact", "bound_exact", "sense"), pl.String),
     "gap": pl.Float64,
     "known": pl.String,
+    "warnings": pl.List(pl.String),
     "verified": pl.Boolean,
     "defects": pl.List(pl.String),
     "repeat": pl.String,
@@ -108,7 +109,7 @@ def read_folder(path: Path) -> pl.DataFrame:
         raise InputError(f"{path}: not a folder of a study's results (it has no {PLAN})") from None
     files = [file for run in planned if (file := path / ROWS / f"{run}.parquet").is_file()]
     frames = [pl.read_parquet(file) for file in files]
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *frames])
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *frames], how="diagonal")
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:

@@ -41,7 +41,7 @@ class InstanceEntry(Entry):
     name: str = key("name in the results; several instances of one entry get what tells them apart behind it")
     family: str = key("what the instances are grouped by in the results; default: the generator's family")
     model: str = key("model file beside the study, or a pattern of file names such as ../../models/hospital*.toml")
-    mps: str = key("or a model for solvers: .mps or .mps.gz, or a pattern of such names; solved without a table")
+    mps: str = key("or a model for solvers: .mps, .lp, .mps.gz or .lp.gz, or a pattern; solved without a table")
     generate: Annotated[str, one_of(lambda: tuple(families.FAMILIES))] = key("or a family of `kanon-milp generate`")
     sizes: Integers = key("sizes of the family; default: its own")
     seeds: Integers = key("seeds of the family; default [0]")
@@ -50,7 +50,9 @@ class InstanceEntry(Entry):
     privacy: dict[str, Any] = key("... [instances.privacy] ...")
     recoding: dict[str, Any] = key("... [instances.recoding] ...")
     problem: dict[str, Any] = key("... [instances.problem]")
-    known: dict[str, Any] = key("what is known of the optimum: optimum = 12, or infeasible = true, and source")
+    known: dict[str, Any] = key(
+        "what is known: optimum = 12, infeasible = true or unbounded = true, and source; of several instances by name"
+    )
     time_limit: Real = key("in the place of the study's")
     solvers: list[SolverEntry] = key("in the place of the study's")
     formulations: Texts = key("in the place of the study's")

@@ -20,7 +20,7 @@ from kanon_milp.system import text_tables
 
 RED = 1
 """Exit code: an answer is wrong, or there is none."""
-MOST_MESSAGES = 3  # of runs that failed
+MOST_MESSAGES = 3  # of runs that failed, and of files
 HEAD = ("setting", "runs", "solved", "red", "mean s", "/best", "PAR10 s", "/best", "integral s")
 SHOWN = (
     ("setting", 0), ("runs", 0), ("solved", 0), ("red", 0), ("mean", 2), ("mean_ratio", 2), ("par10", 2),
@@ -126,6 +126,11 @@ def _show(frame: Any, *, quiet: bool) -> int:
     for row in red:
         display.say(f"RED {row['instance']}: {row['solver']} {row['method']}: {'; '.join(row['defects'])}", err=True)
         display.say(f"    {row['repeat']}", err=True)
+    said = {(row["instance"], line): None for row in frame.iter_rows(named=True) for line in row["warnings"] or ()}
+    for instance, line in list(said)[:MOST_MESSAGES]:
+        display.say(f"warning: {instance}: while the file was read: {line}", err=True)
+    if len(said) > MOST_MESSAGES:
+        display.say(f"warning: {len(said) - MOST_MESSAGES} more are in the column warnings of the rows", err=True)
     failed = {row["run"]: row for row in frame.iter_rows(named=True) if row["ended"] == "error"}
     for message, runs in Counter(row["message"] for row in failed.values()).most_common(MOST_MESSAGES):
         such = next(f"{row['instance']}, run {run}" for run, row in failed.items() if row["message"] == message)

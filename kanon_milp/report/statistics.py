@@ -2,8 +2,8 @@
 
 A *setting* is what is compared: formulation, method, solver, its options, threads. A *case* is what settings are
 compared on: an instance, a seed, a permutation, a time limit. A run is *solved* where it has ended by itself with a
-proof (optimal or infeasible), or with what it was to measure, and nothing is wrong with it; it has *failed* where it
-ended in an error, a crash or for want of memory.
+proof (optimal, infeasible or unbounded), or with what it was to measure, and nothing is wrong with it; it has *failed*
+where it ended in an error, a crash or for want of memory.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:
     known = frame.select(SETTING).unique(maintain_order=True).rows()
     names = dict(zip(known, setting_names(known), strict=True))
     red = pl.col("defects").list.len().fill_null(0) > 0
-    settled = pl.col("proof").is_in(["optimal", "infeasible"]) | (pl.col("stop_reason") == MEASURED)
+    settled = pl.col("proof").is_in(["optimal", "infeasible", "unbounded"]) | (pl.col("stop_reason") == MEASURED)
     ended = (pl.col("ended") == "finished") & settled
     return frame.with_columns(
         pl.Series("setting", [names[row] for row in frame.select(SETTING).rows()]),

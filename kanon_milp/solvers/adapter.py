@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kanon_milp.errors import InputError, KanonError, SolverError, type_in_words
+from kanon_milp.errors import InputError, KanonError, SolverError, UnusablePointError, type_in_words
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
@@ -229,9 +229,9 @@ class SolverAdapter(ABC):
         return raw if raw.x is None else replace(raw, x=raw.x.astype(np.float64, copy=False))
 
     def _concluded(self, model: LinearModel, raw: RawResult, call: SolverCall) -> SolverResult:
-        """The result, with the last point of its trajectory. Raises SolverError where the point is none."""
+        """The result, with the last point of its trajectory. Raises UnusablePointError where the point is none."""
         if raw.x is not None and (wrong := complaint(model, raw.x)):
-            raise SolverError(f"{self.name} returned an unusable point: {wrong}")
+            raise UnusablePointError(f"{self.name} returned an unusable point: {wrong}")
         reason, bound = raw.reason or StopReason.ERROR, raw.bound
         objective = None if raw.x is None else model.value(raw.x)
         if reason is StopReason.OPTIMAL and objective is not None:

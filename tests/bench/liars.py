@@ -13,7 +13,8 @@ import numpy as np
 
 import kanon_milp as km
 from kanon_milp.solvers import Availability, LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get
-from kanon_milp.solvers.base import Capability
+from kanon_milp.solvers.adapter import SolverCall
+from kanon_milp.solvers.base import Capability, RawResult
 
 Lie = Callable[[LinearModel, SolverResult], SolverResult]
 
@@ -132,5 +133,43 @@ LIES: dict[str, Lie] = {
         raises,
     )
 }
+Tale = Callable[[LinearModel, RawResult], RawResult]
+
+
+def out_of_the_model(model: LinearModel, honest: RawResult) -> RawResult:
+    """A point outside of the bounds, called optimal."""
+    return replace(honest, x=model.lower - 7.0)
+
+
+def no_numbers(model: LinearModel, honest: RawResult) -> RawResult:
+    return replace(honest, x=np.full(model.variables, np.nan))
+
+
+def unbounded(_: LinearModel, honest: RawResult) -> RawResult:
+    return RawResult(StopReason.UNBOUNDED, None, None)
+
+
+def unbounded_with_objective(model: LinearModel, honest: RawResult) -> RawResult:
+    """Unbounded, and where it is asked again without the objective, any point."""
+    return RawResult(StopReason.UNBOUNDED, None, None) if model.c.any() else honest
+
+
+class Teller(Liar):
+    """A solver on the template of all adapters, which checks what it says."""
+
+    solve = SolverAdapter.solve
+
+    def __init__(self, tale: Tale) -> None:
+        self.name, self.tale = tale.__name__, tale
+
+    def run(self, model: LinearModel, call: SolverCall) -> RawResult:
+        return self.tale(model, get("highs").run(model, call))
+
+
+TALES: dict[str, Tale] = {
+    tale.__name__: tale for tale in (out_of_the_model, no_numbers, unbounded, unbounded_with_objective)
+}
 for each in LIES.values():
     km.register_solver(Liar(each))
+for told in TALES.values():
+    km.register_solver(Teller(told))

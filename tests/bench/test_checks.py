@@ -26,6 +26,8 @@ def defects(*rows: dict[str, Any]) -> list[list[str]]:
 
 
 BOUND = {"proof": "bound", "objective_exact": None, "verified": None}
+ENDLESS = {"proof": "unbounded", "objective_exact": None, "bound_exact": None, "verified": None}
+NEGATIVE = {"objective_exact": "-12", "bound_exact": "-12"}
 NO = {"proof": "infeasible", "objective_exact": None, "bound_exact": None, "verified": None}
 
 
@@ -48,6 +50,12 @@ def test_a_contradiction_is_said_of_who_is_refuted(first: dict[str, Any], second
         assert len(mine) == 1
         assert said in mine[0]
         assert "has a solution with 12" in mine[0]
+
+
+def test_a_checked_unbounded_refutes_bounds_and_infeasible() -> None:
+    assert defects(ENDLESS, NO)[1] == ["says infeasible, s, solver, strong (run r0) says unbounded, which was checked"]
+    assert defects(ENDLESS, {**BOUND, "bound_exact": "3"})[1] != []
+    assert defects({**ENDLESS, "defects": ["wrong"]}, {**BOUND, "bound_exact": "3"})[1] == []
 
 
 @pytest.mark.parametrize(
@@ -81,6 +89,19 @@ def test_what_does_not_contradict_is_not_red(second: dict[str, Any]) -> None:
         ("12", {}, ""),
         ("infeasible", NO, ""),
         ("12", {**BOUND, "bound_exact": "23/2"}, ""),
+        ("12", ENDLESS, "says unbounded, the known optimum is 12"),
+        ("infeasible", ENDLESS, "known to be infeasible"),
+        ("unbounded", ENDLESS, ""),
+        ("unbounded", {}, "bound 12, the instance is known to be unbounded"),
+        ("unbounded", NO, "says infeasible, the instance is known to be unbounded"),
+        ("-12", NEGATIVE, ""),
+        ("-13", NEGATIVE, "says optimal with -12, the known optimum is -13"),
+        ("-11", NEGATIVE, "its solution with -12 is better than the known optimum -11"),
+        ("-12", {**NEGATIVE, "sense": "max"}, ""),
+        ("-11", {**NEGATIVE, "sense": "max"}, "says optimal with -12, the known optimum is -11"),
+        ("-13", {**NEGATIVE, "sense": "max"}, "its solution with -12 is better than the known optimum -13"),
+        ("-11", {**BOUND, "sense": "max", "bound_exact": "-12"}, "bound -12 is beyond the known optimum -11"),
+        ("-11", {**BOUND, "sense": "max", "bound_exact": "-10"}, ""),
     ],
 )
 def test_what_is_known_refutes(known: str, row: dict[str, Any], said: str) -> None:

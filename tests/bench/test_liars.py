@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from bench_here import runs_here
+from command_line import run
 from places import LIBRARY
 
 from kanon_milp.bench.running import run_study
@@ -104,3 +105,39 @@ def test_a_lie_shows_in_a_model_without_a_table(tmp_path: Path) -> None:
         row = rows.pop(solver)
         assert (row["proof"], row["objective_exact"], row["defects"], row["n"]) == ("optimal", "54", [], None)
     assert all(row["defects"] for row in rows.values())
+
+
+TALES = {
+    "out_of_the_model": "unusable point: its point does not satisfy the model",
+    "no_numbers": "not finite",
+    "unbounded": "unbounded",
+    "unbounded_with_objective": "unbounded",
+}
+
+
+@pytest.mark.parametrize("method", ["solver", "milp", "search"])
+def test_what_the_template_of_adapters_refuses_is_red(method: str, tmp_path: Path) -> None:
+    """Alone, without another run or a known optimum beside it."""
+    instance = f'methods = ["{method}"]\ngenerate = "planted_k"\nsizes = [2]'
+    if method == "search":  # presolve leaves nothing of planted groups
+        instance = f'methods = ["search"]\nmodel = "{LIBRARY}/hospital.toml"'
+    with runs_here():
+        rows = rows_of(tmp_path, [*TALES], instance, limit=20)
+    for solver, row in rows.items():
+        if method == "search" and not row["defects"]:
+            assert row["proof"] == "optimal"  # proven without the solver
+            continue
+        assert any(TALES[solver] in defect for defect in row["defects"]), (solver, row)
+
+
+def test_a_study_of_what_the_template_refuses_ends_red(tmp_path: Path) -> None:
+    (tmp_path / "m.mps").write_text(
+        "NAME m\nROWS\n N obj\n G r\nCOLUMNS\n x obj 1\n x r 2\nRHS\n rhs r 3\nBOUNDS\n UP b x 9\nENDATA\n"
+    )
+    (tmp_path / "s.toml").write_text(STUDY.format(liars=LIARS, solvers='"highs"', instance='mps = "m.mps"', limit=5))
+    assert run("bench", tmp_path / "s.toml", "--out", tmp_path / "honest").returncode == 0
+    names = ", ".join(f'"{solver}"' for solver in TALES)
+    (tmp_path / "s.toml").write_text(STUDY.format(liars=LIARS, solvers=names, instance='mps = "m.mps"', limit=5))
+    done = run("bench", tmp_path / "s.toml", "--out", tmp_path / "lies")
+    assert (done.returncode, done.stderr.count("RED m:")) == (1, len(TALES))
+    assert all(said in done.stderr for said in TALES.values())

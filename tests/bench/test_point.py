@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import random
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kanon_milp.bench.point import check_point, read_number
+from kanon_milp.bench.point import check_point, check_unbounded, read_number
 from kanon_milp.bench.recording import Permutation, Recording
-from kanon_milp.bench.sources import read_mps
+from kanon_milp.bench.sources import read_solver_model
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import LinearModel, SolverOptions, get
 from kanon_milp.solvers.canaries import CANARIES, small_model
@@ -115,7 +115,7 @@ def test_models_come_back_from_files(tmp_path: Path, name: str) -> None:
     for make in CANARIES:
         model = make().model
         write_model(model, tmp_path / name)
-        back = read_mps(tmp_path / name)
+        back = read_solver_model(tmp_path / name).linear
         assert np.array_equal(back.A.todense(), model.A.todense()[_stated(model)])
         assert np.array_equal(back.c, model.c)
         assert back.offset == model.offset
@@ -133,12 +133,89 @@ def test_what_is_no_model_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.mps.gz").write_text("no archive")
     for name in ("a.mps", "a.mps.gz"):
         with pytest.raises(InputError):
-            read_mps(tmp_path / name)
+            read_solver_model(tmp_path / name)
 
 
-def test_a_maximization_is_negated(tmp_path: Path) -> None:
-    text = "NAME a\nOBJSENSE\n MAX\nROWS\n N obj\n L r\nCOLUMNS\n x obj 2\n x r 1\nRHS\n rhs r 4\nENDATA\n"
-    (tmp_path / "a.mps").write_text(text)
-    model = read_mps(tmp_path / "a.mps")
-    assert model.c.tolist() == [-2.0]
-    assert replace(model).constraint_upper.tolist() == [4.0]
+MODEL = """NAME a
+{sense}ROWS
+ N obj
+ L r
+COLUMNS
+ x obj 2
+ x r 1
+RHS
+ rhs r 4
+ rhs obj {offset}
+ENDATA
+"""
+
+
+@pytest.mark.parametrize(
+    ("sense", "meant"),
+    [
+        ("", "min"),
+        ("* OBJSENSE MAX\n", "min"),
+        ("OBJSENSE\n    MAX\n", "max"),
+        ("OBJSENSE\n    MIN\n", "min"),
+        ("OBJSENSE\n\n* to be sold\n  maximize\n", "max"),
+        ("OBJSENSE\nMAXIMISE\n", "max"),
+        ("OBJSENSE MAX\n", "max"),
+        ("OBJSENSE MAXIMIZE\n", "max"),  # HiGHS minimizes this one and the next two
+        ("OBJSENSE\tMaximum\n", "max"),
+        ("OBJMAX\n", "max"),
+        ("OBJSENSE MINIMIZE\n", "min"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_sense_is_the_one_that_the_file_states(sense: str, meant: str, packed: bool, tmp_path: Path) -> None:
+    text = MODEL.format(sense=sense, offset=-3).encode()
+    path = tmp_path / ("a.mps.gz" if packed else "a.mps")
+    path.write_bytes(gzip.compress(text) if packed else text.replace(b"\n", b"\r\n"))
+    stated = read_solver_model(path)
+    sign = -1 if meant == "max" else 1
+    assert stated.sense == meant
+    assert stated.linear.c.tolist() == [2.0 * sign]
+    assert stated.linear.offset == 3.0 * sign
+    assert stated.linear.constraint_upper.tolist() == [4.0]
+    assert stated.warnings == ()
+
+
+def test_a_sense_that_is_none_is_refused_and_a_name_is_no_sense(tmp_path: Path) -> None:
+    path = tmp_path / "a.mps"
+    path.write_text(MODEL.format(sense="OBJSENSE\n UPWARDS\n", offset=0))
+    with pytest.raises(InputError, match="line 3: OBJSENSE must say MIN or MAX"):
+        read_solver_model(path)
+    path.write_text(MODEL.format(sense="", offset=0).replace(" x ", "MAX "))
+    assert read_solver_model(path).sense == "min"
+
+
+@pytest.mark.parametrize(("word", "sense"), [("Maximize", "max"), ("max", "max"), ("MINIMISE", "min"), ("min", "min")])
+def test_lp_files_are_read_too(word: str, sense: str, tmp_path: Path) -> None:
+    (tmp_path / "a.lp").write_text(f"{word}\n obj: 2 x - 3\nSubject To\n r: x <= 4\nEnd\n")
+    stated = read_solver_model(tmp_path / "a.lp")
+    assert (stated.sense, abs(stated.linear.offset)) == (sense, 3)
+
+
+def test_what_is_said_of_a_file_while_it_is_read_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.mps").write_text(MODEL.format(sense="", offset=0).replace(" rhs r 4", " rhs r 4\n rhs q 5"))
+    assert any('"q"' in line for line in read_solver_model(tmp_path / "a.mps").warnings)
+
+
+@pytest.mark.parametrize("integer", [True, False])
+def test_unbounded_is_believed_only_with_a_point_and_a_direction(integer: bool) -> None:
+    """x + y ≥ 1 with costs -1, 0: x can grow; not if it costs, if it is limited, or if there is no point."""
+    kinds = (integer, integer)
+    free = small_model("free", (-1, 0), [(1.0, (1.0, 1.0), INF)], [(0, INF)] * 2, kinds)
+    assert check_unbounded(free) == ()
+    line = small_model("line", (-1, 0), [(0.0, (1.0, -1.0), 0.0)], [(-INF, INF)] * 2, kinds)
+    assert check_unbounded(line) == ()
+    for costs, rows, upper in (
+        ((1, 0), [(1.0, (1.0, 1.0), INF)], INF),
+        ((-1, 0), [(1.0, (1.0, 1.0), INF)], 1e9),
+        ((-1, 0), [(1.0, (1.0, 1.0), 1e9)], INF),
+        ((0, 0), [(1.0, (1.0, 1.0), INF)], INF),
+    ):
+        (said,) = check_unbounded(small_model("limited", costs, rows, [(0, upper)] * 2, kinds)) or ()
+        assert "in no direction" in said
+    empty = small_model("empty", (-1, 0), [(1.0, (1.0, -1.0), INF), (-INF, (1.0, -1.0), 0.0)], [(0, INF)] * 2, kinds)
+    assert check_unbounded(empty) == ("says unbounded, but the model has no point",)

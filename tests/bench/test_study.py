@@ -18,7 +18,6 @@ INSTANCE = f'[[instances]]\nmodel = "{LIBRARY}/hospital.toml"\n'
 STATED = """
 [[instances]]
 name = "pairs"
-known = { optimum = 12 }
 vary = { "privacy.k" = [2, 3], "data.arguments.seed" = [0, 1] }
 [instances.data]
 generator = "random_table"
@@ -64,6 +63,17 @@ def study_of(tmp_path: Path, text: str) -> Path:
         ("time_limit = 5\n[[instances]]\ngenerate = 'planted_k'\nsizes = [-4]", "must be at least"),
         ("time_limit = 5\n[[instances]]\ngenerate = 'planted_k'\nseeds = ['a']", "seeds must be a list of integers"),
         ("time_limit = 5\n[[instances]]\ngenerate = 'planted_k'\nknown = { optimum = 3 }", "does not go with generate"),
+        (
+            "time_limit = 5\n[[instances]]\nmps = '*.mps'\nknown = { optimum = 3 }",
+            "stands for 2; say it of each by its name",
+        ),
+        ("time_limit = 5\n[[instances]]\nmps = '*.mps'\nknown = { c = { optimum = 3 } }", 'called "c"; there are a, b'),
+        ("time_limit = 5\n[[instances]]\nmps = 'a.mps'\nknown = { optimal = 3 }", 'did you mean "optimum"'),
+        (
+            "time_limit = 5\n[[instances]]\nmps = 'a.mps'\nknown = { optimum = 3, infeasible = true }",
+            "exclude each other",
+        ),
+        ("time_limit = 5\n" + STATED.replace("vary", "known = { optimum = 12 }\nvary"), "stands for 4"),
         ("time_limit = 5\n" + STATED.replace('name = "pairs"', ""), "needs a name"),
         ("time_limit = 5\n" + STATED.replace("[2, 3]", "2"), "needs a list of values"),
         ("time_limit = 5\n" + STATED + STATED.replace("rows = 8", "rows = 9"), "two instances are called"),
@@ -76,7 +86,8 @@ def study_of(tmp_path: Path, text: str) -> Path:
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "a.mps").write_text("NAME a\nROWS\n N obj\nCOLUMNS\nENDATA\n")
+    for name in "ab":
+        (tmp_path / f"{name}.mps").write_text("NAME a\nROWS\n N obj\nCOLUMNS\nENDATA\n")
     path = study_of(tmp_path, text)
     with pytest.raises(InputError) as caught:
         plan(read_study(path))
@@ -102,7 +113,15 @@ seeds = [0, 1]
     assert {(run.solver, run.formulation, run.permutation) for run in runs if run.method == "greedy"} == {
         ("none", "", 0)
     }
-    assert {run.known for run in runs} == {"12"}
+    assert {run.known for run in runs} == {None}
+    known = 'known = { "pairs,k=2,seed=1" = { optimum = -12 }, "pairs,k=3,seed=0" = { infeasible = true } }\nvary'
+    runs = plan(read_study(study_of(tmp_path, text + STATED.replace("vary", known))))
+    assert {(run.instance, run.known) for run in runs} == {
+        ("pairs,k=2,seed=0", None),
+        ("pairs,k=2,seed=1", "-12"),
+        ("pairs,k=3,seed=0", "infeasible"),
+        ("pairs,k=3,seed=1", None),
+    }
 
 
 def test_a_run_is_known_by_what_it_is(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from kanon_milp import solvers
 from kanon_milp.bench.measured import Measured, Teller, facts
-from kanon_milp.bench.plan import ALONE
-from kanon_milp.bench.point import CheckedPoint, check_point
+from kanon_milp.bench.plan import ALONE, UNBOUNDED
+from kanon_milp.bench.point import CheckedPoint, check_point, check_unbounded
 from kanon_milp.bench.recording import Recording
-from kanon_milp.bench.sources import model_of, problem_of
+from kanon_milp.bench.sources import SolverModel, model_of, problem_of, sign_of
 from kanon_milp.errors import KanonError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.arguments import check_available, checked_options
@@ -43,9 +43,9 @@ def run(task: Mapping[str, Any], tell: Teller) -> Measured:
     adapter = Recording(solvers.get("highs" if name == NO_SOLVER else name), task["permutation"])
     if name != NO_SOLVER:
         check_available(adapter)
-    linear = model_of(task["source"])
-    if linear is not None:
-        return _solve_file(linear, adapter, task, tell)
+    stated = model_of(task["source"])
+    if stated is not None:
+        return _solve_file(stated, adapter, task, tell)
     problem = problem_of(task["source"])
     if task["method"] == ALONE:
         return _solve_alone(problem, adapter, task, tell)
@@ -80,6 +80,9 @@ def measured_of(result: Result, adapter: Recording) -> Measured:
     model, answer = adapter.model, adapter.answer
     if model is not None and answer is not None:
         defects += [f"model: {each}" for each in check_point(model, answer.x).defects]
+        if answer.stop_reason is StopReason.UNBOUNDED:
+            defects += check_unbounded(model) or ()
+    defects += [f"model: {each}" for each in adapter.wrong]
     return Measured(
         stop_reason=result.stop_reason,
         proof=result.proof,
@@ -201,6 +204,8 @@ def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: S
         proof = "infeasible"
         if objective is not None:
             defects.append(INFEASIBLE_BUT)
+    elif answer.stop_reason is StopReason.UNBOUNDED:
+        defects.append("says unbounded of a problem that is not")
     elif objective is not None and bound is not None:
         reached, proven = scale.to_model(objective), scale.to_model(bound)
         if scale.grid.contradicts(reached, proven):
@@ -220,48 +225,61 @@ def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: S
     )
 
 
-def _claims(answer: SolverResult, point: CheckedPoint) -> list[str]:
-    """What is wrong with a point, and with what the solver says of it."""
+def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[str]:
+    """What is wrong with a point, and with what the solver says of it. sign: of the model's values in messages."""
     defects = [f"model: {each}" for each in point.defects]
     worth, said = point.objective, answer.objective
     if worth is not None and said is not None and abs(Fraction(said) - worth) > Fraction(slack(worth)):
-        defects.append(f"says its point is worth {said:.9g}, which is {in_words(worth)}")
+        defects.append(f"says its point is worth {sign * said:.9g}, which is {in_words(sign * worth)}")
     return defects
 
 
-def _solve_file(linear: LinearModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
-    """The solver alone on a model that came as a file."""
+def _solve_file(stated: SolverModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The solver alone on a model that came as a file; values have the file's sense and sign."""
+    linear, sign = stated.linear, sign_of(stated.sense)
     steps = _grid_steps(linear)
     grid = Grid(steps, linear.largest_cost)
+
+    def told(incumbent: float | None, bound: float | None) -> None:
+        tell.point(*(None if value is None else sign * value + 0.0 for value in (incumbent, bound)))  # no -0.0
+
     tell.ready()
     clock = Clock()
     with clock.step("solve"):
         answer = adapter.solve(
             linear,
             _options(task, task["time_limit"], integral=steps == 1),
-            on_progress=lambda point: tell.point(point.incumbent, point.bound),
+            on_progress=lambda point: told(point.incumbent, point.bound),
         )
-    tell.point(answer.objective, answer.bound)
+    told(answer.objective, answer.bound)
     tell.done()
     point = check_point(linear, answer.x)
     known = Measured(
         answer.stop_reason.value,
+        sense=stated.sense,
+        warnings=stated.warnings,
         solver_version=answer.version,
         message=answer.message,
         sizes={"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)},
         seconds=_steps(clock.seconds),
     )
-    defects, objective, bound = _claims(answer, point), point.objective, grid.safe(answer.bound)
+    defects, objective, bound = _claims(answer, point, sign), point.objective, grid.safe(answer.bound)
     proof = "none" if bound is None else "bound"
     if answer.stop_reason is StopReason.INFEASIBLE:
-        proof = "infeasible"
+        proof, bound = "infeasible", None
+    elif answer.stop_reason is StopReason.UNBOUNDED:
+        wrong = check_unbounded(linear)
+        proof, bound = "none" if wrong is None or wrong else UNBOUNDED, None
+        defects += wrong or ()
     elif objective is not None and bound is not None and not point.defects:
         if grid.contradicts(objective, bound):
-            defects.append(f"bound {in_words(bound)} is beyond the objective {in_words(objective)} of its own point")
+            beyond, reached = in_words(sign * bound), in_words(sign * objective)
+            defects.append(f"bound {beyond} is beyond the objective {reached} of its own point")
         elif grid.meets(objective, bound):
             proof, bound = "optimal", objective
     if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
         defects.append("says optimal, but its solution and its bound do not meet")
+    objective, bound = (None if value is None else sign * value for value in (objective, bound))
     return replace(known, proof=proof, objective=objective, bound=bound, defects=tuple(defects))
 
 

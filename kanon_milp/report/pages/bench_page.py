@@ -24,7 +24,10 @@ MACHINE = (
     *("os", "cpu", "cores", "memory", "host"),
 )
 FORMULAS = (
-    ("solved", "the run ended by itself, with a proof (optimal or infeasible), and nothing is wrong with its answer"),
+    (
+        "solved",
+        "the run ended by itself, with a proof (optimal, infeasible, unbounded), and nothing is wrong with its answer",
+    ),
     (
         "mean",
         "shifted geometric mean of the seconds, exp(mean of ln(t + s)) − s with s = 10 s; the limit where not solved",
@@ -299,7 +302,8 @@ def _machine(runs: pl.DataFrame) -> Markup:
 
 def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
     """The tables of the page as files."""
-    flat = runs.drop("trajectory").with_columns(pl.col("defects").list.join("; "))
+    nested = [name for name, kind in runs.schema.items() if kind == pl.List(pl.String)]
+    flat = runs.drop("trajectory").with_columns(pl.col(nested).list.join("; "))
     header = [head for head, _, _ in SUMMARY]
     lines = [
         [row[0], *(number(value, digits) for value, (_, _, digits) in zip(row[1:], SUMMARY[1:], strict=True))]
