@@ -69,7 +69,8 @@ class QuasiIdentifiers:
     reading: "identify": a quasi-identifier tells all rows apart that the columns together tell apart (the paper's
     algorithm and examples); "violate": in it some row is like fewer than k rows (its Definition 3). k_anonymous:
     whether all columns together are, and so every set of them (Corollary 1). minimum: the minimum quasi-identifiers,
-    all of them where `complete`, else one; none where there is no quasi-identifier. minimal: the one that the greedy
+    all of them where `complete`, else one; none where there is no quasi-identifier, or it was not
+    looked for. minimal: the one that the greedy
     algorithm of section 5.1 finds, from which no column can be left out. uniqueness: of each column alone, those with
     the most rare rows first; then of the minimum and minimal sets, and of all columns.
     """
@@ -109,6 +110,7 @@ def find_quasi_identifiers(
     k: int = 2,
     reading: Reading = "identify",
     every: bool = False,
+    fewest: bool = True,
     solver: str | SolverAdapter = "highs",
 ) -> QuasiIdentifiers:
     """Which columns of a table are quasi-identifiers.
@@ -116,7 +118,8 @@ def find_quasi_identifiers(
     table: a `Table`, or a data frame of any kind that narwhals knows, lazy ones of polars too; or the `RowTypes` of
     these columns. columns: those that an
     attacker may know; default: the quasi-identifiers of a `Table`, all columns of a frame. every: all minimum
-    quasi-identifiers, not one. Raises InputError for columns that the table does not have, and where the reading
+    quasi-identifiers, not one. fewest: look for a minimum one at all; of many columns (dozens) that may take long, and
+    the minimal one never does. Raises InputError for columns that the table does not have, and where the reading
     "violate" would go through too many sets of columns.
     """
     integer(k, "k", least=2)
@@ -130,9 +133,10 @@ def find_quasi_identifiers(
     whole = tuple(range(len(types.names)))
     k_anonymous = search.smallest(whole) >= k
     if reading == "identify":
-        minimum, minimal = search.identifying(every=every), search.minimal(whole, search.identifies)
+        minimum = search.identifying(every=every) if fewest else []
+        minimal = search.minimal(whole, search.identifies)
     else:
-        minimum, minimal = search.violating(every=every), ()
+        minimum, minimal = search.violating(every=every) if fewest else [], ()
         if not k_anonymous:
             minimal = search.minimal(whole, search.violates)
     alone = [search.uniqueness((j,)) for j in whole]
@@ -221,14 +225,14 @@ class _Search:
         return Uniqueness(self.names(chosen), len(sizes), int((sizes == 1).sum()), rare, int(sizes.min()))
 
     def minimal(self, chosen: tuple[int, ...], is_one: Any) -> tuple[int, ...]:
-        """A quasi-identifier without a superfluous column: leave out what can be left out (section 5.1)."""
-        found = True
-        while found and chosen:
-            found = False
-            for fewer in itertools.combinations(chosen, len(chosen) - 1):
-                if is_one(fewer):
-                    found, chosen = True, fewer
-                    break
+        """A quasi-identifier without a superfluous column: leave out what can be left out (section 5.1).
+
+        One pass does: a column that is needed among many is needed among fewer.
+        """
+        for column in chosen[::-1]:
+            fewer = tuple(each for each in chosen if each != column)
+            if is_one(fewer):
+                chosen = fewer
         return chosen
 
     def identifying(self, *, every: bool) -> list[tuple[int, ...]]:

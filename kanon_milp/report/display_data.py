@@ -65,7 +65,8 @@ def show_inspection(found: Inspection) -> None:
     console.print(sizes)
     console.print()
     console.print("A command to begin with:")
-    console.print(plain(found.command), soft_wrap=True)
+    for line in found.command.splitlines():
+        console.print(plain(line), soft_wrap=True)
 
 
 def _range(sizes: SizeRange) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +76,8 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     read, marks = read_values(values_alone), marks_of_missing(values_alone)
     width, zeros = code_width(values_alone)
     code = width if is_code(name, width, zeros=zeros) else None
-    most = max([values.null_count(), *counts["rows"].to_list()])  # what is missing counts as a value
+    missing = values.null_count() + counts.filter(pl.nth(0).is_in(marks))["rows"].sum()
+    most = max([missing, *counts["rows"].to_list()])  # what is missing counts as a value
     named: dict[Role, tuple[str, ...]] = {
         "quasi-identifier": given.quasi_identifiers,
         "sensitive": given.sensitive,
@@ -142,9 +144,9 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
     return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
 
 
-def reading_notes(columns: Sequence[Column]) -> list[str]:
+def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
     """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
-    and of columns that repeat others."""
+    and of columns that repeat others. marks_are_read: whether the command reads those marks as missing."""
     named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
     read = [f"{each.name}: {each.note}" for each in named if each.note and each.role != "keep"]
     read += [
@@ -154,7 +156,8 @@ def reading_notes(columns: Sequence[Column]) -> list[str]:
         names = ", ".join(each.name for each in columns if each.marks)
         option = f"--missing-values {shlex.quote(','.join(marks))}"
         look = "look" if len(marks) > 1 else "looks"
-        read.append(f"{names}: {','.join(marks)} {look} like missing values; the command reads it so ({option})")
+        how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
+        read.append(f"{names}: {','.join(marks)} {look} like missing values; {how}")
     return read
 
 
@@ -168,15 +171,24 @@ def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Co
     beside its words), is to be dropped. texts: the table."""
     found: dict[str, Column] = {each.name: each for each in columns}
     quasi = [each for each in columns if each.role == "quasi-identifier" and each.distinct * PER_CLASS <= each.rows]
-    later_first = quasi[::-1]
-    for each in sorted(later_first, key=lambda each: each.kind == "text"):
-        others = [o for o in quasi if o is not each and not found[o.name].same_as and o.distinct == each.distinct]
-        for other in others if each.proposed else []:
-            both = texts.select(each.name, other.name).n_unique()
-            if both == each.distinct + (each.missing > 0) == other.distinct + (other.missing > 0):
+    alike: dict[tuple[int, bytes], list[Column]] = {}
+    for each in quasi:
+        alike.setdefault((each.distinct, _partition(texts[each.name])), []).append(each)
+    for group in alike.values():
+        later_first = group[::-1]
+        for each in sorted(later_first, key=lambda each: each.kind == "text"):
+            other = next((other for other in group if other is not each and not found[other.name].same_as), None)
+            if each.proposed and other is not None:
                 found[each.name] = replace(each, role="drop", same_as=other.name)
-                break
     return tuple(found.values())
+
+
+def _partition(values: pl.Series) -> bytes:
+    """A digest that two columns share where they divide the rows in the same way: of the first row alike, row by row.
+    What is missing is alike."""
+    rows = values.alias("values").to_frame().with_row_index("row")
+    first = rows.select(pl.col("row").first().over("values")).to_series().to_numpy()
+    return hashlib.sha256(first.tobytes()).digest()
 
 
 def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
-from kanon_milp.presolve.row_types import compress
+from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import integer, listed, text
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
@@ -36,7 +35,7 @@ from kanon_milp.report.inspected_columns import (
     with_sensitive,
     without_repeated,
 )
-from kanon_milp.report.proposal import proposed_options, protection_notes, quoted
+from kanon_milp.report.proposal import Proposal, listing, propose, protection_notes, shell_word
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
 
@@ -95,9 +94,9 @@ class Inspection:
 
     columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
     identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
-    are alike. sizes: the same in ranges. suppressed: rows whose quasi-identifiers are all suppressed; classes, risks
-    and what k-anonymity touches are about the others, where there are some. options: of a proposed `kanon-milp solve`,
-    its source first.
+    are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it; of a data frame,
+    the two lines of Python that do the same, where it is called `frame`. suppressed: rows whose quasi-identifiers are
+    all suppressed; classes, risks and what k-anonymity touches are about the others, where there are some.
     """
 
     source: str
@@ -112,7 +111,7 @@ class Inspection:
     sizes: tuple[SizeRange, ...]
     risk: Risk
     touched: tuple[Touched, ...]
-    options: tuple[str, ...]
+    command: str
     suppressed: int = 0
 
     @property
@@ -134,12 +133,9 @@ class Inspection:
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
                 "stay as they are (--keep)"
             )
-        return (*found, *reading_notes(self.columns), *sensitive_notes(self.columns), *protection_notes(self.columns))
-
-    @property
-    def command(self) -> str:
-        """The proposed command line, as a shell takes it."""
-        return shlex.join(["kanon-milp", "solve", *self.options])
+        is_read = self.command.startswith("kanon-milp ")
+        found += reading_notes(self.columns, marks_are_read=is_read)
+        return (*found, *sensitive_notes(self.columns), *protection_notes(self.columns))
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data: what `kanon-milp inspect --json` prints."""
@@ -179,7 +175,9 @@ class Inspection:
     def facts(self) -> list[tuple[str, str]]:
         """What people see of it beside the columns: names, and sentences."""
         rows, identification, risk = self.rows, self.identification, self.risk
-        few = ", ".join(*identification.minimum[:1]) if identification.minimum else "none"
+        few, which = identification.minimal, "no column can be left out of these, which"
+        if identification.minimum:
+            few, which = identification.minimum[0], "fewest columns that"
         spread = f"{self.smallest:,} to {self.largest:,} rows, on average {float(self.mean):,.2f}"
         if self.smallest == self.largest:
             spread = f"{counted(self.smallest, 'row')} each"
@@ -192,7 +190,7 @@ class Inspection:
             ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
             ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
             *([("suppressed", told_apart)] if self.suppressed else []),
-            ("identify", f"{few or 'no column'} (fewest columns that tell apart all rows that can be told apart)"),
+            ("identify", f"{', '.join(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
             ("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"),
         ]
         for each in self.touched:
@@ -209,8 +207,9 @@ class Inspection:
     def __str__(self) -> str:
         """What people see of it, as text, and no cell."""
         header, *lines = self.column_texts()
-        facts = [f"{name}: {text}" for name, text in [*self.facts, ("command", self.command)]]
-        return "\n".join(map(printable, [*markdown(header, lines).splitlines(), "", *facts]))
+        facts = [f"{name}: {text}" for name, text in self.facts]
+        told = [*markdown(header, lines).splitlines(), "", *facts, *f"command: {self.command}".splitlines()]
+        return "\n".join(map(printable, told))
 
     def _repr_html_(self) -> str:
         """The same for a notebook, and no cell."""
@@ -276,15 +275,19 @@ def inspect(
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
+    types = compress(texts, chosen)
     gone = _suppressed(texts.select(chosen), symbol)
     held = texts if gone.all() else texts.filter(~gone)
-    sizes = compress(held, chosen).counts
+    sizes = compress(held, chosen).counts if gone.any() else types.counts
+    is_read = isinstance(table, str | Path | Database)
+    marked = replace(fmt, missing_values=(*fmt.missing_values, *marks_in(columns)))
+    proposal = propose(columns, ks[min(1, len(ks) - 1)], len(sizes), _free_symbol(types))
     return Inspection(
         source,
         texts.height,
         columns,
         chosen,
-        find_quasi_identifiers(texts, chosen, k=ks[0]),
+        find_quasi_identifiers(types, k=ks[0], fewest=len(chosen) <= MOST_QUASI),
         len(sizes),
         int(sizes.min()),
         int(sizes.max()),
@@ -292,16 +295,7 @@ def inspect(
         tuple(_ranges(sizes)),
         _risk(held, chosen, sizes, None if population is None else _opened(population, fmt, delimiter, "population")),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
-        tuple(
-            proposed_options(
-                source,
-                columns,
-                ks[min(1, len(ks) - 1)],
-                len(sizes),
-                _reading(delimiter, fmt.encoding, fmt.missing_values or marks_in(columns)),
-                query and shown_query(query),
-            )
-        ),
+        _command(source, proposal, query, delimiter, marked) if is_read else proposal.call(),
         int(gone.sum()),
     )
 
@@ -318,11 +312,22 @@ def _are(rows: int, share: float) -> str:
     return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
 
 
-def _reading(delimiter: str | None, encoding: str, missing_values: Sequence[str]) -> list[str]:
-    """The options that say how the table is read, where something was said, or is known."""
-    found = [] if delimiter is None else ["--delimiter", delimiter]
-    found += [] if encoding == "utf-8" else ["--encoding", encoding]
-    return found + (["--missing-values", ",".join(map(quoted, missing_values))] if missing_values else [])
+def _command(source: str, proposal: Proposal, query: str | None, delimiter: str | None, fmt: CsvFormat) -> str:
+    """The proposal as a shell takes it, with the options that say how the table is read, where something was said, or
+    is known."""
+    reading = [] if delimiter is None else ["--delimiter", delimiter]
+    reading += [] if fmt.encoding == "utf-8" else ["--encoding", fmt.encoding]
+    reading += ["--missing-values", listing(fmt.missing_values)] if fmt.missing_values else []
+    options = proposal.options(source, query and shown_query(query), reading)
+    return " ".join(map(shell_word, ["kanon-milp", "solve", *options]))
+
+
+def _free_symbol(types: RowTypes) -> str:
+    """A symbol of suppression that is no value of the quasi-identifiers; "" where the usual one is none."""
+    taken, symbol = {value for domain in types.domains for value in domain}, SYMBOL
+    while symbol in taken:
+        symbol += SYMBOL
+    return "" if symbol == SYMBOL else symbol
 
 
 def _opened(

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import os
+import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from kanon_milp.errors import printable
 from kanon_milp.problem.generalization.values import written
 
 MOST_VECTORS = 1 << 14  # level vectors that a first attempt should not exceed
 # and pairs of a row type and a level vector: with three times as many, and hierarchies, all of Adult took three minutes
 MOST_PAIRS = 1 << 24
-ROLES = {
+ROLES: dict[str, tuple[str, ...]] = {
     "--identifying": ("identifying", "drop"),
     "--qi": ("quasi-identifier",),
     "--sensitive": ("sensitive",),
     "--keep": ("keep",),
+}
+ARGUMENTS = {
+    "--identifying": "identifying",
+    "--qi": "quasi_identifiers",
+    "--sensitive": "sensitive",
+    "--keep": "keep",
 }
 SECONDS = 60  # of a first attempt
 DIVERSITY = 2  # that is asked for where there is a sensitive column ...
@@ -47,34 +59,72 @@ class Known(Protocol):
     def rows(self) -> int: ...  # noqa: D102
 
 
-def proposed_options(
-    source: str,
-    columns: Sequence[Known],
-    k: int,
-    classes: int,
-    reading: Sequence[str],
-    query: str | None = None,
-) -> list[str]:
-    """The options of `kanon-milp solve`. Numbers, dates and codes get levels, all that are good for them or only one,
-    as long as these are not too many together. classes: of rows that are alike."""
+@dataclass(frozen=True)
+class Proposal:
+    """A first attempt. roles: option and columns. levels: column, option and levels of those that get a hierarchy.
+    symbol: of suppression, "" where the usual one does."""
+
+    roles: tuple[tuple[str, tuple[str, ...]], ...]
+    k: int
+    protection: tuple[str, str] | None
+    levels: tuple[tuple[str, str, tuple[str, ...]], ...]
+    symbol: str = ""
+
+    def options(self, source: str, query: str | None, reading: Sequence[str]) -> list[str]:
+        """The options of `kanon-milp solve` for a file or a database. reading: those that say how it is read."""
+        found = ["--data", source, *([] if query is None else ["--query", query])]
+        for option, names in self.roles:
+            found += [option, listing(names)]
+        found += ["--k", str(self.k), *(self.protection or ())]
+        for name, option, values in self.levels:
+            found += [option, f"{name}={','.join(values)}"]
+        found += ["--symbol", self.symbol] if self.symbol else []
+        return [*found, *reading, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
+
+    def call(self) -> str:
+        """The same in Python, for a data frame that is called `frame`."""
+        given = [f"{ARGUMENTS[option]}={list(names)!r}" for option, names in self.roles]
+        given += [f"symbol={self.symbol!r}"] if self.symbol else []
+        privacy = [f"km.KAnonymity({self.k})"]
+        if self.protection is not None:
+            option, value = self.protection
+            privacy.append(f"km.LDiversity({value})" if option == "--l" else f'km.TCloseness("{value}")')
+        made = [f"{name!r}: {_made(name, option, values)}" for name, option, values in self.levels]
+        recoding = [f"km.Hierarchies({{{', '.join(made)}}})"] if made else []
+        problem = ", ".join(["table", f"[{', '.join(privacy)}]", *recoding])
+        return (
+            f"table = km.Table.from_frame(frame, {', '.join(given)})\n"
+            f"result = km.solve(km.Problem({problem}), time_limit={SECONDS})"
+        )
+
+
+def _made(name: str, option: str, values: Sequence[str]) -> str:
+    """The call that makes the hierarchy of a column."""
+    way = {"--numeric": "intervals", "--dates": "dates", "--prefix": "prefixes"}[option]
+    levels = list(values) if option == "--dates" else [int(each) if each.isdigit() else each for each in values]
+    return f"km.Hierarchy.{way}(table.column({name!r}), {levels!r})"
+
+
+def propose(columns: Sequence[Known], k: int, classes: int, symbol: str = "") -> Proposal:
+    """A first attempt. Numbers, dates and codes get levels, all that are good for them or only one, as long as these
+    are not too many together. k: at most, if the table has so many rows. classes: of rows that are alike."""
     quasi = [each for each in columns if each.role == "quasi-identifier"]
-    found = ["--data", source, *([] if query is None else ["--query", query])]
-    for option, roles in ROLES.items():
-        names = [quoted(each.name) for each in columns if each.role in roles]
-        found += [option, ",".join(names)] if names else []
-    found += ["--k", str(k)]
+    named = ((option, tuple(each.name for each in columns if each.role in roles)) for option, roles in ROLES.items())
+    protection = None
     if any(each.role == "sensitive" for each in columns):
-        found += ["--t", CLOSENESS] if uneven(columns) else ["--l", str(DIVERSITY)]
+        protection = ("--t", CLOSENESS) if uneven(columns) else ("--l", str(DIVERSITY))
+    levels = []
     vectors, most = 2 ** len(quasi), min(MOST_VECTORS, MOST_PAIRS // max(classes, 1))
     for each in sorted(quasi, key=lambda each: -each.distinct):
         option, ways = _levels(each)
         for values in ways:
             more = vectors * (len(values) + 2) // 2
             if more <= most:
-                found += [option, f"{each.name}={','.join(values)}"]
+                levels.append((each.name, option, tuple(values)))
                 vectors = more
                 break
-    return [*found, *reading, "--time-limit", str(SECONDS), "--out", FOLDER, "--report", f"{FOLDER}/report.html"]
+    k = max(1, min([k, *(each.rows for each in columns)]))
+    return Proposal(tuple(each for each in named if each[1]), k, protection, tuple(levels), symbol)
 
 
 def uneven(columns: Sequence[Known]) -> list[str]:
@@ -113,7 +163,8 @@ def _levels(column: Known) -> tuple[str, list[list[str]]]:
             return "--dates", [[*levels, DECADE], ["year", DECADE], [DECADE]]
         return "--dates", _all_or_one(levels)
     if column.code is not None and column.distinct >= MANY:
-        return "--prefix", _all_or_one([str(column.code - 1), str(column.code // 2)])
+        # of two digits one is left, in both ways
+        return "--prefix", _all_or_one([*dict.fromkeys([str(column.code - 1), str(column.code // 2)])])
     if column.kind in ("integer", "decimal") and column.distinct >= MANY and column.span:
         return "--numeric", _all_or_one([*map(written, _widths(column.span, integral=column.kind == "integer"))])
     return "", []
@@ -136,6 +187,23 @@ def _widths(span: Fraction, *, integral: bool) -> list[Fraction]:
     return [width for width in found if not integral or (width.denominator == 1 and width > 1)] or [Fraction(2)]
 
 
-def quoted(name: str) -> str:
-    """A name as options that take several read it."""
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\n') else name
+def listing(names: Sequence[str]) -> str:
+    """Names as options that take several read them: one with a comma or a quote in it stands in double quotes."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\r\n").writerow(names)  # which quotes names that hold either
+    return written.getvalue()[:-2]
+
+
+def shell_word(text: str) -> str:
+    """A text as a shell takes it, in characters that a terminal shows: what steers one is written as in $'\\x1b'."""
+    if printable(text) == text:
+        return shlex.quote(text)
+    return "$'" + "".join(map(_shell_character, text)) + "'"
+
+
+def _shell_character(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if printable(character) == character:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(character))
