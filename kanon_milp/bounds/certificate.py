@@ -283,7 +283,7 @@ def table_hash(types: RowTypes) -> str:
 
 def hierarchy_hash(hierarchy: Hierarchy) -> str:
     """Hash of a hierarchy without its top."""
-    paths = (path[:-1] for path in hierarchy.paths.values())
+    paths = (path[:-1] for path in hierarchy.released.values())
     return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
 
 

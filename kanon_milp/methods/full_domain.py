@@ -285,4 +285,4 @@ class _Lattice:
             at[-1] = int(np.ravel_multi_index(self._heights, shape))
         types = np.arange(self._instance.types.count)
         counts = self._instance.types.counts
-        return Partition(group.astype(np.int64), types, counts, at), int(counts[suppressed].sum())
+        return Partition(group.astype(np.int64), types, counts, at, full_domain=True), int(counts[suppressed].sum())

@@ -217,6 +217,21 @@ class Result:
         """The quasi-identifiers of which `table` keeps nothing: they are suppressed in every row."""
         return () if self.table is None else self.problem.table.suppressed_columns(self.table)
 
+    @property
+    def renamed_labels(self) -> dict[str, dict[str, tuple[str, int]]]:
+        """Column → label in `table` → (label of the hierarchy, level): those that a hierarchy has on several levels for
+        different values, and that were told apart (`Hierarchy.renamed`)."""
+        found: dict[str, dict[str, tuple[str, int]]] = {}
+        for name, hierarchy in self.problem.recoding.hierarchies.items():
+            if self.table is None or not hierarchy.renamed:
+                continue
+            text = self.problem.table.released_text(self.table, name)
+            held = set() if text is None else set(text.unique().to_list())
+            lowest = {text: (label, level) for (level, label), text in sorted(hierarchy.renamed.items(), reverse=True)}
+            if here := {text: lowest[text] for text in lowest if text in held}:
+                found[name] = here
+        return found
+
     def summary(self) -> str:
         """One sentence: what came out and what is proven."""
         return printable(self._summary())
@@ -329,6 +344,10 @@ class Result:
             "trajectory": [list(point) for point in self.trajectory],
             "message": self.message,
             "text_columns": list(self.text_columns),
+            "renamed_labels": {
+                column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}
+                for column, labels in self.renamed_labels.items()
+            },
             "warnings": list(self.problem.table.warnings),
         }
 

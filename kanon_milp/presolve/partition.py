@@ -7,7 +7,7 @@ be too many to enumerate, those of its groups are as many as there are groups.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,15 @@ class Partition:
     """Rows of the table in groups, as parallel int64 arrays: so many rows of a row type in a group, groups from 0.
 
     vector: int64, level vector of each group, of all that the recoding allows; -1, or None for all: the cheapest one
-    under which its rows are alike.
+    under which its rows are alike. full_domain: whether each column has one level, the fully suppressed rows aside, so
+    that its labels are released as the hierarchy has them, even one that stands for other values at a lower level.
     """
 
     group: Ints
     row_type: Ints
     rows: Ints
     vector: Ints | None = None
+    full_domain: bool = False
 
     def of_rows(self, type_of_row: Ints) -> Ints:
         """The group of each row, int64 (n,); rows of a type go to its groups in the order of both."""
@@ -72,6 +74,10 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
     pair, entry = np.unique(of_entry * types.count + row_type, return_inverse=True)
     members, candidate = pair % types.count, pair // types.count
     chosen = vector[cheapest[new]].astype(np.int32)
+    if partition.full_domain:
+        used, codes = levels.vectors[chosen[candidate]], types.codes[members]
+        columns = enumerate(levels.columns)
+        levels = replace(levels, columns=tuple(c.as_published(used[:, j], codes[:, j]) for j, c in columns))
     candidates = Candidates(
         vector=chosen,
         cost=levels.costs[chosen],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ class Hierarchy:
     """A domain generalization hierarchy of one column (Bredereck et al., Homogeneity paper, section 4.4).
 
     paths: for each original value its labels from level 0 (the value itself; None where it is missing) to the top
-    (`*`), all of the same length.
-    source: what error messages call it, such as its file.
+    (`*`), all of the same length. source: what error messages call it, such as its file.
+    A label may stand for different values at two levels, as the city and the canton Basel do: `released` and `renamed`
+    tell them apart.
     Raises InputError that names the entry (or row of a file) and the kind of fault: a path that does not begin with its
-    value, paths of different lengths, no common top, levels that are not nested, and a label that stands for
-    different values at two levels, so that a released table could not be read.
+    value, paths of different lengths, no common top, and levels that are not nested.
     """
 
     paths: Mapping[Label, tuple[Label, ...]]
@@ -51,35 +52,31 @@ class Hierarchy:
             )
         if not self.paths:
             raise InputError(f"{self.source}: the hierarchy has no rows")
-        paths: dict[Label, tuple[Label, ...]] = {}
-        parent: dict[tuple[int, Label], tuple[Label, int]] = {}
-        height = -1
-        for number, (value, labels) in enumerate(self.paths.items(), 1):
-            where = f"{self.source}: row {number}"
-            path = _labels(labels, where)
-            _label(value, where)
-            if path and path[0] != value:
-                raise InputError(f"{where}: the labels of a value begin with the value itself (level0), these do not")
-            height = len(path) if height < 0 else height
-            _check_path(path, height, parent, where)
-            paths[value] = path
-            for level in range(1, len(path) - 1):
-                parent.setdefault((level, path[level]), (path[level + 1], number))
-        _refuse_ambiguous(paths, self.source)
-        object.__setattr__(self, "paths", paths)
+        entries = ((number, value, labels) for number, (value, labels) in enumerate(self.paths.items(), 1))
+        object.__setattr__(self, "paths", _nested(entries, self.source))
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Label]], source: str = "hierarchy") -> Hierarchy:
-        """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header."""
-        paths: dict[Label, tuple[Label, ...]] = {}
+        """Build from rows (value, label at level 1, ..., `*`); row numbers in errors count from 1, without a header.
+
+        Equal rows count once.
+        """
+        first: dict[Label, tuple[int, tuple[Label, ...]]] = {}
+        repeated = False
         for number, row in enumerate(listed(rows, source, "a list of rows (value, label, ..., '*')"), 1):
             path = _labels(row, f"{source}: row {number}")
             if not path:
                 raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
-            if path[0] in paths:
-                raise InputError(f"{source}: row {number}: the value of level0 occurs twice; leaves must be unique")
-            paths[path[0]] = path
-        return cls(paths, source)
+            earlier, known = first.setdefault(path[0], (number, path))
+            repeated |= earlier != number
+            if known != path:
+                raise InputError(
+                    f"{source}: rows {earlier} and {number} have the same value in level0 and different labels; each "
+                    "value has one row"
+                )
+        if repeated:  # so that errors count the rows as they were given
+            _nested(((number, value, path) for value, (number, path) in first.items()), source)
+        return cls({value: path for value, (_, path) in first.items()}, source)
 
     @classmethod
     def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
@@ -234,6 +231,65 @@ class Hierarchy:
         """Highest level; level 0 is the original value."""
         return len(next(iter(self.paths.values()))) - 1
 
+    @cached_property
+    def renamed(self) -> Mapping[tuple[int, str], str]:
+        """(level, label) → what cell-level recoding releases in its place: `Basel (level 1)` for the canton Basel.
+
+        A label stands for the same values at each level, or keeps its text at the lowest one only: where it stands for
+        other values at a higher level h, ` (level h)` is added there, until no other label reads so. Of several that
+        are renamed at a level the first one of the alphabet comes first.
+        """
+        values: dict[tuple[int, str], list[int]] = {}
+        for number, path in enumerate(self.paths.values()):
+            for level, label in enumerate(path[:-1]):
+                if label is not None:
+                    values.setdefault((level, label), []).append(number)
+        taken = {label for _, label in values}
+        found: dict[tuple[int, str], str] = {}
+        meanings: dict[str, dict[tuple[int, ...], str]] = {}
+        for (level, label), numbers in sorted(values.items()):
+            known = meanings.setdefault(label, {})
+            text = known.get(tuple(numbers), label)
+            if known and tuple(numbers) not in known:
+                while text in taken:
+                    text += f" (level {level})"
+                taken.add(text)
+            known[tuple(numbers)] = text
+            if text != label:
+                found[level, label] = text
+        return found
+
+    @cached_property
+    def released(self) -> Mapping[Label, tuple[Label, ...]]:
+        """`paths` with the labels that cell-level recoding releases: each tells which values it stands for."""
+        if not self.renamed:
+            return self.paths
+        return {
+            value: tuple(
+                label if label is None else self.renamed.get((level, label), label) for level, label in enumerate(path)
+            )
+            for value, path in self.paths.items()
+        }
+
+
+def _nested(entries: Iterable[tuple[int, Label, Sequence[Label]]], source: str) -> dict[Label, tuple[Label, ...]]:
+    """The paths of a hierarchy, checked. entries: number in messages, value, and its labels."""
+    paths: dict[Label, tuple[Label, ...]] = {}
+    parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+    height = -1
+    for number, value, labels in entries:
+        where = f"{source}: row {number}"
+        path = _labels(labels, where)
+        _label(value, where)
+        if path and path[0] != value:
+            raise InputError(f"{where}: the labels of a value begin with the value itself (level0), these do not")
+        height = len(path) if height < 0 else height
+        _check_path(path, height, parent, where)
+        paths[value] = path
+        for level in range(1, len(path) - 1):
+            parent.setdefault((level, path[level]), (path[level + 1], number))
+    return paths
+
 
 def _labels(labels: object, where: str) -> tuple[Label, ...]:
     """The labels of one value."""
@@ -263,33 +319,18 @@ def _check_path(
             raise InputError(f"{where}: level{level} is empty")
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
             raise InputError(
-                f"{where}: levels are not nested: the label of level{level} lies in another label of "
+                f'{where}: levels are not nested: the label "{label}" of level{level} lies in another label of '
                 f"level{level + 1} than in row {parent[level, label][1]}"
             )
-
-
-def _refuse_ambiguous(paths: Mapping[Label, tuple[Label, ...]], source: str) -> None:
-    """A label used at two levels must name the same values in both, or a released table could not be read."""
-    named: dict[Label, dict[int, list[int]]] = {}
-    for number, path in enumerate(paths.values(), 1):
-        for level, label in enumerate(path):
-            named.setdefault(label, {}).setdefault(level, []).append(number)
-    for by_level in named.values():
-        (first, rows), *others = by_level.items()
-        for level, same in others:
-            if same != rows:
-                raise InputError(
-                    f"{source}: the label of level{first} in row {rows[0]} names different values than the same label "
-                    f"of level{level} in row {same[0]}; rename one of them"
-                )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ColumnLevels:
     """One column's hierarchy over the values that occur in the table.
 
-    labels: all labels that can be released, the original values (in domain order) first.
+    labels: all labels that can be released, the original values (in domain order) first; no two alike.
     label_of: int32 (height+1, domain size): label id that a value gets at a level.
+    published: of the labels that are renamed, by their ids, the text that the hierarchy has.
     costs: unit cost of each level, per cell.
     """
 
@@ -297,11 +338,31 @@ class ColumnLevels:
     labels: tuple[Label, ...]
     label_of: NDArray[np.int32]
     costs: tuple[Fraction, ...]
+    published: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def height(self) -> int:
         """Highest level."""
         return len(self.label_of) - 1
+
+    def as_published(self, level: NDArray[np.int16], codes: NDArray[np.int32]) -> ColumnLevels:
+        """With labels as the hierarchy has them, for a column that has one level below the top, of full-domain
+        recoding. level, codes: of released cells, which level, and which value. The labels stay renamed where the
+        column could be read otherwise: if at another level all values are called the same, or if all cells are what a
+        column of several levels may hold, too."""
+        below = np.unique(level[level < self.height])
+        if not self.published or len(below) != 1:
+            return self
+        codes = np.unique(codes[level == below[0]])
+        ids = self.label_of[:-1, codes].tolist()
+        called = [[self.published.get(label, self.labels[label]) for label in each] for each in ids]
+        here, wanted = ids[below[0]], called[below[0]]
+        otherwise = any(each != here and words == wanted for each, words in zip(ids, called, strict=True))
+        told = zip(*([self.labels[label] for label in each] for each in ids), strict=True)
+        if otherwise or all(word in labels for word, labels in zip(wanted, told, strict=True)):
+            return self
+        words = dict(zip(here, wanted, strict=True))
+        return replace(self, labels=tuple(words.get(at, label) for at, label in enumerate(self.labels)))
 
 
 def column_levels(
@@ -314,20 +375,23 @@ def column_levels(
 ) -> ColumnLevels:
     """Apply a hierarchy (None: keep or suppress) to the domain of a column; default unit cost level/height, times
     weight."""
+    published: dict[int, str] = {}
     if hierarchy is None:
         labels: tuple[Label, ...] = (*domain, symbol)
         label_of = np.array([range(len(domain)), [len(domain)] * len(domain)], dtype=np.int32)
     else:
         ids: dict[Label, int] = {value: i for i, value in enumerate(domain)}
+        released = hierarchy.released
         label_of = np.empty((hierarchy.height + 1, len(domain)), dtype=np.int32)
         for position, value in enumerate(domain):
-            for level, label in enumerate((*hierarchy.paths[value][:-1], symbol)):
+            for level, label in enumerate((*released[value][:-1], symbol)):
                 label_of[level, position] = ids.setdefault(label, len(ids))
         if label_of[:-1].size and (label_of[:-1] == ids[symbol]).any():
             raise InputError(
                 f'{hierarchy.source}: the suppression symbol "{symbol}" is a label below the top; choose another symbol'
             )
         labels = tuple(ids)
+        published = {ids[text]: label for (_, label), text in hierarchy.renamed.items() if text in ids}
     height = len(label_of) - 1
     if costs is None:
         costs = [Fraction(level, height) for level in range(height + 1)]
@@ -337,4 +401,4 @@ def column_levels(
         )
     if costs[0] != 0 or any(a > b for a, b in itertools.pairwise(costs)):
         raise InputError(f'level costs of column "{name}" must start at 0 and never fall')
-    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs))
+    return ColumnLevels(name, labels, label_of, tuple(weight * cost for cost in costs), published)

@@ -212,14 +212,17 @@ class Table:
         was = {name: kind for name, kind in self.frame.schema.items() if name in self.quasi_identifiers}
         return tuple(name for name, kind in was.items() if kind not in texts and after.schema[name] == nw.String)
 
+    def released_text(self, released: Any, name: str) -> pl.Series | None:
+        """A quasi-identifier of a released table that is text there; None for one of another type."""
+        after, _ = open_frame(released, "released table")
+        is_text = after.schema[name] in (nw.String, nw.Categorical, nw.Enum)
+        return after[name].alias("").cast(nw.String).to_polars() if is_text else None
+
     def suppressed_columns(self, released: Any) -> tuple[str, ...]:
         """The quasi-identifiers that are the suppression symbol in every row of a released table."""
-        after, _ = open_frame(released, "released table")
-        texts = (nw.String, nw.Categorical, nw.Enum)
-        named = {name: after[name] for name in self.quasi_identifiers if after.schema[name] in texts}
-        # polars reads some names as patterns
-        suppressed = {name: cells.alias("").cast(nw.String) == self.symbol for name, cells in named.items()}
-        return tuple(name for name, each in suppressed.items() if each.fill_null(value=False).all())
+        texts = {name: self.released_text(released, name) for name in self.quasi_identifiers}
+        named = {name: text for name, text in texts.items() if text is not None}
+        return tuple(name for name, text in named.items() if (text == self.symbol).fill_null(value=False).all())
 
     def _refuse_symbol(self) -> None:
         if not is_text(self.symbol):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kanon_milp.instances.model_library import Listed
 
 SHOWN_GROUPS = 20
+SHOWN_LABELS = 3  # of those that were told apart
 SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
@@ -121,6 +122,15 @@ def show_result(
         grid.add_row("note", plain(result.message))
     if result.text_columns:
         grid.add_row("types", plain(f"text now, as they hold labels: {', '.join(result.text_columns)}"))
+    if renamed := result.renamed_labels:
+        told = [
+            f'{column}: "{label}" of level {level} is released as "{text}"'
+            for column, labels in renamed.items()
+            for text, (label, level) in labels.items()
+        ]
+        rest = len(told) - SHOWN_LABELS
+        more = f" and {rest} more (renamed_labels in result.json)" if rest > 0 else ""
+        grid.add_row("labels", plain(f"{'; '.join(told[:SHOWN_LABELS])}{more}, since a lower level has the label too"))
     if out is not None:
         grid.add_row("written", plain(f"{out}, in place of an earlier result" if replaced else out))
     if page is not None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.foreign import suppressed_cells, with_symbol
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
 from kanon_milp.verify.frames import classes, open_released, text_columns
@@ -201,6 +202,8 @@ class _Cell:
 def _cells(problem: Problem, original: pl.DataFrame, released: pl.DataFrame) -> list[_Cell] | None:
     """All cells, those that are alike together; None where a label stands for nothing that is known."""
     found = []
+    if any(tree.renamed for tree in problem.recoding.hierarchies.values()):
+        released = Rules.of(problem.table, problem.recoding).as_told_apart(problem.table, released)
     for name in original.columns:
         column, rows_in_all = _unnamed(original, name), original.height
         counts = dict(zip(*(s.to_list() for s in column.value_counts().get_columns()), strict=True))
@@ -225,7 +228,7 @@ class _Labels:
     def __init__(self, problem: Problem, name: str, counts: Mapping[Label, int]) -> None:
         self._counts, self._symbol = counts, problem.table.symbol
         tree = problem.recoding.hierarchies.get(name)
-        self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.paths
+        self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.released
         known = {value: _number(value) for value in counts}
         numbers = {value: number for value, number in known.items() if number is not None}
         self._span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))

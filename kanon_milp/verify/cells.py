@@ -1,7 +1,9 @@
 """What each released cell may be, at which level it stands, and what the table's cells cost together.
 
 A label can stand at more than one level of a path when it names the same values there. A row is then read at
-the cheapest level vector that the mask allows.
+the cheapest level vector that the mask allows. A label that names other values at two levels is told apart by its text
+(`told_apart`), or by its column: one that holds the labels of a single level as the hierarchy has them, the symbol
+aside, is read as such (`as_told_apart`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, counted
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.paths import check_paths
+from kanon_milp.verify.paths import check_paths, told_apart
 from kanon_milp.verify.plain import HierarchyData, KeyedTable, RecodingData
 
 Value = str | None
@@ -30,14 +32,16 @@ Levels = tuple[int, ...]
 class ColumnRule:
     """What a cell of one column may become.
 
-    paths: original value → its labels by level, the symbol last; None where cells are kept or suppressed.
-    costs: loss of a cell at each level.
+    paths: original value → its labels by level, each for one set of values, the symbol last; None where cells are kept
+    or suppressed. costs: loss of a cell at each level. published: the paths as the hierarchy has them, where some of
+    its labels are the same for other values.
     """
 
     name: str
     symbol: str
     paths: Mapping[Value, tuple[Value, ...]] | None
     costs: tuple[Fraction, ...]
+    published: Mapping[Value, tuple[Value, ...]] | None = None
 
     @property
     def height(self) -> int:
@@ -51,6 +55,21 @@ class ColumnRule:
     def levels(self, original: Value, released: Value) -> Levels:
         """All levels at which the original value reads as the released one; none if that is not legal."""
         return tuple(level for level, label in enumerate(self.path(original)) if label == released)
+
+    def as_told_apart(self, original: pl.Series, released: pl.Series) -> pl.Series:
+        """A released column, as text, with labels that are told apart: where these do not account for all cells, and
+        all but the suppressed ones are what the hierarchy calls the values at one level, each as at that level."""
+        if self.published is None or self.paths is None:
+            return released
+        pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
+        cells = list(pairs.iter_rows())
+        if all(self.levels(before, after) for before, after in cells):
+            return released
+        for level in range(self.height):
+            if all(after in (self.symbol, self.published[before][level]) for before, after in cells):
+                told = [after if after == self.symbol else self.paths[before][level] for before, after in cells]
+                return pl.Series(told, dtype=pl.String).gather(pl.Series(pair_of_row))
+        return released
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +87,14 @@ class Rules:
         """Check a recoding against a table; raises InputError."""
         rules = tuple(_rule(table, recoding, name) for name in table.quasi_identifiers)
         return cls(rules, _allowed_vectors(recoding, rules))
+
+    def as_told_apart(self, table: KeyedTable, released: pl.DataFrame) -> pl.DataFrame:
+        """The released quasi-identifiers with labels that are told apart, column by column, rows as in the table."""
+        columns = {rule.name: released[rule.name] for rule in self.columns}
+        for rule in self.columns:
+            if rule.published is not None and released.height == table.keys.height:
+                columns[rule.name] = rule.as_told_apart(table.keys[rule.name].alias(""), released[rule.name].alias(""))
+        return pl.DataFrame(columns)
 
     def allow(self, readings: Sequence[Levels]) -> bool:
         """Whether a row whose cells can stand at these levels can be read as the mask allows."""
@@ -147,9 +174,10 @@ def _cheapest(reading: Sequence[Levels], rules: Rules) -> tuple[Fraction | None,
 def _rule(table: KeyedTable, recoding: RecodingData, name: str) -> ColumnRule:
     hierarchy = recoding.hierarchies.get(name)
     paths: dict[Value, tuple[Value, ...]] | None = None
+    published: dict[Value, tuple[Value, ...]] | None = None
     height = 1
     if hierarchy is not None:
-        paths = _paths(table, hierarchy, name)
+        published, paths = _paths(table, hierarchy, name)
         height = len(next(iter(paths.values()))) - 1
     given = recoding.level_costs.get(name)
     costs = (
@@ -162,20 +190,25 @@ def _rule(table: KeyedTable, recoding: RecodingData, name: str) -> ColumnRule:
             f'level costs of column "{name}": levels 0 to {height} need {height + 1} costs, not {len(costs)}'
         )
     weight = exact(recoding.weights.get(name, 1), f'weight of column "{name}"')
-    return ColumnRule(name, table.symbol, paths, tuple(weight * cost for cost in costs))
+    return ColumnRule(
+        name, table.symbol, paths, tuple(weight * cost for cost in costs), None if published == paths else published
+    )
 
 
-def _paths(table: KeyedTable, hierarchy: HierarchyData, name: str) -> dict[Value, tuple[Value, ...]]:
-    """The paths of a hierarchy, which must be one and cover the table; its top stands for the table's symbol."""
+def _paths(table: KeyedTable, hierarchy: HierarchyData, name: str) -> tuple[dict[Value, tuple[Value, ...]], ...]:
+    """The paths of a hierarchy, which must be one and cover the table, as it has them and with labels told apart; its
+    top stands for the table's symbol."""
     check_paths(hierarchy.paths, f'column "{name}": {hierarchy.source}')
+    apart = told_apart(hierarchy.paths)
     number, distinct = classes(table.keys[[name]])
     for position, value in enumerate(distinct[name]):
-        path = hierarchy.paths.get(value, ())
+        path = apart.get(value, ())
         if not path or table.symbol in path[:-1]:
             row = list_rows(np.flatnonzero(number == position)[:1])
             what = "has the symbol below the top in" if path else "is not covered by"
             raise InputError(f'{table.source}: column "{name}", {row}: the value {what} {hierarchy.source}')
-    return {value: (*path[:-1], table.symbol) for value, path in hierarchy.paths.items()}
+    both = hierarchy.paths, apart
+    return tuple({value: (*path[:-1], table.symbol) for value, path in each.items()} for each in both)
 
 
 def _allowed_vectors(recoding: RecodingData, rules: Sequence[ColumnRule]) -> frozenset[Levels] | None:

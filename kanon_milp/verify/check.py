@@ -143,6 +143,7 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
         violations += foreign.violations
         cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
     elif released.height == table.n:
+        released = rules.as_told_apart(table, released)
         cost, illegal, readings = check_cells(table, rules, released)
         violations += illegal
     legal = not violations

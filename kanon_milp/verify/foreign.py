@@ -44,7 +44,7 @@ def read_foreign(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> For
     if rules.allowed is not None:
         raise InputError("a pattern mask speaks of levels, and the cells of another tool have none; leave the mask out")
     suppressed = suppressed_cells(table.keys, released, table.symbol)
-    released = with_symbol(released, suppressed, table.symbol)
+    released = rules.as_told_apart(table, with_symbol(released, suppressed, table.symbol))
     violations: list[str] = []
     recoded: dict[str, pl.Series] = {}
     generalized, penalty = 0, Fraction(0)

@@ -1,4 +1,4 @@
-"""Whether generalization paths are a hierarchy, so that each released label can be read in one way only."""
+"""Whether generalization paths are a hierarchy, and how the same label on two levels is told apart."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def check_paths(paths: Mapping[Label, Sequence[Label]], where: str) -> None:
     if len({path[-1] for path in paths.values()}) > 1:
         raise InputError(f"{where}: the values have no common top: the last level must be one label for all")
     top = next(iter(paths.values()))[-1]
-    named: dict[Label, dict[int, set[Label]]] = defaultdict(lambda: defaultdict(set))
     parents: dict[tuple[int, Label], Label] = {}
-    for value, path in paths.items():
+    for path in paths.values():
         for level, label in enumerate(path[:-1]):
             if label == top:
                 raise InputError(f"{where}: the label of the top stands in level {level} too")
@@ -36,12 +35,37 @@ def check_paths(paths: Mapping[Label, Sequence[Label]], where: str) -> None:
                 raise InputError(
                     f"{where}: levels are not nested: a label of level {level} lies in two of level {level + 1}"
                 )
-            named[label][level].add(value)
-    for by_level in named.values():
-        (first, values), *others = by_level.items()
-        for level, more in others:
-            if more != values:
-                raise InputError(
-                    f"{where}: a label names different values in level {first} and level {level}, so a released cell "
-                    "could be read in two ways; rename one of them"
-                )
+
+
+def told_apart(paths: Mapping[Label, Sequence[Label]]) -> dict[Label, tuple[Label, ...]]:
+    """The paths with labels that each stand for one set of values: where a label stands for other values than at the
+    lowest of its levels, ` (level h)` is added, h being the first level at which it stands for these; again and again
+    until no label of the hierarchy, and none that was renamed before, reads so. Levels are gone through from below, the
+    labels of a level in the order of their characters."""
+    height = len(next(iter(paths.values()))) - 1
+    below: list[dict[Label, set[Label]]] = [defaultdict(set) for _ in range(height)]
+    for value, path in paths.items():
+        for level in range(height):
+            below[level][path[level]].add(value)
+    used = {label for each in below for label in each}
+    texts: dict[Label, list[tuple[set[Label], str]]] = defaultdict(list)  # of renamed labels: values, and the text
+    lowest: dict[Label, set[Label]] = {}
+    renamed: dict[tuple[int, Label], str] = {}
+    for level in range(height):
+        for label in sorted(each for each in below[level] if each is not None):
+            values = below[level][label]
+            if lowest.setdefault(label, values) == values:
+                continue
+            text = next((text for same, text in texts[label] if same == values), None)
+            if text is None:
+                ending = f" (level {level})"
+                text = label + ending
+                while text in used:
+                    text = text + ending
+                used.add(text)
+                texts[label].append((values, text))
+            renamed[level, label] = text
+    return {
+        value: (*(renamed.get((level, label), label) for level, label in enumerate(path[:-1])), path[-1])
+        for value, path in paths.items()
+    }
