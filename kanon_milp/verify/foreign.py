@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.verify.cells import ColumnRule, Rules, Value
-from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell
+from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell, numbers_in
 from kanon_milp.verify.frames import classes, list_rows
-from kanon_milp.verify.numbers import number_in
 from kanon_milp.verify.plain import KeyedTable
 
 
@@ -152,8 +151,7 @@ class _Meanings:
         self._foreign: dict[Value, Stands | None] = {}
         self._outside: dict[Value, set[Value]] = {}
         self._under: dict[tuple[int, Value], list[Value]] = {}
-        known = [number_in(value) for value in values]
-        numbers = [number for number in known if number is not None]
+        numbers = [number for value in values for number in numbers_in(value)[:1]]
         span = max(numbers, default=Fraction(0)) - min(numbers, default=Fraction(0))
         self._span = span if len(numbers) == len(values) else Fraction(0)
 
@@ -188,5 +186,5 @@ class _Meanings:
             return Fraction(0)
         if not self._span:
             return Fraction(len(values), len(self._values))
-        numbers = [number for value in values if (number := number_in(value)) is not None]
+        numbers = [number for value in values for number in numbers_in(value)[:1]]
         return (max(numbers) - min(numbers)) / self._span
