@@ -67,7 +67,12 @@ class RoleWarning(KanonWarning):
 
 def is_built_in(thing: object) -> bool:
     """Whether its class is one of this package, and not of somebody else's making."""
-    return type(thing).__module__.startswith(__name__.partition(".")[0] + ".")
+    return is_ours(type(thing))
+
+
+def is_ours(thing: object) -> bool:
+    """Whether a class or function is one of this package."""
+    return str(getattr(thing, "__module__", None)).startswith(__name__.partition(".")[0] + ".")
 
 
 @contextmanager

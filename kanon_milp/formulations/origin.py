@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from fractions import Fraction
 from weakref import WeakValueDictionary
 
 import pyomo.environ as pyo
+from pyomo.common.numeric_types import RegisterNumericType
 
 from kanon_milp.formulations.contents import contents
 from kanon_milp.presolve.instance import Instance
@@ -17,7 +19,12 @@ _known: WeakValueDictionary[str, Problem] = WeakValueDictionary()  # by what the
 
 
 def mark(model: pyo.ConcreteModel, instance: Instance, formulation: str) -> None:
-    """Note on a model the instance that it states, and by which formulation; a copy of the model has the note, too."""
+    """Note on a model the instance that it states, and by which formulation; a copy of the model has the note, too.
+
+    model.unit: what one unit of its objective `loss` is worth, a Fraction that its expressions take.
+    """
+    RegisterNumericType(Fraction)
+    model.unit = instance.levels.unit
     token = uuid.uuid4().hex
     _known[token] = instance.problem
     setattr(model, _NAME, (digest(instance), digest(instance, public=True), token, formulation))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kanon_milp.errors import is_built_in, is_ours
+from kanon_milp.formulations import Formulation
 from kanon_milp.problem.arguments import exists
 from kanon_milp.problem.privacy.base import described as as_plain_data
 from kanon_milp.problem.problem import Problem
@@ -28,6 +30,28 @@ def sha256_of(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+def users_code(problem: Problem, formulation: Formulation, solver: object = None) -> tuple[str, ...]:
+    """Code of the user's own that a proof takes on trust, each as its kind and name, such as "requirement at_most".
+
+    What it says (smallest groups, flags, constraints, costs of moving values) is used as it is, in models, bounds and
+    reductions alike. solver: an adapter whose word nobody else has confirmed.
+    """
+    recoding, requirements = problem.recoding, problem.requirements
+    distances = [each for each in (getattr(r, "distance", None) for r in requirements) if not isinstance(each, str)]
+    parts: list[tuple[str, str, object]] = [
+        *(("requirement", requirement.name, requirement) for requirement in requirements),
+        *(("distance", type(each).__name__, each) for each in distances if each is not None),
+        ("recoding", type(recoding).__name__, recoding),
+        *(("hierarchy", name, each) for name, each in recoding.hierarchies.items()),
+        *(("mask", type(each).__name__, each) for each in (recoding.mask,) if each is not None),
+        *(("solver", str(getattr(each, "name", "")), each) for each in (solver,) if each is not None),
+    ]
+    named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]
+    if not is_ours(formulation.declare):
+        named.insert(0, f"formulation {formulation.name}")
+    return tuple(dict.fromkeys(named))
 
 
 def describe_problem(problem: Problem, row_types: tuple[int, int]) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered
 from kanon_milp.bounds.cheapest import cheapest_loss
 from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
 from kanon_milp.errors import InputError, SolverError
+from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows
-from kanon_milp.methods.outcome import Bound, Outcome, objective_of, scale_of
+from kanon_milp.methods.extension import Extension, extension_of
+from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.assignment import Assignment
@@ -50,6 +52,10 @@ NOT_ROUNDED = (
     "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
 )
 NEAR = 1e-4  # by how much a number of rows may miss an integer
+EXTENDED_INFEASIBLE = (
+    "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
+    "one without the additions is not known from this: solve(problem) finds out"
+)
 TOO_LATE = "it ended before the solver could start"
 
 
@@ -132,7 +138,7 @@ def _known_bound(session: Session, asked: SolverOptions, nothing: Outcome) -> Ou
         share = None if asked.time_limit is None else min(RELAXATION_SHARE * asked.time_limit, session.limit.left)
         easier = _solve_another(session, relaxed, replace(asked, time_limit=share, log_file=None))
     bound = Bound(easier.exact_bound, easier.backed_by)
-    if bound.backed_by == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
+    if bound.backed_by[:1] == (REGISTERED,):  # that of the easier problem: no more than the word of the user's own
         return replace(nothing, bound=known, dual=dual, registered=nothing.registered.and_also(bound))
     return replace(nothing, bound=known.and_also(bound), dual=dual)
 
@@ -194,15 +200,21 @@ def solve_direct(
 ) -> Result:
     """Hand a problem's model over, solve it, assign rows, verify, and say what is proven.
 
-    own: the model is as the package declares it. explain: says what is in conflict where there is no solution. known:
-    bound and multipliers from before.
+    own: the model is as the package declares it; else it is a user's, and is compared with that. explain: says what is
+    in conflict where the package's own model has no solution. known: bound and multipliers from before.
     """
     instance, clock = session.instance, session.clock
     known = known or Outcome()
     try:
         with clock.step("handover"):
-            compiled = session.limit.call(to_arrays, model)
-            compiled = integral_assignment(instance, compiled, model) if own else integer_assignment(compiled, model)
+            if own:
+                compiled = integral_assignment(instance, session.limit.call(to_arrays, model), model)
+            else:
+                compiled, extension = session.limit.call(compared, session.formulation, instance, model)
+                session = replace(session, extension=extension)
+                # what was added may be to blame, so neither mask nor requirements are
+                why = session.prepared.obstacle or EXTENDED_INFEASIBLE
+                explain = (lambda: _explain(session)) if extension is None else (lambda: why)
     except Over:
         return session.end(_too_late(session, known, own=own))
     check_numbers(compiled.linear)
@@ -237,9 +249,16 @@ def solve_direct(
     table = None
     if answer.x is not None:
         with clock.step("assign"):
-            assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+            try:
+                assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+            except SolverError as error:
+                if session.extension is None or not session.extension.relaxed:
+                    raise
+                said = f"a solution of the model as it was changed ({session.extension.words}) is no table: {error}"
+                return session.end(outcome.failed(said))
         table = session.release(assignment)
-        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own)
+        stated = session.extension is None or session.extension.objective is None
+        reached = objective_of(session.problem, compiled, answer, table.report, scale, own=own or stated)
         table = replace(table, objective=reached)
     rival = bound.value if table is None else table.objective
     # without a point the first table is taken, whatever stopped the solver; with one, where it is better
@@ -299,7 +318,7 @@ def _without_point(
     if answer.stop_reason in (StopReason.TIME_LIMIT, StopReason.NODE_LIMIT, StopReason.INTERRUPTED):
         return outcome.stopped(answer.stop_reason.value, answer.message)
     message = answer.message or f"the solver ended as {answer.stop_reason.value} without a table"
-    return replace(outcome.failed(message), bound=known)
+    return replace(outcome, bound=known, registered=UNKNOWN).stopped("error", message)
 
 
 def first_table(session: Session, model: pyo.ConcreteModel, compiled: PyomoArrays) -> dict[int, float] | None:
@@ -322,6 +341,15 @@ def start_of(
     values = np.concatenate([rows, used]).astype(float).tolist()
     columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
     return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
+
+
+def compared(
+    formulation: Formulation, instance: Instance, model: pyo.ConcreteModel
+) -> tuple[PyomoArrays, Extension | None]:
+    """A user's model as arrays, `assign` as integer, and how it differs from the one that is built for the instance."""
+    arrays, built = to_arrays(model, names=True), formulation.build(instance)
+    extension = extension_of(model, arrays, built, to_arrays(built, names=True), instance.levels.unit)
+    return integer_assignment(arrays, model), extension
 
 
 def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:

@@ -12,8 +12,10 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
-from kanon_milp.methods.direct import assignment_of, integer_assignment
+from kanon_milp.methods.description import users_code
+from kanon_milp.methods.direct import assignment_of, compared
 from kanon_milp.methods.exchange_labels import labels_of
+from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.result import Proof, Result, SolverRun
 from kanon_milp.methods.solve import check_model
 from kanon_milp.presolve.assignment import Assignment
@@ -25,7 +27,6 @@ from kanon_milp.problem.exact import Number, exact_number, in_words
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import LinearModel, SolverOptions
 from kanon_milp.solvers.mps import CONSTANT, Notes, fingerprint, names_in_file, names_path, read_about, write_model
-from kanon_milp.solvers.proof import Backing
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
 from kanon_milp.system.clock import Clock
@@ -44,7 +45,8 @@ _WRITTEN_BY = "kanon_milp"
 class Stated:
     """A problem's model as it is exported.
 
-    reduced: after all reductions, as `solve` hands it over. own: it is as the package declares it, not extended.
+    reduced: after all reductions, as `solve` hands it over. own: the package has declared it, not a user extended it;
+    extension: how the user's differs from that.
     """
 
     prepared: Prepared
@@ -53,6 +55,7 @@ class Stated:
     formulation: str
     reduced: bool
     own: bool = True
+    extension: Extension | None = None
 
     def __repr__(self) -> str:
         """One line: whose model it is, and its size."""
@@ -64,25 +67,14 @@ class Stated:
     @property
     def unit(self) -> Fraction:
         """What one unit of the file's objective is worth: loss, or a number of groups (negative where maximized)."""
-        return self.arrays.sign * (self.prepared.instance.levels.unit if self.goal == "loss" else Fraction(1))
+        return self.arrays.sign * unit_of(self.prepared.instance, self.extension)
 
     @property
     def goal(self) -> str:
         """What the objective is about."""
-        if self.own:
-            return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
-        return "loss" if self._states_the_loss else "objective"
-
-    @property
-    def _states_the_loss(self) -> bool:
-        """Whether the objective of a user's model is still Σ w x, to be minimized."""
-        if not self.model.loss.active or self.arrays.sign != 1 or self.arrays.linear.offset != 0:
-            return False
-        candidates = self.prepared.instance.candidates
-        columns = self.arrays.columns_of(list(self.model.assign.values()))
-        expected = np.zeros(self.arrays.linear.variables)
-        expected[columns[columns >= 0]] = candidates.cost[candidates.candidate_of_pair()][columns >= 0]
-        return bool((self.arrays.linear.c == expected).all())
+        if self.extension is not None and self.extension.objective is not None:
+            return "objective"
+        return "loss" if self.prepared.problem.objective == "loss" else "number of groups"
 
 
 def export_model(
@@ -171,7 +163,8 @@ def import_solution(
     if bound is not None and objective is not None and bound > objective:
         bound, message = None, f"{message}; it is better than the bound that was computed, which is discarded"
     proof: Proof = "none" if bound is None else "optimal" if bound == objective else "bound"
-    backing: tuple[Backing, ...] = () if bound is None else ("certificate",)
+    trusted = users_code(problem, get_formulation(formulation))
+    backing = () if bound is None else ("certificate", *trusted)
     instance = stated.prepared.instance
     return Result(
         problem=problem,
@@ -196,6 +189,8 @@ def import_solution(
         seconds=clock.total(),
         message=message,
         reductions=stated.prepared.reduction_sizes,
+        extension=stated.extension,
+        unit=unit_of(instance, stated.extension),
     )
 
 
@@ -222,10 +217,10 @@ def stated_model(
     else:
         check_model(model, prepared, formulation)
     with clock.step("handover"):
-        arrays = to_arrays(model, names=True)
-        if not own:  # what was added may have broken the network behind `assign`
-            arrays = integer_assignment(arrays, model)
-    return Stated(prepared, model, arrays, formulation, reduced, own)
+        if own:
+            return Stated(prepared, model, to_arrays(model, names=True), formulation, reduced)
+        arrays, extension = compared(chosen, prepared.instance, model)
+    return Stated(prepared, model, arrays, formulation, reduced, own, extension)
 
 
 def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[str, str], Path | None]:
@@ -322,7 +317,7 @@ def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction 
     """The objective of the table, recomputed by the verifier; that of the solution where the user has another one."""
     if stated.goal == "loss":
         return report.cost
-    if stated.own:
+    if stated.goal != "objective":
         return Fraction(report.groups)
     linear = stated.arrays.linear
     value = linear.value(np.where(linear.integer, np.round(found.x), found.x))
@@ -332,7 +327,8 @@ def _objective(stated: Stated, found: SolutionFile, report: Report) -> Fraction 
 def _own_bound(stated: Stated, clock: Clock, seconds: float) -> Fraction | None:
     """A lower bound on the loss, from multipliers that a certificate could state."""
     instance = stated.prepared.instance
-    if stated.goal != "loss" or instance.problem.objective != "loss" or seconds <= 0:
+    relaxed = stated.extension is not None and stated.extension.relaxed
+    if stated.goal != "loss" or relaxed or seconds <= 0:
         return None
     from kanon_milp.bounds import lagrangian, proven_bound, round_dual  # compiled code, only when it is needed
 
@@ -359,6 +355,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
     comments = [
         f"{problem.name}: written by {_WRITTEN_BY} {__version__}, formulation {stated.formulation}"
         f"{', after all reductions' if stated.reduced else ''}{'' if stated.own else ', extended by its user'}",
+        *([] if stated.extension is None else [f"extended: {stated.extension.words}"]),
         f"{stated.goal} = {unit} * objective of this file, which includes the constant {linear.offset:.17g}",
     ]
     if isinstance(known, str):

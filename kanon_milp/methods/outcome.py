@@ -11,6 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.methods.extension import states_loss
 from kanon_milp.methods.plot import Trajectory
 from kanon_milp.methods.result import Proof
 from kanon_milp.presolve.instance import Instance
@@ -173,7 +174,7 @@ class Outcome:
         known = replace(self, found=found)
         if found.objective is None or not found.report.ok:
             why = "; ".join(found.report.violations[:3]) or "its loss cannot be told"
-            return replace(known, stop_reason="error", proof="none", message=f"the verifier refuses the table: {why}")
+            return known.failed(f"the verifier refuses the table: {why}")
         bound = self.both.value
         reached, proven = scale.to_model(found.objective), None if bound is None else scale.to_model(bound)
         if scale.grid.contradicts(reached, proven):
@@ -211,7 +212,7 @@ _TOO_FINE = (
 
 def _too_high(outcome: Outcome) -> str:
     """Whose bound a verified table refutes."""
-    (whose,) = outcome.registered.backed_by
+    whose, *_ = outcome.registered.backed_by
     return TOO_HIGH if whose == REGISTERED else METHOD_TOO_HIGH.format(whose)
 
 
@@ -224,7 +225,7 @@ def scale_of(
 ) -> tuple[PyomoArrays, Scale]:
     """The model as it is handed over, and its scale: our own objectives are integral, a user's is rescaled."""
     linear, step, integral = (compiled.linear, Fraction(1), True) if own else rescaled(compiled.linear)
-    unit = instance.levels.unit if model.loss.active else Fraction(1)
+    unit = instance.levels.unit if states_loss(model) else Fraction(1)
     grid = Grid(int(integral), precision_size(adapter, linear))
     return replace(compiled, linear=linear), Scale(compiled.sign, unit * step, grid)
 

@@ -115,7 +115,7 @@ def _both(session: Session, found: Result, answer: Answer) -> Result:
     )
     for each in (bound, other):
         # behind a registered bound there is nothing but a user's word, so it is kept apart
-        if each.backed_by == (REGISTERED,):
+        if each.backed_by[:1] == (REGISTERED,):
             outcome = replace(outcome, registered=outcome.registered.and_also(each))
         elif each.value is not None:
             outcome = replace(outcome, bound=outcome.bound.and_also(each))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kanon_milp import __version__
 from kanon_milp.errors import NotProvenError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
+from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.plot import Trajectory, plot
 from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.exact import in_words, plain
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
 Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
+MODEL = "model"  # the objective of a problem whose model was given another one, in `result.json`
+BACKINGS = ("own bound", "second look")  # words for what is no code of a user's, in two words
 NO_SOLVER = "none"  # the name of the solver where the method uses none
 ROW: dict[str, Any] = {  # of `Result.to_frame`
     **dict.fromkeys(("problem", "kind"), pl.String),
     **dict.fromkeys(("n", "m", "t_in"), pl.Int64),
     **dict.fromkeys(("k", "p", "l", "t", "method", "solver", "stop_reason", "proof"), pl.String),
-    **dict.fromkeys(("objective", "bound", "gap"), pl.Float64),
+    "optimized": pl.String,
+    **dict.fromkeys(("objective", "bound", "gap", "loss"), pl.Float64),
+    "extended": pl.String,
     **dict.fromkeys(("groups", "suppressed_cells"), pl.Int64),
     "verified": pl.Boolean,
     "seconds": pl.Float64,
@@ -94,14 +99,18 @@ class Result:
     backed_by: what the proof is backed by: "solver" (the solver that was asked says so), "second look" (another
     solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
     package), "certificate" (a proof that anybody can check from the table alone), "method NAME" (a registered one),
-    "registered bound" (one of a user's own says so).
-    exact_objective, exact_bound: in the user's units (loss, or number of groups); objective of the released table.
+    "registered bound" (one of a user's own says so); and code of the user's own whose word it takes: "formulation
+    NAME", "requirement NAME", "distance CLASS", "solver NAME" (where nobody else has confirmed it), ...
+    exact_objective, exact_bound: of what was optimized (`optimized`), in the user's units: loss, number of groups, or
+    the objective of a model that was changed; objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row
     from 1.
     parts: the same of a method that divides the rows first, before those of its groups that are released alike became
     one; None of others.
     report: the verifier's. seconds: wall clock per step. trajectory: (seconds, incumbent, bound) over time. files:
-    SHA-256 of each file that the problem was read from.
+    SHA-256 of each file that the problem was read from. extension: what the user has changed in the model that was
+    solved, None where it was the package's own; bound and proof are about the model as it was changed then. unit: what
+    one unit of the model's objective is worth in objective and bound.
     """
 
     problem: Problem
@@ -125,15 +134,24 @@ class Result:
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
     parts: NDArray[np.int64] | None = field(default=None, repr=False)
+    extension: Extension | None = None
+    unit: Fraction = Fraction(1)
 
     @property
     def objective(self) -> Numeric | None:
-        """Objective of the released table: its loss, or its number of groups."""
+        """What was optimized, of the released table: its loss, its number of groups, or the objective of a model that
+        was changed (`optimized` says which)."""
         return plain(self.exact_objective)
 
     @property
+    def loss(self) -> Numeric | None:
+        """The loss of the released table, whatever was optimized: recomputed by the verifier; None without a table."""
+        return None if self.report is None else plain(self.report.cost)
+
+    @property
     def bound(self) -> Numeric | None:
-        """Proven bound on the optimum: no table that satisfies the problem is better."""
+        """Proven bound on the optimum: no table that satisfies the problem is better; of an extended model, none of its
+        solutions."""
         return plain(self.exact_bound)
 
     @property
@@ -153,7 +171,8 @@ class Result:
         Where the session has none they are computed first, which takes up to a minute; a second call computes again.
         Under requirements about sensitive attributes the bound with these inside the subproblems is computed too, up to
         another minute, and stated where it proves more. The bound can be lower than `bound`, which a solver may have
-        raised, and says nothing about side constraints. Raises InputError where the loss is not what is minimized.
+        raised, and says nothing about side constraints, nor about what was added to a model. Raises InputError where
+        the loss is not what is minimized.
         """
         from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
 
@@ -163,11 +182,13 @@ class Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.
 
         It is optimal then where the objective of the verified table meets that bound. A result whose objective is not
-        the loss stays as it is, and so does one that is refused, or proven infeasible.
+        the loss stays as it is, and so does one of a model that lacks something of the problem, one that is refused, or
+        proven infeasible.
         """
+        relaxed = self.extension is not None and self.extension.relaxed
         higher = self.exact_bound is None or certificate.bound > self.exact_bound
         refused = self.report is not None and not self.report.ok
-        if self.problem.objective != "loss" or self.proof == "infeasible" or refused or not higher:
+        if self.goal != "loss" or relaxed or self.proof == "infeasible" or refused or not higher:
             return self
         reached = self.exact_objective
         if reached is not None and certificate.bound > reached:
@@ -199,12 +220,18 @@ class Result:
 
     @property
     def goal(self) -> str:
-        """What the objective is, in a word: "loss", "groups" (their number), or "objective" where a model's own was
-        changed."""
-        if self.problem.objective != "loss":
-            return "groups"
-        own = self.report is not None and self.report.ok and self.report.cost != self.exact_objective
-        return "objective" if own else "loss"
+        """What the objective is, in a word: "loss", "groups" (their number), or "objective" where a user's model has
+        another one."""
+        if self.extension is not None and self.extension.objective is not None:
+            return "objective"
+        return "loss" if self.problem.objective == "loss" else "groups"
+
+    @property
+    def optimized(self) -> str:
+        """What was optimized, in words: "loss", "number of groups", or the objective of a model that was changed."""
+        if self.goal == "objective" and self.extension is not None:
+            return f"objective {self.extension.objective} of the model ({self.extension.sense}d)"
+        return "loss" if self.goal == "loss" else "number of groups"
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -239,20 +266,35 @@ class Result:
     def _summary(self) -> str:
         objective, bound = in_words(self.exact_objective), in_words(self.exact_bound)
         if self.report is not None and not self.report.ok:
-            return f"verification failed: {self.report.violations[0]}"
+            whose = "" if self.extension is None else f"; the table is{self._of_what()}"
+            return f"verification failed: {self.report.violations[0]}{whose}"
         if self.proof == "infeasible":
-            return f"infeasible: {self.message}{self._backing()}"
+            whose = "" if self.extension is None else f" as extended ({self.extension.words})"
+            return f"infeasible{whose}: {self.message}{self._backing()}"
         if self.proof == "optimal":
-            return f"proven optimum {objective}, verified{self._backing()}"
+            reached = f"{objective} groups" if self.goal == "groups" else objective
+            return f"proven optimum {reached}{self._of_what()}, verified{self._backing()}"
         reason = self.stop_reason.replace("_", " ")
         if self.exact_objective is None:
             known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
-            return f"no table found ({reason}){known}{'; ' if self.message else ''}{self.message}"
+            return f"no table found ({reason}){self._of_what()}{known}{'; ' if self.message else ''}{self.message}"
         reached = f"{objective} groups" if self.goal == "groups" else f"{self.goal} {objective}"
+        reached += self._of_what()
         if self.exact_bound is None:
             return f"verified table with {reached}, nothing proven ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
-        return f"verified table with {reached}, bound {bound}{gap} ({reason})"
+        trusted = self._backing() if any(" " in each and each not in BACKINGS for each in self.backed_by) else ""
+        return f"verified table with {reached}, bound {bound}{gap} ({reason}){trusted}"
+
+    def _of_what(self) -> str:
+        """What an objective is of where that is not the problem's own model, as a part of a sentence."""
+        if self.extension is None:
+            return ""
+        model = f" of the extended model ({self.extension.words})"
+        if self.goal != "objective":
+            return model
+        loss = "" if self.report is None else f"; loss {in_words(self.report.cost)}"
+        return f" of the objective {self.extension.objective}{model}{loss}"
 
     def _backing(self) -> str:
         """What the proof is backed by, as the end of a sentence."""
@@ -264,7 +306,8 @@ class Result:
         gap = "none" if self.gap is None else f"{100 * self.gap:.3g} %"
         known = f"{self.goal} {in_words(self.exact_objective)}, bound {in_words(self.exact_bound)}, gap {gap}"
         verified = "verified, " if self.verified else ""
-        return f"<Result: {self.stop_reason}, {verified}{known}, {self.seconds['total']:.2f} s>"
+        text = f"<Result: {self.stop_reason}, {verified}{known}{self._of_what()}, {self.seconds['total']:.2f} s>"
+        return printable(text)
 
     def _repr_html_(self) -> str:
         """The same for a notebook, and no cell of the table."""
@@ -274,7 +317,10 @@ class Result:
         row = self._row()
         row["stop_reason"] = self.stop_reason.replace("_", " ")
         row["gap"] = None if self.gap is None else f"{100 * self.gap:.3g} %"
-        names = {**NAMES, "objective": self.goal if self.goal != "groups" else "number of groups"}
+        names = {**NAMES, "objective": self.optimized}
+        del row["optimized"]
+        if self.goal == "loss":
+            del row["loss"]
         known = [(names.get(name, name).replace("_", " "), value) for name, value in row.items() if value is not None]
         return [(name, f"{value:,.6g}" if isinstance(value, float) else str(value)) for name, value in known]
 
@@ -291,9 +337,12 @@ class Result:
             "solver": f"{self.solver.name} {self.solver.version}".strip(),
             "stop_reason": self.stop_reason,
             "proof": self.proof,
+            "optimized": self.optimized,
             "objective": None if self.objective is None else float(self.objective),
             "bound": None if self.bound is None else float(self.bound),
             "gap": self.gap,
+            "loss": None if self.loss is None else float(self.loss),
+            "extended": None if self.extension is None else self.extension.words,
             "groups": None if report is None else report.groups,
             "suppressed_cells": None if report is None else report.suppressed_cells,
             "verified": None if report is None else report.ok,
@@ -313,7 +362,7 @@ class Result:
 
         Raises InputError where altair is not installed (extra `report`), and where there is neither.
         """
-        return plot(self.trajectory, self.seconds["total"], self.groups, self.goal)
+        return plot(self.trajectory, self.seconds["total"], self.groups, self.optimized)
 
     def as_dict(self) -> dict[str, Any]:
         """The object of `result.json`."""
@@ -321,11 +370,17 @@ class Result:
         return {
             "package": {"name": "kanon-milp", "version": __version__},
             "input": describe_input(self.problem, self.files),
-            "problem": describe_problem(self.problem, self.row_types),
+            "problem": {
+                **describe_problem(self.problem, self.row_types),
+                **({"objective": MODEL} if self.goal == "objective" else {}),
+            },
+            "optimized": self._optimized(),
+            "extended": None if self.extension is None else self.extension.as_dict(),
             "stop_reason": self.stop_reason,
             "proof": self.proof,
             "proof_backed_by": list(self.backed_by),
             "objective": self.objective,
+            "loss": self.loss,
             "suppressed_cells": report.suppressed_cells if report is not None else None,
             "bound": self.bound,
             "gap": self.gap,
@@ -350,6 +405,13 @@ class Result:
             },
             "warnings": list(self.problem.table.warnings),
         }
+
+    def _optimized(self) -> dict[str, Any]:
+        """What was optimized: the component of the model, its sense, and what one unit of it is worth in results."""
+        component, sense = self.goal, "maximize" if self.problem.objective == "max_groups" else "minimize"
+        if self.extension is not None and self.extension.objective is not None:
+            component, sense = self.extension.objective, self.extension.sense
+        return {"what": self.optimized, "component": component, "sense": sense, "unit": str(self.unit)}
 
 
 def _is_finite(value: object) -> bool:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, KanonError
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.greedy import greedy, suppress_all
+from kanon_milp.methods.description import users_code
+from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
 from kanon_milp.presolve.assignment import Assignment
@@ -42,7 +44,8 @@ class Session:
     method: its name in the registry. interrupt: set by whoever wants it to stop. iterations: neighbourhoods of a
     search, instead of a time limit. dask: address of a scheduler whose workers search. files: SHA-256 of each file
     that the problem was read from. solver_used: whether the method asks the solver at all. start: int64 (n,), group of
-    each row in a table to start with. known: a table over `instance` that was found before.
+    each row in a table to start with. known: a table over `instance` that was found before. extension: how a user's
+    model differs from the one that was built; None where it is the package's own.
     """
 
     prepared: Prepared
@@ -59,6 +62,7 @@ class Session:
     solver_used: bool = True
     start: NDArray[np.int64] | None = None
     known: Assignment | None = None
+    extension: Extension | None = None
 
     def __repr__(self) -> str:
         """Names and sizes, and no cell."""
@@ -264,7 +268,7 @@ class Session:
             problem=self.problem,
             stop_reason=outcome.stop_reason,
             proof=outcome.proof,
-            backed_by=() if outcome.proof == "none" else bound.backed_by,
+            backed_by=() if outcome.proof == "none" else self._backing(bound.backed_by),
             exact_objective=None if found is None else found.objective,
             exact_bound=bound.value,
             table=None if shown is None else shown.table,
@@ -290,7 +294,15 @@ class Session:
             dual=None if outcome.dual is None else outcome.dual.spread(self.prepared.restore_values),
             required=None if outcome.required is None else self.prepared.restore_values(outcome.required),
             files=self.files,
+            extension=self.extension,
+            unit=unit_of(self.instance, self.extension),
         )
+
+    def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:
+        """What a proof is backed by, with the user's code that it takes on trust."""
+        adapter = self.adapter if "solver" in proven_by and "second look" not in proven_by else None
+        trusted = users_code(self.problem, self.formulation, adapter)
+        return tuple(dict.fromkeys((*proven_by, *trusted)))
 
 
 def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:

@@ -27,6 +27,7 @@ from kanon_milp.methods.arguments import (
 )
 from kanon_milp.methods.description import fingerprints
 from kanon_milp.methods.direct import settled, solve_direct
+from kanon_milp.methods.extension import not_compared
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_objective
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
@@ -42,11 +43,6 @@ from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 LOGGER = logging.getLogger(__name__)
-
-EXTENDED_INFEASIBLE = (
-    "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
-    "one without the additions is not known from this: solve(problem) finds out"
-)
 
 
 def solve(
@@ -228,8 +224,6 @@ def solve_model(
         check_available(adapter)
         begin_log(options)
         options = replace(options, extra={**chosen.trust(prepared.instance).get(adapter.name, {}), **options.extra})
-        # what was added may be to blame, so neither mask nor requirements are
-        why = prepared.obstacle or EXTENDED_INFEASIBLE
         session = Session(
             prepared,
             chosen,
@@ -239,8 +233,9 @@ def solve_model(
             interrupt=stop,
             on_progress=on_progress,
             files=files,
+            extension=not_compared(model),
         )
-        return solve_direct(session, model, own=False, explain=lambda: why)
+        return solve_direct(session, model, own=False)
 
 
 def check_model(model: pyo.ConcreteModel, prepared: Prepared, formulation: str) -> None:

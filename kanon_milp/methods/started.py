@@ -51,7 +51,7 @@ def _from_search(session: Session, left: float) -> Result:
     bound = Bound(first.exact_bound, first.backed_by)
     known = Outcome(trajectory=first.trajectory)
     # behind a registered bound there is nothing but a user's word, so it is kept apart
-    known = replace(known, registered=bound) if bound.backed_by == (REGISTERED,) else replace(known, bound=bound)
+    known = replace(known, registered=bound) if bound.backed_by[:1] == (REGISTERED,) else replace(known, bound=bound)
     if first.groups is not None:
         session = replace(session, known=assignment_of_groups(session.prepared, first.groups))
     result = solve_milp(session, known=known)

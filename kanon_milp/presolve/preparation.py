@@ -157,7 +157,6 @@ def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit)
     those = "1 pattern" if levels.count == 1 else f"{levels.count:,} patterns"
     table = "the first one" if few.count == levels.count else f"what {few.count:,} of the patterns give"
     message = (
-        f"{shortage.message} for the candidates of {those} over {types.count:,} row types, so the table is {table}, "
-        "and nothing is proven"
+        f"{shortage.message} for the candidates of {those} over {types.count:,} row types, so the table is {table}"
     )
     return with_candidates(problem, types, few), replace(shortage, message=message)

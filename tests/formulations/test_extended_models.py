@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.methods.outcome import Scale
+from kanon_milp.report.output import described
+from kanon_milp.report.pages.wording import ASKED, amount, proof_sentence
 from kanon_milp.solvers import Availability, Capability, LinearModel, RawResult, StopReason, get
 from kanon_milp.solvers.adapter import SolverCall
 from kanon_milp.solvers.proof import Grid
@@ -311,3 +314,185 @@ def test_sides_that_were_computed_in_floating_point_cut_nothing_off_in_integers(
         free = [g for g in model.CANDIDATES if model.w[g] == 0]
         model.most = pyo.Constraint(expr=sum(0.1 * (1 - model.open[g]) for g in free) <= 0.2)
         assert km.solve_model(problem, model, solver, formulation="textbook").require_optimal().objective == 0
+
+
+def said(result: km.Result) -> str:
+    """What the page of a result says is proven."""
+    return proof_sentence(described(result))
+
+
+@settings(relaxed, max_examples=examples(60, 15))
+@given(
+    rows_of_people,
+    st.integers(1, 3),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    masks,
+    st.integers(0, 7),
+    st.booleans(),
+    st.sampled_from(["", "1/4"]),
+)
+def test_what_is_said_of_an_extended_model_is_what_going_through_all_tables_finds(
+    rows: Rows, k: int, weights: Vector, vectors: list[Vector], most: int, own: bool, part: str
+) -> None:
+    """At most so many rows lose education; the least loss, or the fewest rows that lose their age."""
+    if k > len(rows):
+        return
+    problem = problem_of(rows, k, weights, vectors)
+    if part:
+        costs = {name: f"{weight}/4" for name, weight in zip(COLUMNS, weights, strict=True)}
+        problem = replace(problem, recoding=replace(problem.recoding, weights=costs))
+    unit = Fraction(part or 1)
+    model = km.build_model(problem)
+    model.kept = pyo.Constraint(
+        expr=(None, sum(model.assign[i, g] for i, g in model.PAIRS if model.level[g, "education"] > 0), most)
+    )
+    model.never = pyo.Constraint(expr=model.loss.expr * model.unit <= 1000)
+    if own:
+        model.loss.deactivate()
+        model.aged = pyo.Objective(expr=sum(model.assign[i, g] for i, g in model.PAIRS if model.level[g, "age"] > 0))
+    result = km.solve_model(problem, model)
+    allowed = lambda chosen: sum(v[1] for v in chosen) <= most  # noqa: E731
+    expected = cheapest_where(rows, k, (1, 0) if own else weights, vectors, allowed)
+    told = result.as_dict()
+    assert told["extended"]["added"] == ["kept", "never", "aged"][: 2 + own]
+    assert told["extended"]["deactivated"] == ["loss"][: int(own)]
+    assert not told["extended"]["relaxed"]
+    assert told["optimized"]["component"] == ("aged" if own else "loss")
+    sentence = said(result)
+    assert "kept, never" in sentence
+    assert "extended model (kept, never" in result.summary() or expected is None
+    if expected is None:
+        assert sentence.startswith("It is proven that the model as it was extended")
+        assert (result.objective, result.loss) == (None, None)
+        return
+    assert result.exact_objective == (expected if own else expected * unit)
+    assert result.report is not None
+    chosen = [[cell == SYMBOL for cell in row] for row in present(result.table).rows()]
+    loss = sum(weight * lost for each in chosen for weight, lost in zip(weights, each, strict=True)) * unit
+    assert result.loss == loss
+    number = re.match(r"The (?:loss of|value) ([\d.,]+) .*is proven to be the best possible: no solution of", sentence)
+    assert number is not None
+    assert float(number[1]) == pytest.approx(float(present(result.objective)), rel=1e-5)
+    assert "no table that meets" not in sentence  # it may be a better one
+    if own:
+        assert f"The table loses {amount(result.loss)};" in sentence
+        assert result.with_bound_of(result.certify()) is result
+    else:
+        bound = result.certify().bound
+        assert bound <= present(optimum(rows, k, weights=weights, vectors=vectors)) * unit
+
+
+Change = Callable[[pyo.ConcreteModel], object]
+
+
+def first_pair(model: pyo.ConcreteModel) -> Any:
+    return model.assign[next(iter(model.PAIRS))]
+
+
+def in_a_block(model: pyo.ConcreteModel) -> None:
+    model.mine = pyo.Block([1, 2])
+    model.mine[1].few = pyo.Constraint(expr=sum(model.open.values()) <= 2)
+
+
+def by_data(model: pyo.ConcreteModel) -> None:
+    model.most = pyo.Param(initialize=9, mutable=True)
+    model.few = pyo.Constraint(expr=sum(model.open.values()) <= model.most)
+    model.most.set_value(1)
+
+
+def without_loss(model: pyo.ConcreteModel) -> None:
+    model.del_component("loss")
+    model.groups = pyo.Objective(expr=sum(model.open.values()), sense=pyo.maximize)
+
+
+CHANGES: dict[str, tuple[Change, dict[str, list[str]], bool]] = {
+    "block": (in_a_block, {"added": ["mine.few"]}, False),
+    "mutable data": (by_data, {"added": ["few"]}, False),
+    "fixed": (lambda m: m.open[0].fix(0), {"fixed": ["open"]}, False),
+    "fixed outside": (lambda m: first_pair(m).fix(2.5), {"fixed": ["assign"]}, True),
+    "tighter bound": (lambda m: first_pair(m).setub(0), {"changed": ["assign"]}, False),
+    "looser bound": (lambda m: first_pair(m).setub(9), {"changed": ["assign"]}, True),
+    "domain": (lambda m: setattr(m.open, "domain", pyo.UnitInterval), {"changed": ["open"]}, True),
+    "side": (lambda m: m.placed[0].set_value(m.placed[0].body >= 1), {"changed": ["placed"]}, True),
+    "coefficient": (
+        lambda m: m.linked[next(iter(m.PAIRS))].set_value(first_pair(m) <= 1),
+        {"changed": ["linked"]},
+        True,
+    ),
+    "switched off": (lambda m: m.k_anonymity.deactivate(), {"deactivated": ["k_anonymity.size"]}, True),
+    "deleted": (lambda m: m.del_component("linked"), {"deactivated": ["linked"]}, True),
+    "limit": (lambda m: m.max_groups.deactivate(), {"deactivated": ["max_groups"]}, True),
+    "maximized": (lambda m: setattr(m.loss, "sense", pyo.maximize), {"changed": ["loss"]}, False),
+    "constant": (lambda m: m.loss.set_value(m.loss.expr + 3), {"changed": ["loss"]}, False),
+    "another objective": (without_loss, {"added": ["groups"], "deactivated": ["loss"]}, False),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_components_of_an_extension_are_named(name: str) -> None:
+    change, names, may_leave_out = CHANGES[name]
+    rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "w"), ("b", "w"), ("c", "u")]
+    problem = problem_of(rows, 2, (1, 2), max_groups=2)
+    model = km.build_model(problem)
+    change(model)
+    result = km.solve_model(problem, model)
+    extended = result.as_dict()["extended"]
+    empty: dict[str, list[str]] = {"added": [], "changed": [], "fixed": [], "deactivated": []}
+    assert {key: extended[key] for key in empty} == {**empty, **names}
+    assert extended["relaxed"] == may_leave_out
+    own = name in ("maximized", "constant", "another objective")
+    assert (result.as_dict()["problem"]["objective"] == "model") == own
+    for text in (result.summary(), said(result), result._repr_html_(), repr(result)):
+        assert all(each in text for each in itertools.chain.from_iterable(names.values())), text
+    assert result.loss == (None if result.report is None else present(result.report.cost))
+    if result.proof == "optimal":
+        assert result.report is not None
+        assert result.report.ok
+    assert (result.bound is None) == (result.proof in ("none", "infeasible"))
+    if may_leave_out and result.verified:
+        assert "need not state all that was asked" in said(result)
+        assert result.with_bound_of(result.certify()) is result
+
+
+@pytest.mark.parametrize("formulation", ["strong", "textbook", "groups"])
+def test_a_model_that_nobody_has_changed_is_the_problem(formulation: str) -> None:
+    rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "w"), ("b", "w"), ("c", "u")]
+    for options in ({}, {"objective": "max_groups"}, {"objective": "min_groups", "cost_bound": 9}, {"cost_bound": 1}):
+        problem = problem_of(rows, 2, (1, 2), **options)
+        model = km.build_model(problem, formulation)
+        model.spare = pyo.Var()
+        result, plain = km.solve_model(problem, model, formulation=formulation), km.solve(problem)
+        assert result.extension is None
+        assert result.as_dict()["extended"] is None
+        assert result.summary() == plain.summary()
+        lost = f"The table loses {result.loss}"  # tables with as many groups may lose more, or less
+        assert said(result).replace(lost, f"The table loses {plain.loss}") == said(plain)
+
+
+@pytest.mark.parametrize("objective", ["loss", "min_groups", "max_groups"])
+def test_what_the_page_says_of_a_problem_with_limits_names_them(objective: str) -> None:
+    """No table with a loss of at most 6 is better; one that loses more may be."""
+    rows = [("a", "u"), ("a", "v"), ("b", "u"), ("b", "v"), ("c", "u"), ("c", "v"), ("c", "v")]
+    limited = problem_of(rows, 2, (1, 2), objective=objective, cost_bound=9, max_groups=3)
+    result = km.solve(limited).require_optimal()
+    best = present(optimum(rows, 2, weights=(1, 2), objective=objective, cost_bound=9, max_groups=3))
+    assert result.objective == best
+    assert f" of {best} is proven to be the best possible: {ASKED} has a " in said(result)
+    assert f"{best} groups" in result.summary() or objective == "loss"
+    assert result.loss == present(result.report).cost
+    if objective != "loss":
+        assert f"The table loses {result.loss};" in said(result)
+
+
+def test_the_unit_of_a_model_is_what_its_loss_counts_in() -> None:
+    table = km.Table.from_frame(pl.DataFrame({"a": list("xxyz"), "b": list("uvvv")}), ["a", "b"])
+    problem = km.Problem(table, km.KAnonymity(2), km.Suppression({"a": "3/4", "b": "1/2"}))
+    model = km.build_model(problem)
+    assert model.unit == Fraction(1, 4)
+    result = km.solve_model(problem, model).require_optimal()
+    assert pyo.value(model.loss) * model.unit == result.loss == km.solve(problem).objective
+    assert result.as_dict()["optimized"]["unit"] == "1/4"
+    assert copy.deepcopy(model).unit == Fraction(1, 4)
+    model.more = pyo.Constraint(expr=model.unit * model.loss.expr >= present(result.loss) + Fraction(1, 4))
+    dearer = km.solve_model(problem, model).require_optimal()
+    assert present(dearer.loss) > present(result.loss)

@@ -19,7 +19,15 @@ from kanon_milp.report.pages.elements import Cell, Head, command, facts, figure,
 from kanon_milp.report.pages.measures_part import columns_part, groups_part, risk_part
 from kanon_milp.report.pages.skeleton import Section, page
 from kanon_milp.report.pages.verify_command import in_library, verify_command
-from kanon_milp.report.pages.wording import OBJECTIVES, RECODINGS, amount, marks, proof_sentence, requirement_sentence
+from kanon_milp.report.pages.wording import (
+    ASKED,
+    RECODINGS,
+    amount,
+    marks,
+    optimized,
+    proof_sentence,
+    requirement_sentence,
+)
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.markup import Markup, join, tag
 
@@ -108,6 +116,7 @@ def _asked(described: Mapping[str, Any]) -> Markup:
         "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
     ]
     goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
+    extended = described.get("extended")
     model = given.get("model")
     weights = ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())
     return facts(
@@ -122,7 +131,8 @@ def _asked(described: Mapping[str, Any]) -> Markup:
             ("kept as they are", _named([*roles["insensitive"], *roles["unclassified"]])),
             ("how", recoding),
             ("weights", weights),
-            ("goal", goals[problem["objective"]]),
+            ("goal", goals.get(problem["objective"], optimized(described))),
+            ("extended model", "" if not extended else extended["words"]),
             ("also", ", ".join(filter(None, sides))),
         ]
     )
@@ -141,11 +151,14 @@ def _named(names: Sequence[str]) -> str:
 def _released(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Markup:
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
-    objective = "loss" if problem["objective"] == "loss" else "groups (what was optimized)"
     apart = 0 < after["suppressed_rows"] < problem["n"]
-    gap = "proven" if described["gap"] == 0 else f"bound {amount(described['bound'])}"
+    what, loss = optimized(described), described.get("loss")
+    objective = what if what == "loss" else f"{what} (what was optimized)"
+    within = " in the extended model" if described.get("extended") else ""
+    gap = f"proven{within}" if described["proof"] == "optimal" else f"bound {amount(described['bound'])}{within}"
     shown = [
         (objective, amount(described["objective"]), gap),
+        *([("loss", amount(loss), "not what was optimized")] if what != "loss" and loss is not None else []),
         (
             "suppressed cells",
             share(described["suppressed_cells"] / cells),
@@ -198,10 +211,11 @@ def _gap(described: Mapping[str, Any]) -> Markup:
         return tag("p", f"Nothing was told on the way; the session took {seconds:.2f} s.", class_="quiet")
     lines = [pictures.Steps("best table", upper)] * bool(upper) + [pictures.Steps("bound", lower, True)] * bool(lower)
     last = f"best table {amount(described['objective'])}, bound {amount(described['bound'])}"
+    no = "No solution of the extended model" if described.get("extended") else ASKED.capitalize()
     said = f"Incumbent and bound over {seconds:.2f} seconds; at the end: {last}."
-    picture = pictures.steps(lines, seconds, "seconds", OBJECTIVES[described["problem"]["objective"]], said)
+    picture = pictures.steps(lines, seconds, "seconds", optimized(described), said)
     caption = (
-        f"The best table so far (line) and the proven bound (dashed) over time; at the end: {last}. No table can be "
+        f"The best table so far (line) and the proven bound (dashed) over time; at the end: {last}. {no} can be "
         "beyond the bound, so where both meet the table is the best possible."
     )
     header = [Head("seconds", "number", 3), Head("best table", "number", 2), Head("bound", "number", 2)]
@@ -231,9 +245,9 @@ def _verify(
     if proof is not None:
         bound = in_words(Fraction(proof["bound"]))
         said = (
-            f"The certificate {file} proves that no table that meets the requirements has a loss below {bound}, to "
-            "whoever has the original table: it is checked in integers, without a solver and without this package's "
-            "optimizer. Its SHA-256 is below."
+            f"The certificate {file} proves that no table that is made in this way and meets the requirements has a "
+            f"loss below {bound}, to whoever has the original table: it is checked in integers, without a solver and "
+            "without this package's optimizer. Its SHA-256 is below."
         )
         parts.append(tag("p", said))
         if described["verified"] is not True:

@@ -7,7 +7,6 @@ from typing import Any
 
 from kanon_milp.errors import counted, term
 
-OBJECTIVES = {"loss": "loss", "min_groups": "number of groups", "max_groups": "number of groups"}
 BACKED = {
     "solver": "the solver",
     "second look": "a second solver, or the same one in another setting",
@@ -15,6 +14,7 @@ BACKED = {
     "certificate": "a certificate that anybody can check from the table alone",
     "registered bound": "a bound of the user's own",
 }
+ASKED = "no table that meets the requirements and all else that was asked"
 RECODINGS = {
     "suppression": "any cell may be suppressed",
     "pattern_mask": "a row may be suppressed in the patterns of a mask",
@@ -29,37 +29,81 @@ def amount(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
+def optimized(described: Mapping[str, Any]) -> str:
+    """What was optimized, in words."""
+    asked = described["problem"]["objective"]
+    told = described.get("optimized")  # which results of earlier versions do not have
+    return str(told["what"]) if told else "loss" if asked == "loss" else "number of groups"
+
+
+def backing(described: Mapping[str, Any]) -> str:
+    """What the proof is backed by, as a sentence; empty where that is not known."""
+    words = described["proof_backed_by"]
+    proven = [BACKED.get(each, each) for each in words if each in BACKED or each.startswith("method ")]
+    trusted = [each for each in words if each not in BACKED and not each.startswith("method ")]
+    backed = f" This is backed by {' and by '.join(proven)}." if proven else ""
+    if trusted:
+        backed += (
+            f" It takes the word of code that is not part of this package, and is no better than that: "
+            f"{', '.join(trusted)}."
+        )
+    return backed
+
+
 def proof_sentence(described: Mapping[str, Any]) -> str:
-    """What is proven of the released table, for somebody who knows nothing of optimization."""
-    what = OBJECTIVES[described["problem"]["objective"]]
-    more = described["problem"]["objective"] == "max_groups"
-    objective, bound, proof = described["objective"], described["bound"], described["proof"]
+    """What is proven of the released table, for somebody who knows nothing of optimization. Of a model that its
+    user has extended it is proven of the solutions of that model, not of all tables."""
+    extended, what = described.get("extended"), optimized(described)
+    objective, bound, proof, message = (described[key] for key in ("objective", "bound", "proof", "message"))
+    model = f"the model as it was extended ({extended['words']})" if extended else ""
     if described["verified"] not in (True, None):
-        return "The verifier refused this table, so it must not be released."
+        whose = f" It is a solution of {model}." if extended else ""
+        return f"The verifier refused this table, so it must not be released.{whose}"
     if proof == "infeasible":
-        return f"It is proven that no table meets these requirements. {described['message']}".strip()
+        nothing = (
+            f"{model} has no solution" if extended else "no table meets these requirements and all else that was asked"
+        )
+        return f"It is proven that {nothing}{message and ': '}{message}." + backing(described)
+    scope = f"no solution of {model}" if extended else ASKED
+    larger, above = ("larger", "above") if _maximized(described) else ("smaller", "below")
+    a = "an" if what.startswith("objective") else "a"
+    known = "" if bound is None else f"it is proven that {scope} has {a} {what} {above} {amount(bound)}"
     if described["verified"] is None:
-        known = "" if bound is None else f"; it is proven that none can have a {what} better than {amount(bound)}"
-        return f"No table was found ({described['stop_reason'].replace('_', ' ')}){known}."
+        ended = f"No table was found ({described['stop_reason'].replace('_', ' ')}{message and ': '}{message})"
+        return f"{ended}; {known}.{backing(described)}" if known else f"{ended}."
     checked = "an independent verifier, which shares no code with the optimizer, has checked the finished table"
+    reached = f"The value {amount(objective)} of the {what}" if a == "an" else f"The {what} of {amount(objective)}"
     if proof == "optimal":
-        compared = "larger" if more else "smaller"
-        by = [BACKED.get(each, each) for each in described["proof_backed_by"]]
-        backed = f" This is backed by {' and by '.join(by)}." if by else ""
-        return (
-            f"The {what} of {amount(objective)} is proven to be the best possible: no table that meets the "
-            f"requirements has a {compared} one, and {checked}.{backed}"
-        )
-    if proof == "bound" and bound is not None:
-        far = "" if described["gap"] is None else f", so at most {100 * described['gap']:.2f} % of it could be saved"
-        if more:
-            far = ""
-        compared = "above" if more else "below"
-        return (
-            f"The {what} is {amount(objective)}, and it is proven that no table that meets the requirements has one "
-            f"{compared} {amount(bound)}{far}; {checked}."
-        )
-    return f"The {what} is {amount(objective)}; nothing is proven about how far from the best that is, and {checked}."
+        said = f"{reached} is proven to be the best possible: {scope} has a {larger} one, and {checked}."
+    elif proof == "bound" and known:
+        gap = described["gap"] if what == "loss" else None
+        far = "" if gap is None else f", so at most {100 * gap:.2f} % of it could be saved"
+        said = f"The {what} is {amount(objective)}, and {known}{far}{' there' if far and extended else ''}; {checked}."
+    else:
+        within = f" in {model}" if extended else ""
+        far = f"nothing is proven about how far from the best that is{within}"
+        said = f"The {what} is {amount(objective)}; {far}, and {checked}."
+    return f"{said}{_beside(described)}{backing(described)}"
+
+
+def _maximized(described: Mapping[str, Any]) -> bool:
+    told = described.get("optimized")
+    return bool(told["sense"] == "maximize") if told else described["problem"]["objective"] == "max_groups"
+
+
+def _beside(described: Mapping[str, Any]) -> str:
+    """What the sentence about what was optimized does not say: the loss, and the tables that a model leaves out."""
+    extended, loss = described.get("extended"), described.get("loss")
+    said = ""
+    if optimized(described) != "loss" and loss is not None:
+        said += f" The table loses {amount(loss)}; how far that is from the least loss is not said."
+    elif extended and not extended["relaxed"]:
+        said += " Tables outside of that model may lose less."
+    if extended and extended["relaxed"]:
+        said += " That model need not state all that was asked, so it is the check that says that the table meets it."
+    if extended and described["proof"] == "optimal" and described["message"]:
+        said += f" Note: {described['message']}."
+    return said
 
 
 def marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -69,9 +113,10 @@ def marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
         found.append(("verified", "good"))
     elif described["verified"] is not None:
         found.append(("refused by the verifier", "bad"))
+    extended = described.get("extended")
     kind = {
-        "optimal": ("proven optimal", "good"),
-        "infeasible": ("proven infeasible", "warn"),
+        "optimal": ("proven optimal in the extended model" if extended else "proven optimal", "good"),
+        "infeasible": ("extended model proven infeasible" if extended else "proven infeasible", "warn"),
         "bound": ("bound proven", "warn"),
     }
     if described["proof"] != "optimal" or described["verified"] is True:

@@ -1,0 +1,198 @@
+"""What a user has added to a model of `build_model`, or changed in it: the names of the components."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.solvers.base import Floats
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays
+
+Ints = NDArray[np.int64]
+
+_SAME = 1e-9  # relative: what counts as the same number, once fixed variables are moved to the right-hand side
+_INDEX = re.compile(r"\[[^\]]*\]")
+
+
+@dataclass(frozen=True)
+class Extension:
+    """How a model differs from the one that `build_model` makes of its problem, as names of Pyomo components.
+
+    added: constraints, variables and objectives that it did not have. changed: those with other coefficients, bounds or
+    domains. fixed: variables. deactivated: constraints and objectives that are switched off, or deleted. objective: the
+    component that is optimized, if that is not the objective of the problem as it was built. sense: "minimize" or
+    "maximize". unit: what one unit of the objective in the model is worth in results. relaxed: whether something that
+    the problem asks for may be gone, so that the model can have solutions that are no valid table. compared: False
+    where the time was over before this was known; then all else is unknown.
+    """
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    deactivated: tuple[str, ...] = ()
+    objective: str | None = None
+    sense: str = "minimize"
+    unit: Fraction = Fraction(1)
+    relaxed: bool = False
+    compared: bool = True
+
+    @property
+    def words(self) -> str:
+        """What was done to the model, in words."""
+        if not self.compared:
+            return "the time was over before it was compared with the one that was built"
+        done = {"added": self.added, "changed": self.changed, "fixed": self.fixed, "deactivated": self.deactivated}
+        return "; ".join(f"{', '.join(names)} {what}" for what, names in done.items() if names)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry `extended` of `result.json`."""
+        return {
+            "added": list(self.added),
+            "changed": list(self.changed),
+            "fixed": list(self.fixed),
+            "deactivated": list(self.deactivated),
+            "relaxed": self.relaxed,
+            "compared": self.compared,
+            "words": self.words,
+        }
+
+
+def not_compared(model: pyo.ConcreteModel) -> Extension:
+    """What is known of a model before it is compared: the objective that is active."""
+    goal = next(model.component_data_objects(pyo.Objective, active=True), None)
+    if goal is None:
+        return Extension(compared=False, relaxed=True)
+    sense = "minimize" if goal.sense == pyo.minimize else "maximize"
+    return Extension(objective=goal.name, sense=sense, compared=False, relaxed=True)
+
+
+def extension_of(
+    model: pyo.ConcreteModel, arrays: PyomoArrays, built: pyo.ConcreteModel, original: PyomoArrays, unit: Fraction
+) -> Extension | None:
+    """Compare a model with the one that was built for the same problem; None where they are the same.
+
+    arrays, original: the two, compiled with names. unit: what one unit of the objective `loss` is worth.
+    """
+    ours, theirs = original.linear, arrays.linear
+    at = {name: j for j, name in enumerate(ours.variable_names)}
+    width = len(at)
+    for name in theirs.variable_names:
+        at.setdefault(name, len(at))
+    columns = np.array([at[name] for name in theirs.variable_names], dtype=np.int64)
+    held = {v.name: float(v.value) for v in model.component_data_objects(pyo.Var) if v.fixed}
+    fixed = np.array([at[name] for name in held if at.get(name, width) < width], dtype=np.int64)
+    values = np.array([value for name, value in held.items() if at.get(name, width) < width])
+
+    # the built model with these variables fixed, too: columns of zeros, and their part on the right-hand side
+    moved = ours.A[:, fixed] @ values if len(fixed) else np.zeros(ours.constraints)
+    free = np.ones(len(at))
+    free[fixed] = 0.0
+    shape = (ours.constraints, len(at))
+    before = sp.csr_array((ours.A.data * free[ours.A.indices], ours.A.indices.copy(), ours.A.indptr.copy()), shape)
+    before.eliminate_zeros()
+    after = sp.csr_array((theirs.A.data, columns[theirs.A.indices], theirs.A.indptr), (theirs.constraints, len(at)))
+    low, high = ours.constraint_lower - moved, ours.constraint_upper - moved
+    ours_at, theirs_at = _numbered(ours.constraint_names), _numbered(theirs.constraint_names)
+    common = [key for key in theirs_at if key in ours_at]
+    i, j = (np.array([places[key] for key in common], dtype=np.int64) for places in (ours_at, theirs_at))
+    other = (
+        np.asarray(abs(after[j] - before[i]).max(axis=1).todense()).ravel() > 0 if len(i) else np.zeros(0, dtype=bool)
+    )
+    narrower, differs = _held((low[i], high[i]), (theirs.constraint_lower[j], theirs.constraint_upper[j]))
+    gone = [key for key, row in ours_at.items() if key not in theirs_at and before.indptr[row] < before.indptr[row + 1]]
+    relaxed = bool(gone) or bool(other.any()) or not narrower.all()
+
+    known = np.flatnonzero(columns < width)
+    mine = columns[known]
+    inside, moved_bounds = _held((ours.lower[mine], ours.upper[mine]), (theirs.lower[known], theirs.upper[known]))
+    loosened = ours.integer[mine] & ~theirs.integer[known]
+    within = (ours.lower[fixed] <= values) & (values <= ours.upper[fixed])
+    within &= ~ours.integer[fixed] | (values == np.round(values))
+    relaxed |= bool(loosened.any()) or not inside.all() or not within.all()
+
+    changed = [*(common[r][0] for r in np.flatnonzero(other | differs).tolist())]
+    which = np.flatnonzero(moved_bounds | (ours.integer[mine] != theirs.integer[known]))
+    changed += [theirs.variable_names[c] for c in known[which].tolist()]
+    declared = {component.name for component in built.component_objects(pyo.Var)}
+    added = [key[0] for key in theirs_at if key not in ours_at]
+    added += [name for name in theirs.variable_names if at[name] >= width and _component(name) not in declared]
+    deactivated = [key[0] for key in gone]
+
+    (goal,), (first,) = (list(each.component_data_objects(pyo.Objective, active=True)) for each in (model, built))
+    costs, expected = np.zeros(len(at)), np.zeros(len(at))
+    costs[columns] = theirs.c
+    expected[:width] = ours.c
+    offset = ours.offset + float(expected[fixed] @ values)
+    expected[fixed] = 0.0
+    same = goal.name == first.name and arrays.sign == original.sign and bool((costs == expected).all())
+    own = not same or abs(theirs.offset - offset) > _SAME * max(1.0, abs(offset))
+    if goal.name != first.name:
+        added.append(goal.name)
+        deactivated.append(first.name)
+    elif own:
+        changed.append(goal.name)
+    if not (added or changed or held or deactivated):
+        return None
+    return Extension(
+        _components(added),
+        _components(changed),
+        _components(held),
+        _components(deactivated),
+        objective=goal.name if own else None,
+        sense="minimize" if arrays.sign == 1 else "maximize",
+        unit=unit if states_loss(model) else Fraction(1),
+        relaxed=relaxed,
+    )
+
+
+def unit_of(instance: Instance, extension: Extension | None) -> Fraction:
+    """What one unit of a model's objective is worth in results."""
+    if extension is not None and extension.objective is not None:
+        return extension.unit
+    return instance.levels.unit if instance.problem.objective == "loss" else Fraction(1)
+
+
+def states_loss(model: pyo.ConcreteModel) -> bool:
+    """Whether the objective `loss`, which counts in units, is the active one, however it was changed."""
+    loss = model.component("loss")
+    return loss is not None and bool(loss.active)
+
+
+def _component(name: str) -> str:
+    """The component that a member belongs to: its name without the index, which may be about anything."""
+    return _INDEX.sub("", name)
+
+
+def _components(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(_component, names)))
+
+
+def _numbered(names: Iterable[str]) -> dict[tuple[str, int], int]:
+    """Where each row of the matrix is, by name; a constraint with two sides has two rows."""
+    return {key: row for row, key in enumerate(_occurrences(names))}
+
+
+def _occurrences(names: Iterable[str]) -> Iterator[tuple[str, int]]:
+    seen: Counter[str] = Counter()
+    for name in names:
+        seen[name] += 1
+        yield name, seen[name]
+
+
+def _held(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of intervals: whether what it is now lies within what it was, and whether it differs."""
+    with np.errstate(invalid="ignore"):  # infinite less infinite
+        near = [
+            (a == b) | (np.abs(a - b) <= _SAME * np.maximum(1.0, np.abs(a))) for a, b in zip(before, after, strict=True)
+        ]
+    return (near[0] | (after[0] > before[0])) & (near[1] | (after[1] < before[1])), ~(near[0] & near[1])
