@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet until somebody asks for it
-if logging.getLogger("pyomo").level == logging.NOTSET:
-    # it would inherit "debug", at which it prints each model that it declares
-    logging.getLogger("pyomo").setLevel(logging.INFO)
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.registry import register_bound

@@ -15,6 +15,7 @@ from kanon_milp.formulations.strong import build_strong, trust_strong, tune_stro
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.arguments import text
+from kanon_milp.system.modeling import without_model_log
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Formulation:
         logger = logging.getLogger("pyomo.core")
         before, logger.disabled = logger.disabled, True  # it prints what it raises, also where a limit ends it
         try:
-            with PauseGC():
+            with PauseGC(), without_model_log():
                 return self.declare(instance)
         finally:
             logger.disabled = before

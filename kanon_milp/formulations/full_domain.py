@@ -8,7 +8,10 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.system.modeling import without_model_log
 
+
+@without_model_log()
 def build_full_domain(
     label_of: Sequence[NDArray[np.int32]],
     costs: Sequence[Sequence[float]],

@@ -9,7 +9,10 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 
+from kanon_milp.system.modeling import without_model_log
 
+
+@without_model_log()
 def build_identifying(
     columns: Sequence[str], differing: NDArray[np.bool_], known: Sequence[Sequence[int]] = ()
 ) -> pyo.ConcreteModel:
@@ -34,6 +37,7 @@ def build_identifying(
     return m
 
 
+@without_model_log()
 def build_violating(
     columns: Sequence[str], codes: NDArray[np.int32], counts: NDArray[np.int64], k: int
 ) -> pyo.ConcreteModel:

@@ -44,6 +44,23 @@ def test_pyomo_keeps_a_level_that_somebody_has_set() -> None:
     assert "DEBUG:pyomo" in text
 
 
+def test_the_loggers_of_others_stay_as_they_were() -> None:
+    """Neither the import nor a solve leaves a level, a handler or a filter on a logger that is not ours."""
+    script = (
+        "import logging, pyomo.environ\n"
+        "def state():\n"
+        "    return {name: (each.level, each.handlers[:], each.filters[:], each.propagate, each.disabled)\n"
+        "            for name, each in logging.root.manager.loggerDict.items()\n"
+        "            if isinstance(each, logging.Logger) and not name.startswith('kanon_milp')}\n"
+        "before = state()\n"
+        f"{SCRIPT.format(setting='')}\n"
+        "after = state()\n"
+        "print([name for name in before if before[name] != after[name]], logging.getLogger('pyomo').level)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[] 0\n", "")
+
+
 def test_phases_sizes_and_the_end(caplog: pytest.LogCaptureFixture) -> None:
     frame = pl.DataFrame({"name": ["secretive", "secretive", "discreet", "discreet"], "b": ["1", "2", "1", "2"]})
     problem = km.Problem(km.Table.from_frame(frame, ["name", "b"]), km.KAnonymity(2))
