@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -34,13 +33,8 @@ class Formulation:
 
     def build(self, instance: Instance) -> pyo.ConcreteModel:
         """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""
-        logger = logging.getLogger("pyomo.core")
-        before, logger.disabled = logger.disabled, True  # it prints what it raises, also where a limit ends it
-        try:
-            with PauseGC(), without_model_log():
-                return self.declare(instance)
-        finally:
-            logger.disabled = before
+        with PauseGC(), without_model_log():
+            return self.declare(instance)
 
 
 FORMULATIONS: dict[str, Formulation] = {

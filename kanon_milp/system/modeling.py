@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,21 +21,27 @@ def leave_out_statistics() -> None:
         dependencies.scipy_available._callback = None
 
 
+_open = {"models": 0, "disabled": False}
+_lock = threading.Lock()
+
+
 @contextmanager
 def without_model_log() -> Iterator[None]:
-    """While a model of this package is declared, Pyomo's logger does not inherit a level at which it prints all of it.
-
-    A level that somebody has set for "pyomo" stays, and afterwards everything is as it was.
-    """
-    logger = logging.getLogger("pyomo")
-    inherits = logger.level == logging.NOTSET and logger.getEffectiveLevel() < logging.INFO
-    if inherits:
-        logger.setLevel(logging.INFO)
+    """While a model of this package is declared, Pyomo says nothing of it: at debug it prints all of it, and it prints
+    what it raises, also where a limit ends it. Afterwards its logger is as it was; several threads may declare."""
+    logger = logging.getLogger("pyomo.core")
+    with _lock:
+        if not _open["models"]:
+            _open["disabled"] = logger.disabled
+        _open["models"] += 1
+        logger.disabled = True
     try:
         yield
     finally:
-        if inherits:
-            logger.setLevel(logging.NOTSET)
+        with _lock:
+            _open["models"] -= 1
+            if not _open["models"]:
+                logger.disabled = bool(_open["disabled"])
 
 
 leave_out_statistics()
