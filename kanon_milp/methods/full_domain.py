@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -28,6 +29,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
 from kanon_milp.problem.table import Table
 from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.verify import Report, verify
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ Objective = Literal["loss", "precision", "discernibility", "class_size"]
 OBJECTIVES = ("loss", "precision", "discernibility", "class_size")
 METHOD_SHARE = Fraction(1, 20)
 NO_TABLE = "no level vector satisfies the requirements with so few rows suppressed; another method may find a table"
+CUT_SHORT = "stopped after {:,} of {:,} level vectors, so there may be a better full-domain table"
+NONE_YET = "stopped after {:,} of {:,} level vectors, none of which gives a table; give more time"
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,8 @@ def solve_full_domain(
         raise InputError(f"full-domain recoding is not for this problem: {reason}")
     instance = presolve(problem, Clock(), enumerated=False).before
     lattice = _Lattice(instance, asked)
-    best, looked_at = lattice.search()
+    lattice.search()
+    best, looked_at = lattice.best, lattice.looked_at
     if best is None:
         return FullDomainResult(problem, asked, None, None, 0, None, None, looked_at, lattice.levels.count)
     partition, suppressed = lattice.partition(best.vector)
@@ -148,13 +153,16 @@ def refuses(problem: Problem) -> str:
 def solve_method(session: Session) -> Result:
     """The method `full_domain`: least loss, up to `METHOD_SHARE` of the rows suppressed, in the problem's reading of
     fully suppressed rows. What is best among full-domain tables proves nothing about cell-level ones."""
-    instance = session.prepared.before
-    lattice = _Lattice(instance, FullDomain(suppression_limit=METHOD_SHARE))
+    instance, limit = session.prepared.before, session.limit
     with session.clock.step("search"):
-        best, _ = lattice.search()
+        lattice = _Lattice(instance, FullDomain(suppression_limit=METHOD_SHARE))
+        with suppress(Over):  # within one vector, too: its classes may be many
+            limit.call(lattice.search, limit)
+    best, numbers = lattice.best, (lattice.looked_at, lattice.levels.count)
     if best is None:
-        return session.finish(None, message=NO_TABLE)
-    return session.finish_partition(lattice.partition(best.vector)[0])
+        return session.finish(None, message=NONE_YET.format(*numbers) if limit.over else NO_TABLE)
+    short = CUT_SHORT.format(*numbers) if limit.over else ""
+    return session.finish_partition(lattice.partition(best.vector)[0], message=short)
 
 
 class _Found(NamedTuple):
@@ -181,30 +189,52 @@ class _Lattice:
         requirements = instance.problem.requirements
         self._least = max(1, *(least_rows(each, instance.table_group) for each in requirements))
         self._most_suppressed = int(asked.share * instance.types.n)
+        self.best: _Found | None = None
+        self._known: dict[Vector, tuple[_Found | None, Fraction]] = {}
 
-    def search(self) -> tuple[_Found | None, int]:
-        """The best vector that is feasible, the lexicographically first of equal ones; and how many were looked at."""
+    @property
+    def looked_at(self) -> int:
+        """How many vectors were looked at."""
+        return len(self._known)
+
+    def search(self, limit: Limit = NO_LIMIT) -> None:
+        """Look at vectors until `best` is the best feasible one, the lexicographically first of equal ones; or until
+        the limit."""
         bottom: Vector = (0,) * len(self._heights)
         open_: list[tuple[Fraction, Vector]] = [(Fraction(0), bottom)]
-        seen, best, looked_at = {bottom}, None, 0
-        while open_:
+        seen = {bottom}
+        self._descend(limit)
+        while open_ and not limit.over:
             bound, vector = heapq.heappop(open_)
-            if best is not None and bound > best.value:
+            if self.best is not None and bound > self.best.value:
                 break
-            looked_at += 1
-            classes = self.classes(vector)
-            if self._feasible(classes):
-                found = _Found(self.value(vector, classes), vector)
-                best = found if best is None else min(best, found)
-            bound = max(bound, self.bound(vector, classes))
-            if best is not None and bound > best.value:
+            bound = max(bound, self._look(vector)[1])
+            if self.best is not None and bound > self.best.value:
                 continue
             for j, height in enumerate(self._heights):
                 above = (*vector[:j], vector[j] + 1, *vector[j + 1 :])
                 if vector[j] < height and above not in seen:
                     seen.add(above)
                     heapq.heappush(open_, (bound, above))
-        return best, looked_at
+
+    def _descend(self, limit: Limit) -> None:
+        """A first feasible vector: from the fully suppressed one downwards by the best step each time, as long as one
+        is feasible and no worse."""
+        at = self._look(self._heights)[0]
+        while at is not None and not limit.over:
+            below = [(*at.vector[:j], level - 1, *at.vector[j + 1 :]) for j, level in enumerate(at.vector) if level]
+            found = (self._look(vector)[0] for vector in below if not limit.over)
+            at = min((each for each in found if each is not None and each.value <= at.value), default=None)
+
+    def _look(self, vector: Vector) -> tuple[_Found | None, Fraction]:
+        """The vector with its value, None where it is not feasible; and the bound from there upwards."""
+        if vector not in self._known:
+            classes = self.classes(vector)
+            found = _Found(self.value(vector, classes), vector) if self._feasible(classes) else None
+            if found is not None and (self.best is None or found < self.best):
+                self.best = found
+            self._known[vector] = found, self.bound(vector, classes)
+        return self._known[vector]
 
     def classes(self, vector: Vector) -> _Classes:
         """What is alike under a level vector."""

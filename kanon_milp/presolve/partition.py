@@ -115,9 +115,10 @@ def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
     order = np.argsort(levels.costs, kind="stable")
     if levels.count == math.prod(column.height + 1 for column in levels.columns):
         # all vectors are allowed, and costs do not fall from level to level
-        exact = {vector.tobytes(): number for number, vector in enumerate(levels.vectors)}
-        vectors = np.array([exact[vector.tobytes()] for vector in different], dtype=np.int64)
-        return np.take(vectors, of_group)
+        shape = [column.height + 1 for column in levels.columns]
+        number = np.empty(levels.count, dtype=np.int64)
+        number[np.ravel_multi_index(levels.vectors.T, shape)] = np.arange(levels.count)
+        return np.take(number[np.ravel_multi_index(different.T, shape)], of_group)
     step = max(1, BLOCK // max(len(different) * wanted.shape[1], 1))
     for at in range(0, levels.count, step):
         some = order[at : at + step]
