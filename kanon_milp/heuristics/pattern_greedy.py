@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.unplaced import UnplacedCheck
+from kanon_milp.presolve.alike import Alike
 from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
-from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 Ints = NDArray[np.int64]
@@ -89,135 +88,15 @@ def _place_rest(
 def _alike(instance: Instance, levels: Levels, left: Ints, least: int, limit: Limit) -> Iterator[tuple[int, Ints]]:
     """Level vectors from the cheapest on, each with the row types of which at least so many rows that are left would
     be alike; not the fully suppressed one. left: changes between two of them."""
-    types, table = instance.types, _Labels.of(instance, levels)
-    codes = types.codes.astype(np.int64)
-    slots = 1 << int(2 * types.count).bit_length()
-    work = _Work(
-        np.zeros(slots, dtype=np.int64),
-        np.full(slots, -1, dtype=np.int64),
-        np.empty(types.count, dtype=np.int64),
-        np.empty(types.count, dtype=np.int64),
-        np.empty(types.count, dtype=np.int64),
-        np.empty(types.count, dtype=np.int64),
-    )
+    alike = Alike(instance.types, levels)
     order = np.argsort(levels.costs, kind="stable")
     order = order[(levels.vectors[order] != levels.top).any(axis=1)]
-    active = np.arange(types.count)
-    for stamp, vector in enumerate(order.tolist()):
+    active = np.arange(instance.types.count)
+    for vector in order.tolist():
         if limit.over:
             return
         active = active[left[active] > 0]
         if left[active].sum() < least:
             return
-        used = np.flatnonzero(levels.vectors[vector] < levels.top)
-        place = table.begin[used, levels.vectors[vector][used]]
-        entries, groups = _group(codes, used, place, table, active, left, work, np.array([least, stamp]))
-        if groups:
-            for members in np.split(work.members[:entries].copy(), work.size[1:groups].copy()):
-                yield vector, members
-
-
-class _Labels(NamedTuple):
-    """Labels of all columns, levels and values in one array: begin[j, level] + code is the place of a value's label.
-
-    label: int64, a number that tells the labels of a column apart; mixed: int64, a random number for each of them.
-    """
-
-    begin: Ints
-    label: Ints
-    mixed: Ints
-
-    @classmethod
-    def of(cls, instance: Instance, levels: Levels) -> _Labels:
-        """Those of an instance's domains."""
-        height = max(column.height for column in levels.columns)
-        begin, label, mixed, at = np.zeros((len(levels.columns), height + 1), np.int64), [], [], 0
-        random = np.random.default_rng(0)
-        for j, column in enumerate(levels.columns):
-            numbers = random.integers(1 << 62, size=len(column.labels))
-            for level, of_value in enumerate(column.label_of):
-                begin[j, level] = at
-                at += len(of_value)
-                label.append(of_value.astype(np.int64))
-                mixed.append(numbers[of_value])
-        return cls(begin, np.concatenate(label), np.concatenate(mixed))
-
-
-class _Work(NamedTuple):
-    """Arrays that the inner loop writes to.
-
-    stamp, first: int64 (slots,), of a hash table: the last vector that used a slot, and the group in it. group: int64
-    (t,), of each row type. size, begin: int64 (t,), of each group. members: int64 (t,), row types by group.
-    """
-
-    stamp: Ints
-    first: Ints
-    group: Ints
-    size: Ints
-    begin: Ints
-    members: Ints
-
-
-@compiled
-def _group(
-    codes: Ints, used: Ints, place: Ints, table: _Labels, active: Ints, left: Ints, work: _Work, need: Ints
-) -> tuple[int, int]:
-    """Put the active row types that have the same labels in the used columns together.
-
-    need: least rows of a group, and the number of the vector. Afterwards `work.members` has the row types of the groups
-    that are large enough, one group after the other, and `work.size` where each begins; returns how many of both.
-    """
-    label, mixed = table.label, table.mixed
-    stamp, first, group, size, begin, members = work
-    mask, now, groups = len(stamp) - 1, need[1] + 1, 0
-    for i in active:
-        key = 0
-        for j in range(len(used)):
-            key ^= mixed[place[j] + codes[i, used[j]]]
-        slot = (key ^ (key >> 29)) & mask
-        while True:
-            if stamp[slot] != now:  # a new group, of which this row type is the first
-                stamp[slot] = now
-                first[slot] = groups
-                begin[groups] = i
-                size[groups] = left[i]
-                group[i] = groups
-                groups += 1
-                break
-            other, alike = begin[first[slot]], True
-            for j in range(len(used)):
-                at = place[j]
-                if label[at + codes[i, used[j]]] != label[at + codes[other, used[j]]]:
-                    alike = False
-                    break
-            if alike:
-                group[i] = first[slot]
-                size[group[i]] += left[i]
-                break
-            slot = (slot + 1) & mask
-    return _gather(active, group, size, begin, members, groups, need[0])
-
-
-@compiled_part
-def _gather(
-    active: Ints, group: Ints, size: Ints, begin: Ints, members: Ints, groups: int, least: int
-) -> tuple[int, int]:
-    """The row types of the groups that are large enough, by group; afterwards `size` has where each begins."""
-    for h in range(groups):
-        begin[h] = 0
-    for i in active:
-        begin[group[i]] += 1
-    entries, kept = 0, 0
-    for h in range(groups):
-        number, large = begin[h], size[h] >= least
-        begin[h] = entries if large else -1
-        if large:
-            size[kept] = entries
-            kept += 1
-            entries += number
-    for i in active:
-        at = begin[group[i]]
-        if at >= 0:
-            members[at] = i
-            begin[group[i]] += 1
-    return entries, kept
+        for members in alike.under(vector, active, left, least):
+            yield vector, members

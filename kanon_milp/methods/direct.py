@@ -161,7 +161,7 @@ def settled(session: Session) -> Result | None:
     """The result where no method is needed: there is no solution, or not even all candidates; None elsewhere."""
     prepared = session.prepared
     if prepared.shortage is not None and prepared.obstacle is None:
-        return session.end(session.fallback(Outcome().stopped(prepared.shortage.reason, prepared.shortage.message)))
+        return session.end(session.fallback(Outcome().stopped(prepared.shortage.reason, prepared.shortage.said())))
     if prepared.obstacle is None:
         return None
     refuted = session.one_group()  # what the requirements say of themselves is held against a verified table

@@ -208,7 +208,7 @@ def stated_model(
             raise InputError("a model of build_model is not reduced; export it without reduced=True")
     prepared = presolve(problem, clock, reduced=chosen.reduced, merge=reduced, open_model=not reduced)
     if prepared.shortage is not None:
-        raise InputError(prepared.shortage.message)
+        raise InputError(prepared.shortage.said())
     if message := too_large(prepared.instance):
         raise InputError(message)
     if model is None:

@@ -38,7 +38,7 @@ def solve_hybrid(session: Session, known: Tracker | None = None) -> Result:
     well. `session.dask`: a Dask scheduler whose workers search; else processes of this machine, one a thread.
     """
     instance, clock, options = session.instance, session.clock, session.options
-    limit = _limit(session)
+    limit = limit_of_search(session)
     tracker = known or Tracker(instance.levels.unit, clock.began, session.on_progress)
     with Background(missing(_parts(session))) as background, open_pool(options.threads, session.dask) as pool:
         guide = _guide(session, tracker, pool, limit)
@@ -137,7 +137,7 @@ def _guide(session: Session, tracker: Tracker, pool: Pool, limit: Limit) -> Guid
     return RequiredGuide(session, tracker, pool, limit)
 
 
-def _limit(session: Session) -> Limit:
+def limit_of_search(session: Session) -> Limit:
     """That of the session; `DEFAULT_SECONDS` where it has neither a time nor an iteration limit."""
     limit = replace(session.limit, interrupt=session.interrupt or threading.Event())
     if session.options.time_limit is not None or session.iterations:

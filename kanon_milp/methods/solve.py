@@ -129,9 +129,19 @@ def solve(
             solver_used="solver" in runs.takes,
             start=begin,
         )
-        result = settled(session) or _run(runs, session)
+        result = _with_what_fits(session) or settled(session) or _run(runs, session)
     LOGGER.info("%s", result.summary())
     return result
+
+
+def _with_what_fits(session: Session) -> Result | None:
+    """The result where not all candidates fit into time or memory; None elsewhere."""
+    prepared = session.prepared
+    if prepared.shortage is None or prepared.obstacle is not None:
+        return None
+    from kanon_milp.methods.some_patterns import solve_some_patterns  # compiled code
+
+    return solve_some_patterns(session)
 
 
 def _run(method: registry.Method, session: Session) -> Result:
@@ -266,5 +276,5 @@ def _with_all_candidates(problem: Problem, formulation: Formulation, clock: Cloc
     """An instance for a user's own model, which must have all candidates. Raises InputError if they do not fit."""
     prepared = presolve(problem, clock, reduced=formulation.reduced, open_model=True)
     if prepared.shortage is not None:
-        raise InputError(prepared.shortage.message)
+        raise InputError(prepared.shortage.said())
     return prepared

@@ -20,8 +20,6 @@ from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 PREPARATION_SHARE = 0.5  # of the time limit, for candidates and for reductions each
-FEW_SHARE = 0.25  # of what is left after it, for some of the candidates where there is no time or memory for all
-FEW_VECTORS, FEW_PAIRS = 10_000, 10_000_000  # of these at most, however much time there is
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,20 @@ class Size:
 
 @dataclass(frozen=True)
 class Shortage:
-    """What there was not enough of, as a stop reason of results, and in words."""
+    """Why not all candidates of a problem could be enumerated. reason: as a stop reason of results; "error" is a
+    shortage of memory. patterns: how many level vectors there are."""
 
     reason: str
-    message: str
+    patterns: int
+
+    def said(self, used: int | None = None) -> str:
+        """In words. used: how many of the level vectors occur in the table that there is nevertheless."""
+        what = {"error": "Not enough memory to examine", "interrupted": "Interrupted before it had examined"}
+        way_out = {"error": "Try a pattern mask or fewer quasi-identifiers.", "interrupted": ""}
+        begin = what.get(self.reason, "Not enough time to examine")
+        table = "" if used is None else f"; this table uses {used:,} of them"
+        patterns = "the only pattern" if self.patterns == 1 else f"all {self.patterns:,} patterns"
+        return f"{begin} {patterns}{table}. {way_out.get(self.reason, 'Try a longer --time-limit.')}".rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,8 @@ class Prepared:
     """An instance before and after the reductions: formulations are declared over the latter.
 
     row_types: t_in and t_in*. obstacle: why there is no solution, where that is known without a solver. shortage: why
-    the instance has only some of the problem's candidates, so that it gives tables and no bound; None where it has all.
+    the instance has the candidates of a single level vector, so that it gives tables and no bound; None where it has
+    all.
     """
 
     problem: Problem
@@ -111,8 +120,7 @@ def presolve(
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
     dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
     has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
-    that or the memory is too small for all candidates, the instance has some of them, and is not reduced. The
-    candidates of one level vector are enumerated also after the limit.
+    that or the memory is too small for all candidates, the instance has these, too, and is not reduced.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -129,34 +137,34 @@ def presolve(
     if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
-        shared = limit.share(PREPARATION_SHARE)
-        steps = reduce(before, OPEN if open_model else REDUCTIONS, shared)
-        smaller = steps[-1].instance if steps else before
-        stranded = find_stranded(before, smaller)
-        if merge and stranded is None:
-            steps += reduce(smaller, MERGING, shared)
-            smaller = steps[-1].instance if steps else before
+        found = reduced_instance(before, row_types, limit, merge=merge, open_model=open_model)
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
-    instance = before if not reduced or stranded is not None else smaller
-    return Prepared(problem, before, instance, steps, row_types, obstacle or stranded)
+    instance = before if not reduced or found.obstacle is not None else found.instance
+    return replace(found, instance=instance, obstacle=obstacle or found.obstacle)
+
+
+def reduced_instance(
+    before: Instance, row_types: tuple[int, int], limit: Limit, *, merge: bool = True, open_model: bool = False
+) -> Prepared:
+    """An instance with what the reductions make of it in half of the time. row_types: t_in and t_in* of the table."""
+    shared = limit.share(PREPARATION_SHARE)
+    steps = reduce(before, OPEN if open_model else REDUCTIONS, shared)
+    smaller = steps[-1].instance if steps else before
+    stranded = find_stranded(before, smaller)
+    if merge and stranded is None:
+        steps += reduce(smaller, MERGING, shared)
+        smaller = steps[-1].instance if steps else before
+    return Prepared(before.problem, before, smaller, steps, row_types, stranded)
 
 
 def _candidates(problem: Problem, types: RowTypes, levels: Levels, limit: Limit) -> tuple[Instance, Shortage | None]:
-    """All candidates; where time or memory are too short, those of some level vectors, and why."""
+    """All candidates; where time or memory are too short, those of one level vector, and why."""
     shared = limit.share(PREPARATION_SHARE)
-    fits = vectors_in_memory(types.count, valued=bool(problem.attributes))
-    if levels.count > fits:
-        shortage = Shortage("error", "the memory that is free is too small")
+    if levels.count > vectors_in_memory(types.count, valued=bool(problem.attributes)):
+        reason = "error"
     else:
         if levels.count <= vectors_in_time(types.count, shared.left):
             with suppress(Over):
                 return shared.call(with_candidates, problem, types, levels), None
-        shortage = Shortage(limit.reason, "interrupted" if limit.asked else "the time limit is too short")
-    in_time = 0.0 if limit.asked else vectors_in_time(types.count, FEW_SHARE * limit.left)
-    few = levels.some(int(max(1, min(FEW_VECTORS, FEW_PAIRS // types.count, fits, in_time))))
-    those = "1 pattern" if levels.count == 1 else f"{levels.count:,} patterns"
-    table = "the first one" if few.count == levels.count else f"what {few.count:,} of the patterns give"
-    message = (
-        f"{shortage.message} for the candidates of {those} over {types.count:,} row types, so the table is {table}"
-    )
-    return with_candidates(problem, types, few), replace(shortage, message=message)
+        reason = limit.reason
+    return with_candidates(problem, types, levels.last), Shortage(reason, levels.count)

@@ -234,7 +234,10 @@ class Levels:
     def last(self) -> Levels:
         """The fully suppressed level vector alone, or the most expensive one where that is not allowed."""
         top = (self.vectors == self.top).all(axis=1)
-        chosen = np.array([top.argmax() if top.any() else self.costs.argmax()])
+        return self.only(np.array([top.argmax() if top.any() else self.costs.argmax()]))
+
+    def only(self, chosen: NDArray[np.int64]) -> Levels:
+        """Those with these numbers."""
         return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
 
     def some(self, number: int) -> Levels:
@@ -245,8 +248,7 @@ class Levels:
         each = -(-number // COST_RANGES)
         picked = [part[np.linspace(0, len(part) - 1, min(each, len(part))).round().astype(int)] for part in ranges]
         top = np.flatnonzero((self.vectors == self.top).all(axis=1))
-        chosen = np.unique(np.concatenate([*picked, top]))
-        return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
+        return self.only(np.unique(np.concatenate([*picked, top])))
 
 
 def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
