@@ -50,7 +50,7 @@ class SolverError(KanonError):
 
 
 class UnusablePointError(SolverError):
-    """A solver has returned a point that does not satisfy the model that it was given."""
+    """A solver has returned a point that does not satisfy the model that it was given, or none where it claims one."""
 
 
 class NotProvenError(KanonError):

@@ -45,7 +45,11 @@ def users_code(problem: Problem, formulation: Formulation, solver: object = None
         *(("distance", type(each).__name__, each) for each in distances if each is not None),
         ("recoding", type(recoding).__name__, recoding),
         *(("hierarchy", name, each) for name, each in recoding.hierarchies.items()),
-        *(("mask", type(each).__name__, each) for each in (recoding.mask,) if each is not None),
+        *(
+            ("mask", type(each).__name__, each)
+            for each in (recoding.mask,)
+            if each is not None and each is not recoding
+        ),
         *(("solver", str(getattr(each, "name", "")), each) for each in (solver,) if each is not None),
     ]
     named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]

@@ -272,6 +272,8 @@ def solve_direct(
     stopped, message = answer.stop_reason, answer.message
     if stopped is StopReason.INFEASIBLE:
         stopped, message = StopReason.ERROR, f"{session.adapter.name} says infeasible, which this table refutes"
+    if stopped is StopReason.UNBOUNDED:
+        stopped, message = StopReason.ERROR, f"{session.adapter.name} says unbounded, which this model cannot be"
     return session.end(outcome.stopped(stopped.value, message).with_table(table, scale))
 
 

@@ -232,12 +232,18 @@ class SolverAdapter(ABC):
         """The result, with the last point of its trajectory. Raises UnusablePointError where the point is none."""
         if raw.x is not None and (wrong := complaint(model, raw.x)):
             raise UnusablePointError(f"{self.name} returned an unusable point: {wrong}")
-        reason, bound = raw.reason or StopReason.ERROR, raw.bound
+        reason, bound, message = raw.reason or StopReason.ERROR, raw.bound, raw.message
+        if raw.x is None and reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT):
+            raise UnusablePointError(f"{self.name} says {reason.value.replace('_', ' ')} and returned no point")
+        if reason is StopReason.ERROR and not message:
+            message = f"{self.name} ended with an error and says nothing about it"
+        if bound is not None and not math.isfinite(bound):
+            bound = None
+        if reason is StopReason.OPTIMAL and bound is None and not message:
+            message = f"{self.name} says optimal and names no bound, so its word is no proof"
         objective = None if raw.x is None else model.value(raw.x)
         if reason is StopReason.OPTIMAL and objective is not None:
             reason, bound = proven(objective, bound, call.options)
-        if bound is not None and not math.isfinite(bound):
-            bound = None
         call.recorder.note(objective, bound, last=True)
         call.recorder.report(now=True)
         return SolverResult(
@@ -250,5 +256,5 @@ class SolverAdapter(ABC):
             options=call.options,
             seconds=call.recorder.seconds(),
             trajectory=call.recorder.trajectory,
-            message=raw.message,
+            message=message,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -13,14 +13,20 @@ import numpy as np
 import polars as pl
 import pyomo.environ as pyo
 import pytest
+from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds import ProvenBound, register_bound, unregister_bound
 from kanon_milp.bounds.registry import BoundTask, best_registered
 from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, StopReason, get
+from kanon_milp.problem.distances import EqualDistance
+from kanon_milp.report.output import described
+from kanon_milp.report.pages.wording import proof_sentence
+from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
+from kanon_milp.solvers.common import Recorder, Watch
 
 SECRET = "cell-of-the-table"
 FRAME = pl.DataFrame({"a": ["1", "1", "2", "2", SECRET], "b": list("xyxyx"), "s": list("uvuvu")})
@@ -408,3 +414,160 @@ def test_a_variable_that_is_fixed_to_nothing() -> None:
     model.open.fix()
     with pytest.raises(km.InputError, match=r"open\[0\] is fixed but has no value; write open\[0\]\.fix\(0\)"):
         km.solve_model(PROBLEM, model)
+
+
+@dataclass(frozen=True)
+class Liar(Own):
+    """Nothing is asked for, and what it says of itself is not so."""
+
+    name: ClassVar[str] = "liar"
+    merge_closed: ClassVar[bool] = True
+    flags: tuple[str, ...] = ()
+
+
+def too_strong(instance: Any) -> pyo.ConcreteModel:
+    model = FORMULATIONS["strong"].declare(instance)
+    three_suppressed(model, model, instance)
+    return model
+
+
+def three_suppressed(block: Any, model: pyo.ConcreteModel, _: Any) -> None:
+    top = max(model.CANDIDATES, key=lambda g: int(model.w[g]))
+    block.lie = pyo.Constraint(expr=sum(model.assign[i, top] for i in model.cover[top]) >= 3)
+
+
+class Far(EqualDistance):
+    """A distance of a user's own."""
+
+
+class Path(km.Hierarchy):
+    """A hierarchy of a user's own."""
+
+
+class Masked(km.PatternMask):
+    """A recoding of a user's own."""
+
+
+def _distant() -> km.Problem:
+    return km.Problem(PROBLEM.table, [km.KAnonymity(2), km.TCloseness("9/10", distance=Far())])
+
+
+LIES: dict[str, tuple[Callable[[], km.Problem], str]] = {
+    "smallest group": (
+        lambda: km.Problem(PROBLEM.table, [km.KAnonymity(2), Liar({"smallest_group": lambda _: 5})]),
+        "requirement liar",
+    ),
+    "viable": (
+        lambda: km.Problem(
+            PROBLEM.table,
+            [
+                km.KAnonymity(2),
+                Liar({"viable": lambda instance: instance.candidates.support == instance.types.n}),
+            ],
+        ),
+        "requirement liar",
+    ),
+    "constraints": (
+        lambda: km.Problem(PROBLEM.table, [km.KAnonymity(2), Liar({"declare": three_suppressed})]),
+        "requirement liar",
+    ),
+    "distance": (_distant, "distance Far"),
+    "hierarchy": (
+        lambda: km.Problem(
+            PROBLEM.table, km.KAnonymity(2), km.Hierarchies({"a": Path({x: (x, "*") for x in ("1", "2", SECRET)})})
+        ),
+        "hierarchy a",
+    ),
+    "recoding": (
+        lambda: km.Problem(PROBLEM.table, km.KAnonymity(2), Masked([["keep", "*"], ["*", "*"]])),
+        "recoding Masked",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["milp", "search", "auto"])
+@pytest.mark.parametrize("lie", LIES)
+def test_code_that_a_proof_takes_on_trust_is_named(lie: str, way: str) -> None:
+    """It may be a lie, and no second solver sees it: three of these lose the optimum."""
+    stated, named = LIES[lie]
+    problem = stated()
+    result = km.solve(problem, method=way, time_limit=30)
+    if result.proof == "none":
+        assert (way, result.backed_by) == ("search", ())
+        return
+    assert named in result.backed_by
+    assert len(set(result.backed_by)) == len(result.backed_by)
+    assert named in result.as_dict()["proof_backed_by"]
+    assert named in result.summary()
+    assert SECRET not in result.summary()
+    page = proof_sentence(described(result))
+    assert page.endswith(f"code that is not part of this package, and is no better than that: {named}.")
+    # a certificate needs none of it
+    assert result.certify().bound <= present(result.objective)
+    model = km.build_model(problem)
+    assert named in km.solve_model(problem, model).backed_by
+
+
+def test_a_formulation_that_is_too_strong_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setitem(FORMULATIONS, "mine", Formulation("mine", too_strong, reduced=True))
+    monkeypatch.setitem(FORMULATIONS, "textbook", Formulation("textbook", too_strong, reduced=False))
+    best = km.solve(PROBLEM).require_optimal()
+    assert best.backed_by == ("solver", "second look")
+    for name in ("mine", "textbook"):
+        result = km.solve(PROBLEM, formulation=name, method="milp")
+        assert (result.proof, result.backed_by) == ("optimal", ("solver", "second look", f"formulation {name}"))
+        assert present(result.objective) > present(best.objective)
+        assert f"and formulation {name}" in result.summary()
+        assert result.is_optimal
+
+
+def test_a_lie_that_leaves_no_solution_is_named() -> None:
+    problem = km.Problem(PROBLEM.table, [km.KAnonymity(2), Liar({"smallest_group": lambda _: 9})])
+    result = km.solve(problem)
+    assert result.proof in ("infeasible", "none")
+    assert result.proof == "none" or "requirement liar" in result.backed_by
+
+
+def _highs(answer: Callable[[RawResult], RawResult]) -> Solver:
+    return Solver(lambda model: answer(get("highs").run(model, _call())))
+
+
+def _call() -> SolverCall:
+    recorder = Recorder(None)
+    return SolverCall(SolverOptions(), recorder, Watch(recorder, None))
+
+
+def test_a_solver_that_nobody_has_confirmed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    confirmed = km.solve(PROBLEM, _highs(lambda raw: raw), method="milp")
+    assert confirmed.backed_by == ("solver", "second look")
+    monkeypatch.setattr("kanon_milp.solvers.second_look.SMALL", 0)
+    alone = km.solve(PROBLEM, _highs(lambda raw: raw), method="milp")
+    assert alone.backed_by == ("solver", "solver told")
+    assert km.solve(PROBLEM, "highs", method="milp").backed_by == ("solver",)
+
+
+@pytest.mark.parametrize("reason", [StopReason.OPTIMAL, StopReason.GAP_LIMIT])
+def test_a_solver_that_claims_a_solution_and_has_none(reason: StopReason) -> None:
+    for bound in (None, 3.0):
+        with pytest.raises(km.SolverError, match=f"^told says {reason.value.replace('_', ' ')} and returned no point$"):
+            km.solve(PROBLEM, Solver(RawResult(reason, None, bound)), method="milp")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "said"),
+    [
+        (lambda raw: replace(raw, bound=None), "gap_limit", "told says optimal and names no bound"),
+        (lambda _: RawResult(StopReason.ERROR, None, None), "error", "told ended with an error and says nothing"),
+        (
+            lambda _: RawResult(StopReason.UNBOUNDED, None, None),
+            "error",
+            "told says unbounded, which this model cannot",
+        ),
+    ],
+)
+def test_what_a_solver_does_not_say_is_said(answer: Any, reason: str, said: str) -> None:
+    result = km.solve(PROBLEM, _highs(answer), method="milp")
+    assert result.verified
+    assert (result.stop_reason, result.proof) == (reason, "none")
+    assert said in result.message
+    assert "nothing proven" in result.summary()
