@@ -32,7 +32,8 @@ Proof = Literal["optimal", "bound", "none", "infeasible"]
 Numeric = int | float
 
 MODEL = "model"  # the objective of a problem whose model was given another one, in `result.json`
-BACKINGS = ("own bound", "second look")  # words for what is no code of a user's, in two words
+# kinds of code of a user's own, before its name
+TRUSTED = ("formulation", "requirement", "distance", "recoding", "hierarchy", "mask", "solver", "registered")
 NO_SOLVER = "none"  # the name of the solver where the method uses none
 ROW: dict[str, Any] = {  # of `Result.to_frame`
     **dict.fromkeys(("problem", "kind"), pl.String),
@@ -283,7 +284,7 @@ class Result:
         if self.exact_bound is None:
             return f"verified table with {reached}, nothing proven ({reason})"
         gap = "" if self.gap is None else f", gap {100 * self.gap:.3g} %"
-        trusted = self._backing() if any(" " in each and each not in BACKINGS for each in self.backed_by) else ""
+        trusted = self._backing() if any(" " in each and each.split()[0] in TRUSTED for each in self.backed_by) else ""
         return f"verified table with {reached}, bound {bound}{gap} ({reason}){trusted}"
 
     def _of_what(self) -> str:

@@ -35,7 +35,7 @@ METHODS = (*BASELINES, registry.AUTO)
 SHOWN = (
     ("loss", "objective", 0),
     ("gap %", "gap", 2),
-    ("proof", "proof", 0),
+    ("own proof", "proof", 0),  # of this method alone; the gap is to the best bound of all
     ("seconds", "seconds", 1),
     ("u", "usefulness", 3),
     ("#h", "groups", 0),

@@ -11,6 +11,10 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
+from kanon_milp.presolve import preparation
+from kanon_milp.problem.exact import in_words
+from kanon_milp.report.output import described
+from kanon_milp.report.pages.wording import amount, marks, proof_sentence
 
 SECRET = "Wilhelmina"
 
@@ -96,3 +100,54 @@ def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(km.InputError, match=r"needs altair.*kanon-milp\[report\]"):
         solved().plot()
+
+
+def check_words(result: km.Result) -> None:
+    """A bound and its gap stand nowhere beside "nothing proven", and the other way round."""
+    told = described(result)
+    texts = [result.summary(), proof_sentence(told), result.message, repr(result), result._repr_html_()]
+    texts += [word for word, _ in marks(told)]
+    nothing = [text for text in texts if "nothing proven" in text or "nothing is proven" in text]
+    assert (result.exact_bound is not None) == (result.proof in ("optimal", "bound"))
+    if result.proof == "none":
+        assert (result.gap, result.backed_by) == (None, ())
+        assert nothing
+    else:
+        assert not nothing, nothing
+        assert result.backed_by
+    if result.proof == "bound" and result.verified:
+        shown = str(in_words(result.exact_bound))
+        assert f"bound {shown}" in result.summary()
+        assert f" {amount(result.bound)}" in proof_sentence(told)
+        assert not result.is_optimal
+    assert ("proven optimum" in result.summary()) == result.is_optimal == ("proven to be the best" in texts[1])
+
+
+METHODS = ["milp", "search", "portfolio", "greedy", "mondrian", "m_approximation", "full_domain", "subset_dp", "fpt"]
+
+
+@pytest.mark.parametrize("method", [*METHODS, "auto"])
+@pytest.mark.parametrize("short", [None, "candidates", "time"])
+def test_no_result_says_two_things(method: str, short: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without a certificate, and where there is no time, or no memory for the candidates."""
+    frame = pl.DataFrame({"a": list("112233445"), "b": list("uvuvwwxxy"), "c": list("ppqqrrsst")})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b", "c"]), km.KAnonymity(2))
+    if short == "candidates":
+        monkeypatch.setattr(preparation, "vectors_in_time", lambda *_: 0.0)
+    try:
+        result = km.solve(problem, method=method, time_limit=1e-3 if short == "time" else 10)
+    except km.InputError:
+        assert short == "candidates" or method in ("fpt", "portfolio")
+        return
+    check_words(result)
+    if result.proof != "infeasible":
+        check_words(result.with_bound_of(result.certify()))
+
+
+@pytest.mark.parametrize("objective", ["loss", "min_groups", "max_groups"])
+@pytest.mark.parametrize("limits", [{}, {"cost_bound": 5}, {"max_groups": 2}, {"min_groups": 9}, {"cost_bound": 0}])
+def test_no_result_of_limits_says_two_things(objective: Any, limits: dict[str, Any]) -> None:
+    frame = pl.DataFrame({"a": list("112233"), "b": list("uvuvww")})
+    problem = km.Problem(km.Table.from_frame(frame, ["a", "b"]), km.KAnonymity(2), objective=objective, **limits)
+    for given in ({}, {"time_limit": 1e-3}, {"method": "milp", "gap": 0.5}):
+        check_words(km.solve(problem, **given))
