@@ -62,6 +62,7 @@ def cheapest(
     weights: Sequence[Fraction | int] | None = None,
     level_costs: Mapping[int, Sequence[Fraction | int]] | None = None,
     suppressed_rows: str = "strict",
+    units: Sequence[str] | None = None,
     requirement: Callable[[tuple[int, ...]], bool] | None = None,
 ) -> dict[int, Fraction]:
     """Least cost for each number of groups that a valid released table can have.
@@ -69,7 +70,8 @@ def cheapest(
     hierarchies: column → value → labels by level, the last one "*"; other columns are kept or suppressed.
     vectors: allowed levels per column (default all). requirement: what else each group (row indices) must
     satisfy.
-    suppressed_rows: "exempt" frees the fully suppressed row from k, not from `requirement`.
+    suppressed_rows: "exempt" frees the fully suppressed row from k, not from `requirement`. units: whose each row is;
+    then k counts different ones.
     """
     n = len(rows)
     costs = released_rows(rows, hierarchies, vectors, weights, level_costs)
@@ -86,6 +88,8 @@ def cheapest(
             itertools.combinations(by_row, size) for size in range(1 if exempt else k, len(by_row) + 1)
         ):
             if not block or (requirement is not None and not requirement(block)):
+                continue
+            if units is not None and not exempt and len({units[i] for i in block}) < k:
                 continue
             mask = sum(1 << i for i in block)
             cost = int(sum(by_row[i] for i in block) * unit)

@@ -25,7 +25,8 @@ problem             quasi_identifiers, sensitive, requirements (name and paramet
                     hierarchy (null: keep or suppress),
                     patterns: sorted level vectors (null: all)
 rows                number n of rows
-table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, whatever the order of the rows. The text:
+table_sha256        SHA-256 of the quasi-identifiers and sensitive columns, and of the unit of protection where a
+                    requirement names one, whatever the order of the rows. The text:
                     one line with the column names, then one line for each distinct row with its number of copies
                     before its values, sorted by values (by code points, column by column, missing values last). A
                     line is a JSON array without blanks, non-ASCII characters as they are, null for a missing value,

@@ -19,6 +19,7 @@ def inspect(
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
     keep: options.Keep = None,
+    unit: options.Unit = None,
     query: options.Query = None,
     k: Annotated[str, typer.Option("--k", metavar="2,5,10", help="For which to count the rows at risk.")] = "2,5,10",
     population: Annotated[
@@ -41,6 +42,7 @@ def inspect(
         options.names(sensitive, "--sensitive", required=False),
         identifying=options.names(identifying, "--identifying", required=False),
         keep=options.names(keep, "--keep", required=False),
+        unit=options.unit(unit),
         query=query,
         k=whole(split(k)),
         population=population,

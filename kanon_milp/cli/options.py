@@ -49,7 +49,11 @@ Keep = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
 ]
-K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows.")]
+Unit = Annotated[
+    str | None,
+    typer.Option("--unit", metavar="U", help="The column of who is protected, such as patient: k counts its values."),
+]
+K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows (or units).")]
 P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
 L = Annotated[
     str | None, typer.Option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group.")
@@ -119,6 +123,14 @@ def names(values: list[str] | None, option: str, *, required: bool = True) -> li
     if required and not names:
         raise InputError(f"name the quasi-identifiers: {option} a,b,c")
     return names
+
+
+def unit(value: str | None) -> str | None:
+    """The one column that --unit names."""
+    found = names(None if value is None else [value], "--unit", required=False)
+    if len(found) > 1:
+        raise InputError("--unit: one column says who is protected; join several into one before")
+    return found[0] if found else None
 
 
 def marks(values: list[str] | None) -> list[str]:

@@ -45,6 +45,7 @@ def read_problem(
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
     keep: options.Keep = None,
+    unit: options.Unit = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -78,7 +79,8 @@ def read_problem(
             raise InputError("the address of a database is no model file: write --data in front of it")
         if model.suffix.lower() in TABLES:
             raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
-        own = (data, query, qi, sensitive, identifying, keep, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
+        roles = (data, query, qi, sensitive, identifying, keep, unit)
+        own = (*roles, k, p, l, t, alpha, beta, delta, mask, hierarchies, weight)
         making = (numeric, quantiles, dates, prefix)
         if any(value is not None for value in (*own, *making)):
             raise InputError("a model file holds table and problem; --data, --qi, --k, ... go without one")
@@ -112,6 +114,7 @@ def read_problem(
         query=query,
         identifying=options.names(identifying, "--identifying", required=False),
         keep=options.names(keep, "--keep", required=False),
+        unit=options.unit(unit),
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,

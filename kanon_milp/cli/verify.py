@@ -41,6 +41,7 @@ def verify(
     sensitive: options.Sensitive = None,
     identifying: options.Identifying = None,
     keep: options.Keep = None,
+    unit: options.Unit = None,
     k: options.K = None,
     p: options.P = None,
     l: options.L = None,  # noqa: E741  (the papers' letter)
@@ -113,6 +114,7 @@ def verify(
     others = options.names(sensitive, "--sensitive", required=False)
     common: dict[str, Any] = {
         "query": query,
+        "unit": options.unit(unit),
         "privacy": options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False),
         "mask": mask,
         "hierarchies": hierarchies,

@@ -27,7 +27,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.privacy import Group, KAnonymity
-from kanon_milp.problem.privacy.base import satisfies
+from kanon_milp.problem.privacy.base import is_size_only, satisfies
 
 Ints = NDArray[np.int64]
 Numbers = tuple[int, ...]  # of rows, one for each cell
@@ -113,7 +113,7 @@ def shapes_of(instance: Instance) -> list[GroupShape]:
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
             "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
         )
-    if all(isinstance(requirement, KAnonymity) for requirement in problem.requirements):
+    if all(map(is_size_only, problem.requirements)) and all(isinstance(r, KAnonymity) for r in problem.requirements):
         shapes = []
         for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):
             rows = sum(counts[i] for i in cover)

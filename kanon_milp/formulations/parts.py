@@ -29,7 +29,7 @@ def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
 
     Of a row type i: n[i], original[i], sensitive[i]. Of a candidate g: w[g], N[g], cover[g], released[g], vector[g] and
     level[g, column]; height[column] is the level that suppresses a cell. Where row types were merged, `original`,
-    `released`, `level` and `height` are missing.
+    `released`, `level` and `height` are missing. Units of protection are numbers in `sensitive`.
     """
     types, levels, candidates = instance.types, instance.levels, instance.candidates
     unit = "" if levels.unit == 1 else f", in units of {levels.unit}"
@@ -61,7 +61,9 @@ def add_sets(m: pyo.ConcreteModel, instance: Instance) -> None:
 
     def sensitive(i: int) -> tuple[object, ...]:
         domains = types.domains[len(types.names) :]
-        return tuple(domain[c] for domain, c in zip(domains, types.star_codes[i].tolist(), strict=True))
+        held = zip(types.sensitive, domains, types.star_codes[i].tolist(), strict=True)
+        # who somebody is stays a number
+        return tuple(c if name == instance.problem.table.unit else domain[c] for name, domain, c in held)
 
     if types.split:
         known("sensitive", (m.ROW_TYPES,), sensitive, f"values of row type i of {', '.join(types.sensitive)}")

@@ -18,8 +18,8 @@ def build_textbook(instance: Instance) -> pyo.ConcreteModel:
     """
     requirements = instance.problem.requirements
     (requirement,) = requirements if len(requirements) == 1 else (None,)
-    if not isinstance(requirement, KAnonymity) or requirement.quasi_identifiers is not None:
-        raise InputError("the textbook formulation is defined for k-anonymity alone; use the strong one")
+    if not isinstance(requirement, KAnonymity) or not requirement.size_only:
+        raise InputError("the textbook formulation is defined for k-anonymity of rows alone; use the strong one")
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)
     n_i, n = instance.types.counts.tolist(), instance.types.n

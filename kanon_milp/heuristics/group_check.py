@@ -43,7 +43,8 @@ class GroupCheck:
         """Whether a candidate may have these counts, or (None) any group that is not exempt."""
         if g is not None and counts.sum() < self.instance.least[g]:
             return False
-        key = (g is not None and bool(self.instance.exempt[g]), counts.tobytes())
+        held = np.flatnonzero(counts)
+        key = (g is not None and bool(self.instance.exempt[g]), held.tobytes() + counts[held].tobytes())
         if key not in self._known:
             problem = self.instance.problem
             asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import SolverError
+from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
@@ -64,6 +65,15 @@ def tighten_groups(instance: Instance, assignment: Assignment) -> Assignment:
     groups = Groups.of_assignment(assignment)
     sizes = group_sizes(instance, assignment)[groups.candidate]
     chosen = _cheapest_covers(groups.types, groups.candidate, sizes, options, candidates.cost, instance.least)
+    # a group that needs nothing but to be fully suppressed may need more than rows elsewhere
+    freed = np.flatnonzero(instance.exempt[groups.candidate] & ~instance.exempt[chosen])
+    check = GroupCheck(instance) if len(freed) else None
+    for h in freed.tolist() if check is not None and check.code is not None else ():
+        assert check is not None
+        entries = slice(int(groups.types.indptr[h]), int(groups.types.indptr[h + 1]))
+        held = check.by_value(groups.types.values[entries], groups.copies[entries])
+        if not check.holds(int(chosen[h]), held):
+            chosen[h] = groups.candidate[h]
     candidate = np.repeat(chosen, groups.types.lengths)
     tightened = assignment_of(instance, groups.types.values, candidate, groups.copies)
     if tightened.cost > assignment.cost:

@@ -98,6 +98,7 @@ class Data(Entry):
     sensitive: Names = key("sensitive attribute, or a list of them")
     identifying: Names = key("columns that must not be released: they are dropped")
     keep: Names = key("insensitive columns; those that are named nowhere are kept with a warning")
+    unit: str = key("the column of who is protected, whose different values k counts; dropped like identifying ones")
     delimiter: str = key("of a CSV file; default , (a tab for .tsv)")
     encoding: str = key("of a CSV file; default utf-8")
     missing: Annotated[str, one_of(lambda: ("value", "error"))] = key(

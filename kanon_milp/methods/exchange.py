@@ -228,7 +228,7 @@ def _about(problem: Problem, solution: Path, names: Path | None) -> tuple[dict[s
 
     Beside the solution it is the one of its name, or the only one there that is about this table.
     """
-    table = table_hash(problem.table)
+    table = table_hash(problem.table, problem.table.counted_attributes)
     if names is None:
         stem = solution.name
         while "." in stem and names is None:
@@ -349,7 +349,7 @@ def _notes(stated: Stated, known: Number | None) -> Notes:
         "objective": problem.objective if stated.own else stated.goal,
         "objective_unit": str(unit),
         "objective_constant": f"{linear.offset:.17g}",
-        "table_sha256": table_hash(problem.table),
+        "table_sha256": table_hash(problem.table, problem.table.counted_attributes),
         "model_sha256": fingerprint(linear),
     }
     comments = [

@@ -26,7 +26,7 @@ from kanon_milp.methods.outcome import Outcome, Scale
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import LDiversity, PSensitivity, Requirement
+from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.solvers.proof import Grid
@@ -88,7 +88,8 @@ def _cut_short(session: Session, best: Assignment | None, reason: str) -> Result
 def _may_grow(requirement: Requirement) -> bool:
     """Whether a group that satisfies it does so with any further row."""
     distinct = type(requirement) is LDiversity and requirement.form == "distinct"
-    return is_size_only(requirement) or type(requirement) is PSensitivity or distinct
+    units = isinstance(requirement, KAnonymity) and requirement.unit is not None
+    return is_size_only(requirement) or type(requirement) is PSensitivity or distinct or units
 
 
 class Guesses:

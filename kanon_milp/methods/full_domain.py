@@ -248,13 +248,11 @@ class _Lattice:
         sizes = np.bincount(of_type, weights=types.counts).astype(np.int64)
         kept = sizes >= self._least
         if self._check.code is not None:
-            values = int(self._check.code.max()) + 1
-            counts = np.bincount(
-                of_type * values + self._check.code, weights=types.counts, minlength=len(sizes) * values
-            )
-            by_class = counts.astype(np.int64).reshape(len(sizes), values)
+            order = np.argsort(of_type, kind="stable")
+            ends = np.cumsum(np.bincount(of_type, minlength=len(sizes)))
             for number in np.flatnonzero(kept).tolist():
-                kept[number] = self._check.holds(None, by_class[number])
+                inside = order[ends[number - 1] if number else 0 : ends[number]]
+                kept[number] = self._check.holds(None, self._check.by_value(inside, types.counts[inside]))
         return _Classes(of_type, sizes, kept)
 
     def _feasible(self, classes: _Classes) -> bool:

@@ -50,6 +50,8 @@ def refuses(problem: Problem) -> str:
 
 def _not_covered(requirement: Requirement) -> str:
     """Why a requirement is more than groups of two and three rows can be priced for; empty if it is not."""
+    if type(requirement) is KAnonymity and requirement.unit is not None:
+        return f'k counts different values of "{requirement.unit}", and groups of two and three rows may be one of them'
     if type(requirement) is KAnonymity:
         return "" if requirement.k <= 2 else f"k is {requirement.k}; groups of two and three are enough for k = 2 alone"
     if type(requirement) is LDiversity:

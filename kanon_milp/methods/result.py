@@ -404,7 +404,7 @@ class Result:
                 column: {text: {"label": label, "level": level} for text, (label, level) in labels.items()}
                 for column, labels in self.renamed_labels.items()
             },
-            "warnings": list(self.problem.table.warnings),
+            "warnings": [*self.problem.table.warnings, *(() if report is None else report.warnings)],
         }
 
     def _optimized(self) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def verify_files(
     query: str | None = None,
     identifying: Sequence[str] | str | None = None,
     keep: Sequence[str] | str | None = None,
+    unit: str | None = None,
     privacy: Requirement | Sequence[Requirement] = (),
     mask: str | Path | None = None,
     hierarchies: str | Path | None = None,
@@ -56,7 +57,8 @@ def verify_files(
 
     query: what to read where the original is in a database (`read_table`). identifying: columns that must not be in the
     released table; all others must be there, and unchanged but for the
-    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning.
+    quasi-identifiers. keep: insensitive columns; those without a role are named in a warning. unit: the column of the
+    original whose different values k counts, row by row; it must not be in the released table either.
     privacy: requirements to check; without any, the report says what holds. mask: CSV file of patterns.
     weights: column → cost of suppressing one of its cells. hierarchies: folder with COLUMN.csv files; that of a
     sensitive attribute is a ground distance to report, as are distances, sensitive attribute → ground distance.
@@ -75,6 +77,7 @@ def verify_files(
         query=query,
         identifying=identifying,
         keep=keep,
+        unit=unit,
         delimiter=delimiter,
         encoding=encoding,
         missing=missing,
@@ -141,6 +144,7 @@ def check_certificate_files(
     query: str | None = None,
     quasi_identifiers: Sequence[str] | str | None = None,
     sensitive: Sequence[str] | str | None = None,
+    unit: str | None = None,
     privacy: Sequence[Requirement] = (),
     suppressed_rows: SuppressedRows | None = None,
     mask: str | Path | None = None,
@@ -156,8 +160,8 @@ def check_certificate_files(
 ) -> CertificateReport:
     """Check a certificate against the file of the original table.
 
-    What is not given of quasi_identifiers, sensitive, privacy and suppressed_rows is taken from the certificate, and
-    the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
+    What is not given of quasi_identifiers, sensitive, unit, privacy and suppressed_rows is taken from the certificate,
+    and the report repeats it; what is given must be what the certificate is about. mask: CSV file of patterns.
     hierarchies: folder with COLUMN.csv files; those of sensitive attributes play no part. Mask, hierarchies, weights
     and level costs must be named whenever the problem had them. Other parameters as in `read_table`. Raises InputError
     for files that cannot be read.
@@ -171,6 +175,7 @@ def check_certificate_files(
             names,
             others,
             query=query,
+            unit=unit or next((each["unit"] for each in claim.requirements if "unit" in each), None),
             delimiter=delimiter,
             encoding=encoding,
             missing=missing,

@@ -93,9 +93,11 @@ def prepare(problem: Problem) -> Instance:
 
 
 def compress_table(problem: Problem) -> RowTypes:
-    """Row types of the problem's table, with the counts of all its sensitive attributes."""
+    """Row types of the problem's table, with the counts of all its sensitive attributes, and of the units where these
+    are counted."""
     table = problem.table
-    return compress(table.keys, table.quasi_identifiers, table.sensitive)
+    units = [name for name in problem.attributes if name == table.unit]
+    return compress(table.keys, table.quasi_identifiers, (*table.sensitive, *units))
 
 
 def types_of(problem: Problem, types: RowTypes) -> RowTypes:

@@ -24,9 +24,12 @@ def network_relaxation(instance: Instance) -> Problem | None:
     if problem.network or problem.objective != "loss" or instance.candidates.pairs < LARGE:
         return None
     size = max(least_rows(requirement, instance.table_group) for requirement in problem.requirements)
-    kept: list[Requirement] = [KAnonymity(size)]
+    if problem.table.unit is not None:  # no more units than are asked for
+        size = max((each.k for each in problem.requirements if isinstance(each, KAnonymity)), default=1)
+    kept: list[Requirement] = list(KAnonymity(size).bind(problem.table))
     for requirement in problem.requirements:
         cells = {other.attributes for other in kept if other.attributes} | {requirement.attributes}
-        if requirement.keeps_flow_structure and requirement.attributes and len(cells) == 1:
+        valued = requirement.attributes and not isinstance(requirement, KAnonymity)
+        if requirement.keeps_flow_structure and valued and len(cells) == 1:
             kept.append(requirement)
     return replace(problem, privacy=kept, name=f"{problem.name}, relaxed")

@@ -44,7 +44,7 @@ def assignment_of_groups(prepared: Prepared, groups: Ints) -> Assignment | None:
 def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     """The same groups without candidates, each to be released as cheaply as the recoding allows.
 
-    Under the exempt reading groups of fewer than k rows are suppressed, since nothing else can be meant.
+    Under the exempt reading groups of fewer than k rows (or units) are suppressed, since nothing else can be meant.
     """
     problem, types = instance.problem, instance.types
     row_type = types.type_of_rows(problem.table.keys).astype(np.int64)
@@ -55,13 +55,17 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     if problem.suppressed_rows == "exempt":
         levels = recode(problem, types)
         k = max((_least(each) for each in problem.requirements), default=1)
+        held = np.bincount(numbers)
+        if problem.table.unit is not None:
+            units = np.unique(problem.table.column(problem.table.unit).to_numpy(), return_inverse=True)[1]
+            held = np.bincount(np.unique(np.stack([numbers, units]), axis=1)[0])
         for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
-            vector[np.bincount(numbers) < k] = top
+            vector[held < k] = top
     return Partition(group, row_type, rows.astype(np.int64), vector)
 
 
 def _least(requirement: Requirement) -> int:
-    """Rows of a group that is not suppressed."""
+    """Rows, or units, of a group that is not suppressed."""
     if isinstance(requirement, KAnonymity):
         return requirement.k if requirement.quasi_identifiers is None else 1
     return requirement.k if isinstance(requirement, AlphaKAnonymity) else 1

@@ -100,6 +100,7 @@ class Problem:
             ("table", f"{table.source}: {table.n:,} rows"),
             ("quasi-identifiers", ", ".join(table.quasi_identifiers)),
             ("sensitive", ", ".join(table.sensitive)),
+            ("unit", table.unit),
         ]
         return card(f"Problem {self.name}", facts)
 
@@ -120,9 +121,10 @@ class Problem:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The sensitive attributes that the requirements are about, in the order of the table."""
+        """The sensitive attributes that the requirements are about, in the order of the table, and the unit of
+        protection where they count that."""
         named = {name for r in self.requirements for name in r.attributes}
-        return tuple(name for name in self.table.sensitive if name in named)
+        return tuple(name for name in self.table.counted_attributes if name in named)
 
     @property
     def sources(self) -> tuple[str, ...]:

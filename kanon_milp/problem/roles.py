@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import narwhals as nw
+import polars as pl
 
 from kanon_milp.errors import InputError, counted, nearest, printable
-from kanon_milp.problem.arguments import column_names
+from kanon_milp.problem.arguments import column_name, column_names
 
 Names = Sequence[str] | str | None
 
@@ -29,21 +30,23 @@ _IN_WORDS = {
     "sensitive": "sensitive attribute",
     "identifying": "identifying column",
     "insensitive": "column to keep",
+    "unit": "unit of protection",
 }
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns of each role; a column has one role at most.
+    """The columns of each role; a column has one role at most, but for a unit that is identifying as well.
 
     quasi_identifiers: generalized. sensitive: what requirements protect. identifying: never released. insensitive: kept
-    as they are.
+    as they are. unit: the column, if any, whose different values k counts in place of rows; never released either.
     """
 
     quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
     identifying: tuple[str, ...] = ()
     insensitive: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -52,11 +55,13 @@ class Roles:
         sensitive: Names = None,
         identifying: Names = None,
         keep: Names = None,
+        unit: str | None = None,
     ) -> Roles:
-        """The roles as a user names them: one column or several."""
+        """The roles as a user names them: one column or several, of the unit one."""
         words = ("quasi_identifiers", "sensitive", "identifying", "keep")
         named = zip((quasi_identifiers, sensitive, identifying, keep), words, strict=True)
-        return cls(*(() if names is None else column_names(names, word) for names, word in named))
+        lists = [() if names is None else column_names(names, word) for names, word in named]
+        return cls(*lists, *([] if unit is None else [(column_name(unit, "unit"),)]))
 
     def items(self) -> list[tuple[str, tuple[str, ...]]]:
         """(role, its columns), in this order."""
@@ -75,7 +80,7 @@ class Roles:
                     raise _unknown(name, _IN_WORDS[role], asked, columns, source)
                 if role_of.get(name) == role:
                     raise InputError(f'{source}: column "{name}" is named twice as {_IN_WORDS[role]}')
-                if name in role_of:
+                if name in role_of and (role_of[name], role) != ("identifying", "unit"):
                     both = f"{_IN_WORDS[role_of[name]]} and {_IN_WORDS[role]}"
                     raise InputError(f'{source}: column "{name}" cannot be {both} at once')
                 role_of[name] = role
@@ -110,6 +115,30 @@ def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header:
     return printable(
         f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
         "--identifying), and name those that may stay (keep=[...], --keep)"
+    )
+
+
+def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> str:
+    """One line that names identifying columns whose values stand in several rows each, with the numbers; empty where
+    there are none.
+
+    k counts rows, so a group may be all rows of one person. keys: these columns as text.
+    """
+    told = []
+    for name in names:
+        present = keys[name].alias("").drop_nulls()
+        values = present.n_unique()
+        if 0 < values < len(present):
+            most = int(present.value_counts()["count"].max())  # type: ignore[arg-type]  # of integers
+            told.append(
+                f"{name} ({counted(len(present), 'row')}, {counted(values, 'value')}, up to {most:,} rows of one)"
+            )
+    if not told:
+        return ""
+    return printable(
+        f"{source}: K COUNTS ROWS, NOT PERSONS, and values of an identifying column stand in several rows: "
+        f"{_some(told)}; a group may be one person. Name the column that tells persons apart as the unit of protection "
+        '(unit="...", --unit)'
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
 from kanon_milp.problem.arguments import (
@@ -26,7 +27,7 @@ from kanon_milp.problem.arguments import (
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.roles import Names, Roles, missing_warning, warning
+from kanon_milp.problem.roles import Names, Roles, missing_warning, repeated_warning, warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
@@ -34,6 +35,8 @@ Missing = Literal["value", "error"]
 FileKind = Literal["CSV", "parquet", "arrow"]
 Origin = FileKind | Literal["SQL"]
 SYMBOL = "*"
+FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
+OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
@@ -50,7 +53,8 @@ class Table:
     pass through untouched.
 
     frame: the rows as they came, an eager narwhals frame over the user's own data frame; never changed.
-    keys: polars frame of the quasi-identifiers, then the sensitive attributes, every value as text, null where missing.
+    keys: polars frame of the quasi-identifiers, then the sensitive attributes and the unit of protection, every value
+    as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
     warnings: what to say about columns without a role, a header that looks like data, and missing sensitive values.
@@ -82,6 +86,7 @@ class Table:
         *,
         identifying: Names = None,
         keep: Names = None,
+        unit: str | None = None,
         missing: Missing = "value",
         symbol: str = SYMBOL,
         source: str = "table",
@@ -92,15 +97,16 @@ class Table:
         The released table is of the same kind; a lazy one is read once, and comes back as what narwhals reads it into:
         a relation of duckdb as a pyarrow table, a lazy frame of polars as a data frame.
         identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
-        are kept too, with a RoleWarning. missing: "value" makes missing values one value of their own, "error" refuses
-        them.
+        are kept too, with a RoleWarning. unit: the column of those who are protected, such as patients with several
+        rows each: k counts its different values, and it is dropped as identifying columns are. missing: "value" makes
+        missing values one value of their own, "error" refuses them; a unit must not be missing.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
         text(source, "source")
         if csv is not None:
             instance_of(csv, CsvFormat, "csv", "a CsvFormat")
-        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+        roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
         table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
         table._warn()
         return table
@@ -120,13 +126,24 @@ class Table:
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         one_of(missing, ("value", "error"), "missing")
-        keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive), source)
+        keys = as_text(eager, (*roles.quasi_identifiers, *roles.sensitive, *roles.unit), source)
+        _refuse_missing(keys.select(cs.by_name(*roles.unit)), source, OF_UNIT)
         if missing == "error":
-            _refuse_missing(keys, source)
+            _refuse_missing(keys, source, FILL)
         header = [name for name in eager.columns if name not in own_names]
         missing_of = [keys[name].null_count() for name in roles.sensitive]
         said = warning(roles.unclassified(eager.columns), eager, source, header)
-        told = tuple(filter(None, (said, missing_warning(roles.sensitive, missing_of, source))))
+        repeated = () if roles.unit else roles.identifying
+        told = tuple(
+            filter(
+                None,
+                (
+                    said,
+                    missing_warning(roles.sensitive, missing_of, source),
+                    repeated_warning(repeated, as_text(eager, repeated, source), source),
+                ),
+            )
+        )
         table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told)
         table._refuse_symbol()
         return table
@@ -166,13 +183,23 @@ class Table:
 
     @property
     def identifying(self) -> tuple[str, ...]:
-        """Columns that are never released."""
-        return self.roles.identifying
+        """Columns that are never released, the unit of protection among them."""
+        return tuple(dict.fromkeys((*self.roles.identifying, *self.roles.unit)))
+
+    @property
+    def unit(self) -> str | None:
+        """The column of those who are protected; None where each row is somebody else."""
+        return self.roles.unit[0] if self.roles.unit else None
+
+    @property
+    def counted_attributes(self) -> tuple[str, ...]:
+        """What requirements may be about: the sensitive attributes, then the unit of protection."""
+        return (*self.roles.sensitive, *self.roles.unit)
 
     @property
     def released_columns(self) -> list[str]:
         """All columns but the identifying ones, in their order."""
-        return [name for name in self.frame.columns if name not in self.roles.identifying]
+        return [name for name in self.frame.columns if name not in self.identifying]
 
     @property
     def n(self) -> int:
@@ -244,6 +271,7 @@ def read_table(
     query: str | None = None,
     identifying: Names = None,
     keep: Names = None,
+    unit: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     missing: Missing = "value",
@@ -269,7 +297,7 @@ def read_table(
     frame = read_frame(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
-    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep)
+    roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
     table = Table._checked(frame, roles, missing, symbol, str(source), fmt)
     table._warn()
     seconds = time.perf_counter() - began
@@ -380,14 +408,13 @@ def open_frame(frame: Any, source: str) -> tuple[nw.DataFrame[Any], dict[str, An
     return renamed, own_names
 
 
-def _refuse_missing(keys: pl.DataFrame, source: str) -> None:
+def _refuse_missing(keys: pl.DataFrame, source: str, way_out: str) -> None:
     for name in keys.columns:
         hits = keys[name].alias("").is_null()
         if hits.any():
             raise InputError(
                 f'{source}: column "{name}", row {_first(hits)}: the value is {kind_of(None)} '
-                f"({hits.sum()} such cells); "
-                'fill it, or let missing values be one value of their own (missing="value", --missing value)'
+                f"({hits.sum()} such cells); {way_out}"
             )
 
 

@@ -115,6 +115,13 @@ def show_result(
             f"{report.groups:,}, mean {float(report.mean_group):.2f} rows, smallest {report.smallest_group}, "
             f"largest {report.largest_group}",
         )
+        if report.released.unit is not None:
+            facts = report.released
+            fewest = facts.units_exempt if report.suppressed_rows == "exempt" else facts.units_strict
+            said = "none is shown" if fewest is None else f"at least {fewest} different values in each group"
+            grid.add_row("units", plain(f"{facts.unit}: {said}"))
+        for what in report.warnings:
+            grid.add_row("warning", plain(what))
         for what in report.own:
             grid.add_row("verified by", Text(f"its own code, not by a definition of the verifier: {what}"))
     grid.add_row("solver", plain(_solver(result)))

@@ -11,7 +11,9 @@ from typing import Any
 
 import polars as pl
 
+from kanon_milp.errors import counted
 from kanon_milp.problem.roles import MISSING_COUNTS, Roles
+from kanon_milp.report.proposal import listing, shell_word
 from kanon_milp.report.role_guess import (
     FEW,
     PER_CLASS,
@@ -83,8 +85,9 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
         "sensitive": given.sensitive,
         "identifying": given.identifying,
         "keep": given.insensitive,
+        "unit": given.unit,
     }
-    role = next((role for role, names in named.items() if name in names), None)
+    role = next((role for role, names in reversed(named.items()) if name in names), None)
     proposed = role is None
     if role is None:
         role = guess(name, read.kind, present.len(), distinct, unique)
@@ -159,6 +162,20 @@ def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[st
         how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
         read.append(f"{names}: {','.join(marks)} {look} like missing values; {how}")
     return read
+
+
+def repeated_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of identifying columns with values that stand in several rows, where no unit of protection is
+    named."""
+    if any(each.role == "unit" for each in columns):
+        return []
+    return [
+        f"K COUNTS ROWS, NOT PERSONS: {each.name} has only {counted(each.distinct, 'different value')} in "
+        f"{counted(each.rows - each.missing, 'row')}, up to {counted(each.most, 'row')} of one, so a group may be one "
+        f"person; if each value is one person, run this and the command with --unit {shell_word(listing([each.name]))}"
+        for each in columns
+        if each.role == "identifying" and 0 < each.distinct < each.rows - each.missing
+    ]
 
 
 def marks_in(columns: Sequence[Column]) -> list[str]:

@@ -30,11 +30,13 @@ from kanon_milp.report.inspected_columns import (
     column_of,
     marks_in,
     reading_notes,
+    repeated_notes,
     sensitive_notes,
     with_at_most,
     with_sensitive,
     without_repeated,
 )
+from kanon_milp.report.measures import unit_risk
 from kanon_milp.report.proposal import Proposal, listing, propose, protection_notes, shell_word
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
@@ -97,6 +99,8 @@ class Inspection:
     are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it; of a data frame,
     the two lines of Python that do the same, where it is called `frame`. suppressed: rows whose quasi-identifiers are
     all suppressed; classes, risks and what k-anonymity touches are about the others, where there are some.
+    unit_risk: of units of protection, where a unit is named: their column, and what `report.measures.unit_risk` says;
+    risk and touched are about rows.
     """
 
     source: str
@@ -113,6 +117,7 @@ class Inspection:
     touched: tuple[Touched, ...]
     command: str
     suppressed: int = 0
+    unit_risk: dict[str, Any] | None = None
 
     @property
     def mean(self) -> Fraction:
@@ -134,6 +139,7 @@ class Inspection:
                 "stay as they are (--keep)"
             )
         is_read = self.command.startswith("kanon-milp ")
+        found += repeated_notes(self.columns)
         found += reading_notes(self.columns, marks_are_read=is_read)
         return (*found, *sensitive_notes(self.columns), *protection_notes(self.columns))
 
@@ -155,6 +161,7 @@ class Inspection:
                 "sizes": [vars(each) for each in self.sizes],
             },
             "risk": self.risk.as_dict(),
+            "unit_risk": self.unit_risk,
             "touched": [{**vars(each), "share": each.rows / self.rows} for each in self.touched],
             "command": self.command,
             "notes": list(self.notes),
@@ -196,6 +203,15 @@ class Inspection:
         for each in self.touched:
             above = f"in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"
             lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
+        if (of_unit := self.unit_risk) is not None:
+            all_, alone = of_unit["units"], of_unit["alone"]
+            told = f"{all_:,} different; {alone:,} ({alone / all_:.1%}) with a row that nobody else's is like"
+            lines.append(("units", f"{of_unit['unit']}: {told}"))
+            lines.append(("", f"risk {of_unit['highest']:.1%} at most, {of_unit['average']:.1%} on average"))
+            for k, below in of_unit["below"].items():
+                lines.append(
+                    (f"k = {k}", f"{below:,} units ({below / all_:.1%}) have a row in a class of fewer than {k} units")
+                )
         lines += [("note", note) for note in self.notes]
         return lines
 
@@ -229,6 +245,7 @@ def inspect(
     *,
     identifying: Names = None,
     keep: Names = None,
+    unit: str | None = None,
     query: str | None = None,
     k: Sequence[int] = KS,
     population: Any = None,
@@ -248,6 +265,7 @@ def inspect(
     the same of each row). Which columns are
     sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
     only one) a command is proposed.
+    unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
     the journalist and of the marketer are about it. missing_values: texts that stand for a missing value. symbol: what
     stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
@@ -265,7 +283,7 @@ def inspect(
     another = another_delimiter(frame.columns)
     if delimiter is None and another:
         raise InputError(f"{source}{another.replace(';', ':', 1)}")
-    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep)
+    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit)
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source)
@@ -297,6 +315,7 @@ def inspect(
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
         _command(source, proposal, query, delimiter, marked) if is_read else proposal.call(),
         int(gone.sum()),
+        None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
     )
 
 

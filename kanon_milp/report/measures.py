@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table
 from kanon_milp.report.metrics import group_sizes, linked_sizes, measure
 from kanon_milp.verify import Report
 from kanon_milp.verify.foreign import suppressed_cells
-from kanon_milp.verify.frames import open_released, text_columns
+from kanon_milp.verify.frames import classes, open_released, text_columns
 
 LARGEST = 24  # values of a column that are counted one by one
 
@@ -22,7 +24,8 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     """The entry `measures` of `result.json`: risk before and after, quality, columns, groups, sensitive attributes.
 
     released: a table with the rows of the problem's in their order. risk: see `risk`; k is 2 where none is asked for.
-    columns: rows whose cell is kept, generalized and suppressed;
+    unit_risk: the same over units of protection, see there; None where rows are counted. columns: rows whose cell is
+    kept, generalized and suppressed;
     numbers of distinct values before and after; (rows, of which kept) for each of the most frequent values, and for all
     others together. group_sizes: (size, how many groups have it). sensitive: the strongest p, l (frequency), alpha and
     t (equal distance) that hold in every group, from the verifier's report.
@@ -34,6 +37,7 @@ def describe_release(problem: Problem, released: Any, report: Report | None) -> 
     suppressed = suppressed_cells(before, after, table.symbol)
     return {
         "risk": {"k": k, "before": risk(group_sizes(before), 0, k), "after": risk(*linked_sizes(after, suppressed), k)},
+        "unit_risk": None if table.unit is None else _unit_risks(table, before, after, suppressed, k),
         "quality": measure(problem, released).as_dict(),
         "columns": [
             _column(name, before[name].alias("before"), after[name].alias("after"), table.symbol) for name in names
@@ -65,6 +69,43 @@ def risk(sizes: Sequence[int], suppressed_rows: int, k: int) -> dict[str, float 
         "rows": rows,
         "groups": len(sizes),
         "smallest": min(sizes),
+    }
+
+
+def _unit_risks(
+    table: Table, before: pl.DataFrame, after: pl.DataFrame, suppressed: pl.DataFrame, k: int
+) -> dict[str, Any]:
+    """The entry `unit_risk`: before, and after without rows of which nothing is released, unless these are all."""
+    units = table.column(table.roles.unit[0])
+    shown = ~suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
+    if shown.any():
+        after, left = after.filter(shown), units.filter(shown)
+    else:
+        left = units
+    return {"unit": table.unit, "k": k, "before": unit_risk(before, units, [k]), "after": unit_risk(after, left, [k])}
+
+
+def unit_risk(keys: pl.DataFrame, units: pl.Series, ks: Sequence[int]) -> dict[str, Any]:
+    """Risks of units of protection, such as patients with several rows each.
+
+    keys: the quasi-identifiers, row by row; units: whose rows these are. Somebody who knows the quasi-identifiers of
+    some row of a unit finds it among the different units in that row's group: its risk is 1 / these, in the group of
+    its rows that has the fewest. highest, average: of this over units. alone: units with a row in a group of their rows
+    alone. smallest: fewest units in a group. below: for each k, as text, units with a row in a group of fewer units.
+    """
+    of_row = classes(keys)[0]
+    number = classes(units.to_frame())[0]
+    pairs = np.unique(np.column_stack([of_row, number]), axis=0)
+    held = np.bincount(pairs[:, 0])
+    worst = np.full(int(number.max()) + 1, len(of_row))
+    np.minimum.at(worst, pairs[:, 1], held[pairs[:, 0]])
+    return {
+        "units": len(worst),
+        "highest": float(1 / worst.min()),
+        "average": float((1 / worst).mean()),
+        "alone": int((worst == 1).sum()),
+        "smallest": int(held.min()),
+        "below": {str(k): int((worst < k).sum()) for k in ks},
     }
 
 

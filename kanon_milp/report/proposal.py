@@ -22,6 +22,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "--qi": ("quasi-identifier",),
     "--sensitive": ("sensitive",),
     "--keep": ("keep",),
+    "--unit": ("unit",),
 }
 ARGUMENTS = {
     "--identifying": "identifying",
@@ -83,7 +84,10 @@ class Proposal:
 
     def call(self) -> str:
         """The same in Python, for a data frame that is called `frame`."""
-        given = [f"{ARGUMENTS[option]}={list(names)!r}" for option, names in self.roles]
+        given = [
+            f"unit={names[0]!r}" if option == "--unit" else f"{ARGUMENTS[option]}={list(names)!r}"
+            for option, names in self.roles
+        ]
         given += [f"symbol={self.symbol!r}"] if self.symbol else []
         privacy = [f"km.KAnonymity({self.k})"]
         if self.protection is not None:

@@ -8,7 +8,7 @@ from typing import Literal
 from kanon_milp.problem.roles import NEARLY_UNIQUE
 from kanon_milp.report.value_kinds import Kind
 
-Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "drop", "none"]
+Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "unit", "drop", "none"]
 
 FEW = 2  # distinct values that a column needs to tell rows apart
 MOST_CLASSES = 20  # distinct values of a column that says to which of some classes each row belongs

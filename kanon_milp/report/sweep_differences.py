@@ -23,6 +23,7 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("problem", "roles", "sensitive"): "--sensitive",
     ("problem", "roles", "identifying"): "--identifying",
     ("problem", "roles", "insensitive"): "--keep",
+    ("problem", "roles", "unit"): "--unit",
     ("problem", "suppressed_rows"): "--suppressed-rows",
     ("problem", "objective"): "--objective",
     ("problem", "cost_bound"): "--cost-bound",

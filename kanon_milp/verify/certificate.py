@@ -136,7 +136,7 @@ class _Expected:
     def by_value(self, types: pl.DataFrame, charges: Sequence[Charge]) -> tuple[dict[str, Held], Values | None]:
         """What rows hold that are told apart by their sensitive values, and the limits on these."""
         rows, held, asked = types["rows"].to_numpy().astype(np.int64), {}, {}
-        for j, name in enumerate(self.table.sensitive, start=len(self.table.quasi_identifiers)):
+        for j, name in enumerate(self.values, start=len(self.table.quasi_identifiers)):
             column = types[f"c{j}"].to_list()
             number = {each: position for position, each in enumerate(dict.fromkeys(column))}
             value = np.array([number[each] for each in column], dtype=np.int64)
@@ -144,6 +144,12 @@ class _Expected:
             if name in self.asked.limits:
                 asked[name] = Asked.of(self.asked.limits[name], value, list(number), rows)
         return held, Values(asked, charges)
+
+    @property
+    def values(self) -> list[str]:
+        """The columns whose values may be asked about: the sensitive ones, and the unit where units are counted."""
+        counted = any("unit" in requirement for requirement in self.problem["requirements"])
+        return [*self.table.sensitive, *(self.table.units if counted else ())]
 
     @property
     def spelled(self) -> list[str]:
@@ -163,7 +169,7 @@ class _Expected:
                 if key == "requirements":
                     theirs = " and ".join(map(spelled, claim.requirements)) or "none"
                     found[-1] += f"; it has {theirs}, not {' and '.join(self.spelled) or 'none'}"
-        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table):
+        if claim.rows != self.table.n or claim.table_sha256 != table_hash(self.table, self.values):
             found.append("the certificate is about another table: the hash differs")
         return found
 
@@ -203,7 +209,7 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     """Compare with what is expected, and recompute."""
     problems = expected.differences(claim)
     quasi = list(expected.table.quasi_identifiers)
-    types = distinct(expected.table.keys[[*quasi, *expected.table.sensitive] if claim.by_value else quasi])
+    types = distinct(expected.table.keys[[*quasi, *expected.values] if claim.by_value else quasi])
     if len(claim.multipliers) != types.height:
         problems.append(f"there are {len(claim.multipliers)} multipliers, the table has {types.height} distinct rows")
     rows = types["rows"].to_numpy().astype(np.int64)

@@ -96,16 +96,18 @@ class SizeTest:
 
 @dataclass(frozen=True, eq=False)
 class ValueTest:
-    """A requirement about sensitive values; it holds in all groups as they are."""
+    """A requirement about sensitive values, or different units; it holds in all groups as they are, but for those that
+    are free: bool (groups,)."""
 
     rule: ValueRule
     counts: Counts
+    free: NDArray[np.bool_]
     _known: dict[tuple[str, int, int], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rule: ValueRule, groups: Grouping) -> ValueTest:
+    def of(cls, rule: ValueRule, groups: Grouping, free: NDArray[np.bool_]) -> ValueTest:
         """The rule and the attributes that it looks at."""
-        return cls(rule, groups.counts_of(groups.sensitive.coding(rule.attributes)))
+        return cls(rule, groups.counts_of(groups.sensitive.coding(rule.attributes)), free)
 
     def keeps_for_rows(self, groups: Indices, targets: Indices, rows: Indices) -> NDArray[np.bool_]:
         """Whether it holds after a row leaves its group for another one (-1: to stand alone)."""
@@ -113,7 +115,7 @@ class ValueTest:
         keeps = np.ones(len(groups), dtype=bool)
         for what, change, first, second, changes in (
             ("alone", self._alone, values, values, targets < 0),
-            ("without", self._without, groups, values, self.counts.size[groups] > 1),
+            ("without", self._without, groups, values, (self.counts.size[groups] > 1) & ~self.free[groups]),
             ("with", self._with, targets, values, targets >= 0),
         ):
             concerned = np.flatnonzero(changes & keeps)
@@ -125,6 +127,9 @@ class ValueTest:
         keeps = np.ones(len(groups), dtype=bool)
         joined = np.flatnonzero(targets >= 0)
         keeps[joined] = self._decide("union", self._union, groups[joined], targets[joined])
+        # with a label that is more specific it is free no more
+        stays = np.flatnonzero((targets < 0) & self.free[groups])
+        keeps[stays] = self._decide("as it is", self._itself, groups[stays], groups[stays])
         return keeps
 
     def _decide(
@@ -155,6 +160,9 @@ class ValueTest:
         inside = self.counts.of_group(group)
         inside[value] = inside.get(value, 0) + 1
         return inside
+
+    def _itself(self, group: int, _group: int) -> Inside:
+        return self.counts.of_group(group)
 
     def _union(self, left: int, right: int) -> Inside:
         inside = self.counts.of_group(left)

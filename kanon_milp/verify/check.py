@@ -152,9 +152,10 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
     per_row = symbols.sum_horizontal().to_numpy()
     suppressed = per_row == table.m
     of_row, _ = classes(released)
-    held = text_columns(frame, table.sensitive)
-    before = table.keys[list(table.sensitive)]
-    sensitive = Sensitive(held, before, (len(frame), table.n), _distances(asked), table.source)
+    units = table.units if len(frame) == table.n else ()  # of other rows nobody knows whose they are
+    held = pl.DataFrame([*text_columns(frame, table.sensitive), *(table.keys[unit] for unit in units)])
+    before = table.keys[[*table.sensitive, *units]]
+    sensitive = Sensitive(held, before, (len(frame), table.n), _distances(asked), table.source, units)
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
     unmet = [text for rule in asked.rules for text in _check(rule, groups, released, symbols, exempt)]
     violations += unmet
@@ -197,6 +198,7 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
         minimal=minimal,
         not_minimal=not_minimal_text,
         groupings=(groups, blocks),
+        warnings=_repeated(asked, groups, exempt) if len(frame) == table.n else (),
         cells=cells,
         generalized_cells=None if foreign is None else foreign.generalized,
         certainty_penalty=None if foreign is None else foreign.penalty,
@@ -215,6 +217,33 @@ def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.Dat
     suppressed = symbols[columns].select(pl.all_horizontal(pl.all())).to_series().to_numpy()
     title = f"groups of rows released alike in {', '.join(columns)}"
     return Grouping.build(of_row, suppressed, groups.sensitive, title).check(rule, exempt=exempt)
+
+
+def _repeated(asked: Asked, groups: Grouping, exempt: bool) -> tuple[str, ...]:
+    """What to say where k counts rows, and rows of one value of an identifying column are in several of them."""
+    table, k = asked.table, max((rule.k for rule in asked.rules if isinstance(rule, SizeRule)), default=2)
+    if table.unit is not None:
+        return ()
+    found = []
+    looked = ~groups.suppressed if exempt else np.ones(len(groups.size), dtype=bool)
+    for name in table.identifying:
+        column = text_columns(table.frame, [name])
+        codes = classes(column)[0]
+        present = column.to_series().is_not_null().to_numpy()
+        if len(np.unique(codes[present])) == present.sum():
+            continue
+        # a row without a value may be anybody's: each counts as one of its own
+        codes = np.where(present, codes, len(codes) + np.arange(len(codes)))
+        of_row = np.unique(np.column_stack([groups.of_row, codes]), axis=0)[:, 0]
+        values = np.bincount(of_row, minlength=len(groups.size))
+        few = int((values[looked] < k).sum())
+        if few:
+            found.append(
+                f"K COUNTS ROWS, NOT PERSONS: {few:,} of {counted(len(groups.size), 'group')} have fewer than {k} "
+                f'different values of the identifying column "{name}", the fewest {int(values[looked].min())}; name it '
+                "as the unit of protection where it tells persons apart (unit=..., --unit)"
+            )
+    return tuple(found)
 
 
 def _distances(asked: Asked) -> dict[str, list[Ground]]:

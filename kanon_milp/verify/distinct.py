@@ -12,7 +12,7 @@ import polars as pl
 
 from kanon_milp.verify.cells import ColumnRule
 from kanon_milp.verify.dual import Held
-from kanon_milp.verify.plain import SensitiveTable
+from kanon_milp.verify.plain import KeyedTable
 
 
 def distinct(frame: pl.DataFrame) -> pl.DataFrame:
@@ -22,9 +22,9 @@ def distinct(frame: pl.DataFrame) -> pl.DataFrame:
     return renamed.group_by(names).agg(pl.len().alias("rows")).sort(names, nulls_last=True)
 
 
-def table_hash(table: SensitiveTable) -> str:
-    """Hash of the quasi-identifiers and sensitive columns, whatever the order of the rows."""
-    names = [*table.quasi_identifiers, *table.sensitive]
+def table_hash(table: KeyedTable, values: Sequence[str]) -> str:
+    """Hash of the quasi-identifiers and the columns whose values may be asked about, whatever the order of the rows."""
+    names = [*table.quasi_identifiers, *values]
     rows = distinct(table.keys[names])
     return _hash(itertools.chain([names], ([rows, *values] for *values, rows in rows.iter_rows())))
 
@@ -44,7 +44,7 @@ def _hash(lines: Iterable[Sequence[object]]) -> str:
     return digest.hexdigest()
 
 
-def held_values(table: SensitiveTable, types: pl.DataFrame, attribute: str) -> Held:
+def held_values(table: KeyedTable, types: pl.DataFrame, attribute: str) -> Held:
     """Which sensitive values the distinct rows hold, and how often."""
     keys = [name for name in types.columns if name != "rows"]
     pairs = distinct(table.keys[[*table.quasi_identifiers, attribute]])

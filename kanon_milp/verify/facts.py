@@ -63,6 +63,7 @@ class GroupFacts:
     sensitive: per sensitive attribute what holds in every group. l_pairwise: largest l such that each row has l-1
     others in its group, all l of them pairwise different in every sensitive attribute (Blocki, Williams 2010,
     Definition 1); None with less than two sensitive attributes, or where the search for it would take too long.
+    unit: the unit of protection where units are counted; units_strict, units_exempt: the fewest of them in a group.
     """
 
     groups: int
@@ -72,6 +73,9 @@ class GroupFacts:
     largest_group: int
     sensitive: Mapping[str, SensitiveFacts]
     l_pairwise: int | None = None
+    unit: str | None = None
+    units_strict: int | None = None
+    units_exempt: int | None = None
 
 
 def sensitive_facts(counts: Counts, closeness: Mapping[str, Ratios]) -> SensitiveFacts:

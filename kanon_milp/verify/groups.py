@@ -25,8 +25,10 @@ from kanon_milp.verify.ratios import Ratios
 class Sensitive:
     """The sensitive attributes of a released table, row by row, and those of its original.
 
-    released, original: as text. rows: number of rows of both. distances: per attribute ground distances to report,
-    besides those that need no more than the values. source: what messages call the table.
+    released, original: as text; where units are counted they are the last column, which a released table does not have:
+    that of the original, row by row. hidden: names of columns that are no sensitive attribute. rows: number of rows of
+    both. distances: per attribute ground distances to report, besides those that need no more than the values. source:
+    what messages call the table.
     """
 
     released: pl.DataFrame
@@ -34,12 +36,13 @@ class Sensitive:
     rows: tuple[int, int]
     distances: Mapping[str, Sequence[Ground]] = field(default_factory=dict)
     source: str = "table"
+    hidden: tuple[str, ...] = ()
     _codings: dict[tuple[bool, tuple[str, ...]], Coding] = field(default_factory=dict, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes."""
-        return tuple(self.released.columns)
+        return tuple(name for name in self.released.columns if name not in self.hidden)
 
     @cached_property
     def unchanged(self) -> bool:
@@ -87,6 +90,10 @@ class Grouping:
         suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size
         return cls(of_row, size, suppressed, sensitive, title)
 
+    def held(self, unit: str | None) -> NDArray[np.int64]:
+        """How many rows each group has, int64 (groups,), or how many different units."""
+        return self.size if unit is None else self.counts_of(self.sensitive.coding([unit])).distinct
+
     def counts_of(self, coding: Coding) -> Counts:
         """How often joint values occur in the groups."""
         if coding not in self._counts:
@@ -113,6 +120,9 @@ class Grouping:
     def facts(self) -> GroupFacts:
         """Sizes and the strongest that holds for each sensitive attribute."""
         visible = self.size[~self.suppressed]
+        unit = next(iter(self.sensitive.hidden), None)
+        units = None if unit is None else self.held(unit)
+        shown = np.zeros(0) if units is None else units[~self.suppressed]
         return GroupFacts(
             groups=len(self.size),
             k_strict=int(self.size.min()),
@@ -121,14 +131,20 @@ class Grouping:
             largest_group=int(self.size.max()),
             sensitive={name: sensitive_facts(counts, self.closeness[name]) for name, counts in self.counts.items()},
             l_pairwise=self._l_pairwise(),
+            unit=unit,
+            units_strict=None if units is None else int(units.min()),
+            units_exempt=int(shown.min()) if shown.size else None,
         )
 
     def check(self, rule: Rule, *, exempt: bool) -> list[str]:
         """Check a rule in every group; fully suppressed rows that are exempt need no k partners."""
         if isinstance(rule, SizeRule):
-            small = self.size < rule.k
+            if rule.unit is not None and rule.unit not in self.sensitive.hidden:
+                return [f'whether all {self.title} have k = {rule.k} different values of "{rule.unit}" cannot be told']
+            small = self.held(rule.unit) < rule.k
             failing = np.flatnonzero(small & ~self.suppressed if exempt else small)
-            verbs, what = ("has", "have"), f"fewer than k = {rule.k} rows"
+            counts = "rows" if rule.unit is None else f'different values of "{rule.unit}"'
+            verbs, what = ("has", "have"), f"fewer than k = {rule.k} {counts}"
         else:
             try:
                 failing = self._failing(rule)

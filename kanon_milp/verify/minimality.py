@@ -11,16 +11,17 @@ decided exactly; those that change the same groups in the same way are decided t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import counted
+from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.verify.cells import Levels, Readings, Rules
 from kanon_milp.verify.changes import Indices, Projection, SizeTest, ValueTest, number
-from kanon_milp.verify.definitions.base import Rule, SizeRule
+from kanon_milp.verify.counts import Counts
+from kanon_milp.verify.definitions.base import Rule, SizeRule, ValueRule
 from kanon_milp.verify.frames import classes, list_rows
 from kanon_milp.verify.groups import Grouping
 
@@ -97,6 +98,11 @@ class _Steps:
     reading_at: Indices
 
 
+def _enough(k: int, counts: Counts) -> NDArray[np.bool_]:
+    """Whether groups have so many different units."""
+    return counts.distinct >= k
+
+
 class _Search:
     def __init__(
         self,
@@ -119,14 +125,20 @@ class _Search:
         self.sizes: list[SizeTest] = []
         self.values: list[ValueTest] = []
         for rule in kept.rules:
-            if isinstance(rule, SizeRule):
+            if isinstance(rule, SizeRule) and rule.unit is not None:
+                if rule.columns is not None:
+                    raise UndecidedError("is not decided for units of some of the quasi-identifiers")
+                units = ValueRule("k_anonymity", (rule.unit,), rule.described, partial(_enough, rule.k))
+                free = groups.suppressed & kept.exempt
+                self.values.append(ValueTest.of(units, groups, free))
+            elif isinstance(rule, SizeRule):
                 subset = rule.columns
                 view = self.classes
                 if subset is not None:
                     view = Projection(codes, groups.size, [j for j in everything if names[j] in subset], symbols)
                 self.sizes.append(SizeTest(view, rule.k, kept.exempt))
             else:
-                self.values.append(ValueTest.of(rule, groups))
+                self.values.append(ValueTest.of(rule, groups, np.zeros(len(groups.size), dtype=bool)))
         # rows with the same sensitive values, as far as any rule looks at them
         codes_of_row = [test.counts.coding.of_row for test in self.values]
         self.secret = number(*codes_of_row)[0] if codes_of_row else np.zeros_like(groups.of_row)

@@ -16,7 +16,8 @@ from kanon_milp.verify.plain import TableData
 class Original:
     """Rows, roles, and the columns that have a role as text.
 
-    keys: quasi-identifiers, then sensitive attributes, every value as text, null where missing.
+    keys: quasi-identifiers, then sensitive attributes and the unit of protection, every value as text, null where
+    missing.
     """
 
     frame: nw.DataFrame[Any]
@@ -26,13 +27,21 @@ class Original:
     source: str = "table"
     symbol: str = "*"
     identifying: tuple[str, ...] = ()
+    unit: str | None = None
 
     @classmethod
     def of(cls, table: TableData) -> Original:
         """Read the columns that have a role anew from the rows as they came."""
         quasi, sensitive = tuple(table.quasi_identifiers), tuple(table.sensitive)
-        keys = text_columns(table.frame, [*quasi, *sensitive])
-        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying))
+        unit: str | None = getattr(table, "unit", None)
+        keys = text_columns(table.frame, [*quasi, *sensitive, *([] if unit is None else [unit])])
+        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying), unit)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The unit of protection where some unit has several rows; else rows are counted."""
+        several = self.unit is not None and self.keys[self.unit].alias("").n_unique() < self.n
+        return (self.unit,) if several and self.unit is not None else ()
 
     @property
     def n(self) -> int:

@@ -29,7 +29,8 @@ class Roles(Protocol):
 
 
 class Rows(Roles, Protocol):
-    """A table with roles. identifying: columns that must not be released. frame: its rows as they came."""
+    """A table with roles. identifying: columns that must not be released. frame: its rows as they came. It may have a
+    `unit`, too: the identifying column whose different values are counted in place of rows."""
 
     @property
     def identifying(self) -> Sequence[str]: ...

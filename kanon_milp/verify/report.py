@@ -39,6 +39,7 @@ class Report:
     violation. not_minimal: what could be more specific.
     own: requirements and ground distances of the user's making: the verifier has no definition of them, and takes what
     their own code says.
+    warnings: what is no violation, and to be known: identifying columns of which groups have fewer than k values.
     cells: which cells were legal, "labels" of the recoding, or "intervals" and sets of other tools too. Only of these:
     generalized_cells: cells that are neither the original value nor the symbol; certainty_penalty: mean NCP of the
     cells (Xu et al. 2006), from 0 to 1; and `cost` is that of the table in which each such cell is the least general
@@ -61,6 +62,7 @@ class Report:
     cells: str = "labels"
     generalized_cells: int | None = None
     certainty_penalty: Fraction | None = None
+    warnings: tuple[str, ...] = ()
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -128,6 +130,7 @@ class Report:
             "minimal": self.minimal,
             "not_minimal": self.not_minimal,
             "judged_by_their_own_code": list(self.own),
+            "warnings": list(self.warnings),
             **self._of_foreign_cells(),
         }
 
@@ -146,6 +149,13 @@ class Report:
         loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
         mean = float(self.mean_group)
+        of_rows, of_units = "", []
+        if self.released.unit is not None:
+            visible = "none" if self.released.units_exempt is None else str(self.released.units_exempt)
+            of_rows = "rows "
+            of_units = [
+                f'  {self.released.units_strict} different values of "{self.released.unit}", {visible} without them'
+            ]
         lines = [
             ("verified" if self.privacy else "consistent with the original; no requirement was checked")
             if self.ok
@@ -155,7 +165,8 @@ class Report:
             f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
             f"loss {loss}, {self.suppressed_cells:,} of {cells:,} cells suppressed ({100 * share:.1f} %), {rows} fully",
             *self._foreign_summary(),
-            f"k = {self.k_strict} counting fully suppressed rows as a group, {exempt} without them",
+            f"k = {self.k_strict} {of_rows}counting fully suppressed rows as a group, {exempt} without them",
+            *of_units,
         ]
         for name, facts in self.released.sensitive.items():
             lines += _summary(name, facts)
@@ -163,6 +174,7 @@ class Report:
             lines.append(f"all together: l = {self.released.l_pairwise} (rows that pairwise differ in each attribute)")
         if self.minimal is not None:
             lines.append(f"minimal generalization: {MINIMAL if self.minimal else f'no, {self.not_minimal}'}")
+        lines += [f"warning: {each}" for each in self.warnings]
         lines += [f"judged by its own code, not by a definition of the verifier: {what}" for what in self.own]
         return "\n".join(map(printable, lines))
 
@@ -208,6 +220,9 @@ def _facts(facts: GroupFacts) -> dict[str, object]:
         "k_strict": facts.k_strict,
         "k_exempt": facts.k_exempt,
         "smallest_group": facts.k_strict,
+        "unit": facts.unit,
+        "units_strict": facts.units_strict,
+        "units_exempt": facts.units_exempt,
         **both("mean_group", facts.mean_group),
         "largest_group": facts.largest_group,
         "l_pairwise": facts.l_pairwise,

@@ -42,13 +42,15 @@ def size_conditions(requirements: Sequence[Mapping[str, Any]], table: Original, 
     the rows it is taken from hold that many: that is a supply, and so is a number of different values.
     """
     rules = [(_least_of(requirement, table), requirement["name"] == K_ANONYMITY) for requirement in requirements]
+    free = [rule for rule, is_k in rules if not (is_k and suppressed_rows == "exempt")]
     most = table.n + 1  # as good as any larger number: there is no such group
     strict = min(max((rule.size for rule, _ in rules), default=1), most)
     besides_k = min(max((rule.size for rule, is_k in rules if not is_k), default=1), most)
     exempt = besides_k if suppressed_rows == "exempt" else strict
-    first, second = (Least(k, tuple(s for rule, _ in rules for s in rule.supplies(k))) for k in (exempt, strict))
+    first = Least(exempt, tuple(s for rule in free for s in rule.supplies(exempt)))
+    second = Least(strict, tuple(s for rule, _ in rules for s in rule.supplies(strict)))
     limits: dict[str, Limits] = {}
-    for each in (limit for rule, _ in rules for limit in rule.limits):
+    for each in (limit for rule in free for limit in rule.limits):
         limits[each.attribute] = limits[each.attribute].both(each) if each.attribute in limits else each
     return SizeConditions(first, second, all(rule.possible for rule, _ in rules), limits)
 

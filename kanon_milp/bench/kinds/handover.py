@@ -39,10 +39,11 @@ Sizes = tuple[int, int, int]
 def run(task: Mapping[str, Any], tell: Teller) -> Measured:
     """Presolve before the clock starts, then build and hand over. Raises InputError for other requirements."""
     problem = problem_of(task["source"])
-    if len(problem.requirements) != 1 or not isinstance(problem.requirements[0], KAnonymity):
-        raise InputError("the kind handover is for k-anonymity alone")
+    asked = problem.requirements[0]
+    if len(problem.requirements) != 1 or not isinstance(asked, KAnonymity) or asked.unit is not None:
+        raise InputError("the kind handover is for k-anonymity of rows alone")
     prepared = presolve(problem, Clock(), merge=True)
-    instance, k = prepared.instance, problem.requirements[0].k
+    instance, k = prepared.instance, asked.k
     tell.ready()
     began = time.perf_counter()
     finish = WAYS[task["method"]](instance, k)

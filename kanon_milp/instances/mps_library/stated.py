@@ -160,8 +160,8 @@ def _full_domain(entry: Entry, problem: Problem) -> StatedInstance:
     instance = types_of(problem, compress_table(problem))
     levels = recode(problem, instance)
     requirement = problem.requirements[0]
-    if len(problem.requirements) != 1 or not isinstance(requirement, KAnonymity):
-        raise InputError(f"{entry.name}: the model of full-domain recoding knows k-anonymity alone")
+    if len(problem.requirements) != 1 or not isinstance(requirement, KAnonymity) or requirement.unit:
+        raise InputError(f"{entry.name}: the model of full-domain recoding knows k-anonymity of rows alone")
     costs = [[int(cost / levels.unit) for cost in column.costs] for column in levels.columns]
     suppressed = int(asked.share * problem.table.n)
     model = build_full_domain(

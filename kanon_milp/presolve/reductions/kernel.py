@@ -57,7 +57,7 @@ class Kernel(Reduction[Kernelized]):
     def accepts(self, problem: Problem) -> bool:
         """k-anonymity alone, the loss as objective, and no bounds on the number of groups."""
         return (
-            all(isinstance(requirement, KAnonymity) for requirement in problem.requirements)
+            all(isinstance(each, KAnonymity) and each.unit is None for each in problem.requirements)
             and separable_by_group(problem)
             and problem.objective == "loss"
             and problem.min_groups is None

@@ -43,7 +43,8 @@ class AlphaKAnonymity(Requirement):
     """Each group has at least k rows, and each of the values at most the share α of it (Wong, Li, Fu, Wang 2006).
 
     values: the sensitive values meant (None among them: missing); by default all, which is frequency l-diversity with
-    l = 1/α. Merge-closed: shares of a union lie between those of its parts. `assign` stays integer.
+    l = 1/α. Shares are of rows; k counts units where the table has a unit of protection. Merge-closed: shares of a
+    union lie between those of its parts. `assign` stays integer.
     """
 
     alpha: Number
@@ -72,8 +73,8 @@ class AlphaKAnonymity(Requirement):
         """The share α."""
         return exact_parameter(self.alpha, "alpha")
 
-    def bind(self, table: Table) -> tuple[AlphaKAnonymity, ...]:
-        """Refuse values that do not occur."""
+    def bind(self, table: Table) -> tuple[Requirement, ...]:
+        """Refuse values that do not occur; k-anonymity beside it where units are counted."""
         names = sensitive_names(self.name, self.sensitive, table)
         if self.values is not None:
             if len(names) > 1:
@@ -84,7 +85,8 @@ class AlphaKAnonymity(Requirement):
                     raise InputError(
                         f'{table.source}: column "{names[0]}" has no such value as number {number} of values'
                     )
-        return tuple(replace(self, sensitive=name) for name in names)
+        (units,) = KAnonymity(self.k).bind(table)
+        return (*(replace(self, sensitive=name) for name in names), *([] if units.unit is None else [units]))
 
     @property
     def attributes(self) -> tuple[str, ...]:

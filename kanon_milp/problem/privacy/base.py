@@ -70,7 +70,7 @@ class Requirement(ABC):
         return cls(**arguments)
 
     @abstractmethod
-    def bind(self, table: Table) -> tuple[Self, ...]:
+    def bind(self, table: Table) -> tuple[Requirement, ...]:
         """Check against a table, and name the sensitive attribute; where none is named, one for each that there is.
 
         Raises InputError where the requirement makes no sense for the table.
@@ -181,7 +181,7 @@ class Requirement(ABC):
             for key, value in described.items()
             if key not in ("name", "sensitive")
         )
-        about = "".join(f' of "{name}"' for name in self.attributes)
+        about = "".join(f' of "{name}"' for name in self.attributes if name != described.get("unit"))
         return f"{term(self.name)}{about} ({parameters})"
 
     @property
@@ -271,7 +271,7 @@ def _check_bound(requirement: Requirement, table: Table) -> None:
         unknown = "" if not isinstance(names, tuple | list) else " with a name that is none"
         raise _refused(requirement, "attributes", f"{type_in_words(names)}{unknown}")
     for name in names:
-        if name not in table.sensitive:
+        if name not in table.counted_attributes:
             known = f"it has {', '.join(table.sensitive)}" if table.sensitive else "name it there (sensitive=...)"
             raise InputError(
                 f'{table.source}: {called}: {type(requirement).__name__}.attributes names "{name}", which is not a '

@@ -1,9 +1,9 @@
-"""k-anonymity: every group has at least k rows."""
+"""k-anonymity: every group has at least k rows, or rows of at least k different units of protection."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, integer
 from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement, Shortfall, few_rows
-from kanon_milp.problem.privacy.cells import Rows, projections
+from kanon_milp.problem.privacy.cells import Rows, distinct_values, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.problem.privacy.p_sensitivity import few_values
+from kanon_milp.problem.privacy.presence import declare_presence
+from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
 
 if TYPE_CHECKING:
@@ -27,12 +30,16 @@ class KAnonymity(Requirement):
 
     quasi_identifiers: a subset of the table's; then what is released of these columns alone is k-anonymous. Several
     sets of quasi-identifiers may each have their own k.
-    Merge-closed: sizes add up. Keeps the flow structure: with `open` fixed, what is left is a transportation problem
-    with lower bounds. Neither holds for a subset, where one group's rows may be what another group needs.
+    unit: the table's unit of protection, set by `bind`; then each group has rows of at least k different units (which
+    is p-sensitivity of the unit). None where each row is a unit of its own, and for k = 1.
+    Merge-closed: sizes add up, and a union has the units of both. Keeps the flow structure: with `open` fixed, what is
+    left is a transportation problem with lower bounds. Neither holds for a subset, where one group's rows may be what
+    another group needs.
     """
 
     k: int
     quasi_identifiers: Sequence[str] | None = None
+    unit: str | None = field(default=None, init=False)
     name: ClassVar[str] = "k_anonymity"
     letter: ClassVar[str] = "k"
     summary: ClassVar[str] = "k-anonymity: each group has at least k rows"
@@ -48,9 +55,11 @@ class KAnonymity(Requirement):
             object.__setattr__(self, "quasi_identifiers", named)
 
     def bind(self, table: Table) -> tuple[KAnonymity, ...]:
-        """Refuse columns that are no quasi-identifiers."""
+        """Refuse columns that are no quasi-identifiers; count units where a unit has several rows."""
+        several = self.k > 1 and table.unit is not None and table.column(table.unit).n_unique() < table.n
+        unit = table.unit if several else None
         if self.quasi_identifiers is None:
-            return (self,)
+            return (self._of(unit),)
         names = self.quasi_identifiers
         known = list(table.quasi_identifiers)
         for name in names:
@@ -62,11 +71,29 @@ class KAnonymity(Requirement):
         if not names or len(set(names)) < len(names):
             raise InputError(f"{table.source}: a set of quasi-identifiers names each column once, and at least one")
         subset = tuple(name for name in known if name in names)
-        return (replace(self, quasi_identifiers=None if len(subset) == len(known) else subset),)
+        if len(subset) == len(known):
+            return (replace(self, quasi_identifiers=None)._of(unit),)
+        if unit is not None:
+            raise InputError(
+                f"{table.source}: k-anonymity of a set of quasi-identifiers counts rows, and the unit of protection "
+                f'"{unit}" has several rows; ask for k of all quasi-identifiers, or leave the unit out'
+            )
+        return (replace(self, quasi_identifiers=subset),)
+
+    def _of(self, unit: str | None) -> KAnonymity:
+        """The same with this unit."""
+        found = replace(self)
+        object.__setattr__(found, "unit", unit)
+        return found
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The unit of protection, where units are counted."""
+        return () if self.unit is None else (self.unit,)
 
     @property
     def merge_closed(self) -> bool:
-        """Sizes of groups add up; a subset's classes may need each other."""
+        """Sizes of groups add up, and so do their units; a subset's classes may need each other."""
         return self.quasi_identifiers is None
 
     @property
@@ -80,19 +107,24 @@ class KAnonymity(Requirement):
         return self.quasi_identifiers is not None
 
     def smallest_group(self, table_group: Group) -> int:
-        """The size k itself; a group may be smaller where only a subset of the quasi-identifiers is k-anonymous."""
+        """The size k itself, units being in different rows; a group may be smaller where only a subset of the
+        quasi-identifiers is k-anonymous."""
         return int(self.k) if self.quasi_identifiers is None else 1
 
     def holds(self, group: Group) -> bool:
-        """At least k rows. For a subset: of a class of rows that are released alike there."""
-        return group.size >= self.k
+        """At least k rows, or units. For a subset: of a class of rows that are released alike there."""
+        return (group.size if self.unit is None else len(group.sensitive[self.unit])) >= self.k
 
     def shortfall(self, table_group: Group) -> Shortfall | None:
-        """A table of fewer than k rows."""
-        return few_rows(int(self.k), table_group)
+        """A table of fewer than k rows, or units."""
+        few = few_rows(int(self.k), table_group)
+        return few if few or self.unit is None else few_values(int(self.k), table_group, self.unit)
 
     def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
-        """A cover of fewer than k rows never becomes a group; for a subset: all rows that can be released alike."""
+        """A cover of fewer than k rows, or units, never becomes a group; for a subset: all rows that can be released
+        alike."""
+        if self.unit is not None:
+            return (distinct_values(instance, self.attributes) >= self.k) | instance.exempt
         support = instance.candidates.support
         if self.quasi_identifiers is None:
             return (support >= self.k) | instance.exempt
@@ -105,7 +137,11 @@ class KAnonymity(Requirement):
         return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:
-        """Σ_i x[i,g] ≥ k·y[g]; for a subset the sum goes over all candidates that release the same there."""
+        """Σ_i x[i,g] ≥ k·y[g], and of units as `declare_presence` has it; for a subset the sum goes over all candidates
+        that release the same there."""
+        if self.unit is not None:
+            declare_presence(block, model, instance, self.attributes, int(self.k), free=instance.exempt)
+            return
         rows = Rows(model, instance)
         if self.quasi_identifiers is None:
             exempt = instance.exempt
@@ -129,14 +165,19 @@ class KAnonymity(Requirement):
 
     @property
     def size_only(self) -> bool:
-        """A subset's classes are no groups."""
-        return self.quasi_identifiers is None
+        """A subset's classes are no groups, and units are more than rows."""
+        return self.quasi_identifiers is None and self.unit is None
+
+    def relaxations(self, _table_group: Group) -> tuple[ValueLimits, ...]:
+        """Different units."""
+        return () if self.unit is None else (ValueLimits(self.unit, different=int(self.k), complete=True),)
 
     def certified(self, _table: Table) -> tuple[KAnonymity, ...]:
         """All of it; nothing of a subset, whose classes are no groups."""
         return (self,) if self.quasi_identifiers is None else ()
 
     def describe(self) -> dict[str, object]:
-        """The parameter k, and the set of quasi-identifiers where it is not all of them."""
+        """The parameter k, the set of quasi-identifiers where it is not all of them, and the unit where units are
+        counted."""
         subset = {} if self.quasi_identifiers is None else {"quasi_identifiers": list(self.quasi_identifiers)}
-        return {"k": int(self.k), **subset}
+        return {"k": int(self.k), **subset, **({} if self.unit is None else {"unit": self.unit})}

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyomo.environ as pyo
+from numpy.typing import NDArray
 
 from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
 
 
 def declare_presence(
-    block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData, attributes: Sequence[str], least: int
+    block: pyo.Block,
+    model: pyo.ConcreteModel,
+    instance: InstanceData,
+    attributes: Sequence[str],
+    least: int,
+    free: NDArray[np.bool_] | None = None,
 ) -> None:
-    """At least so many different values in an open group: z[g,σ] = 1 claims that g receives a row with value σ."""
+    """At least so many different values in an open group: z[g,σ] = 1 claims that g receives a row with value σ.
+
+    free: bool (G,), candidates for which one value is enough.
+    """
     rows = Rows(model, instance, attributes)
     block.CELLS = cells(rows)
     block.present = pyo.Var(block.CELLS, domain=pyo.Binary, doc="z[g,σ]: 1 claims that g receives a row with value σ")
@@ -29,4 +39,5 @@ def declare_presence(
 
     @block.Constraint(model.CANDIDATES, doc="an open group has so many different values")
     def different(b: pyo.Block, g: int) -> object:
-        return sum(b.present[g, value] for value in rows.values(g)) >= least * model.open[g]
+        needed = 1 if free is not None and free[g] else least
+        return sum(b.present[g, value] for value in rows.values(g)) >= needed * model.open[g]

@@ -15,7 +15,9 @@ BARS = 40  # columns of a picture of group sizes
 
 
 def risk_part(measures: Mapping[str, Any]) -> Markup:
-    """Risk before and after."""
+    """Risk before and after: of units of protection where there are such, else of rows."""
+    if measures.get("unit_risk") is not None:
+        return _unit_risk_part(measures["unit_risk"])
     before, after, k = measures["risk"]["before"], measures["risk"]["after"], measures["risk"]["k"]
     n = before["rows"]
     rows = [
@@ -39,17 +41,48 @@ def risk_part(measures: Mapping[str, Any]) -> Markup:
     )
     said = (
         f"Before, {counted(before['unique_rows'], 'row')} of {n:,} could be told from all others by the "
-        f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a person is "
-        "in the table, and all of the person's quasi-identifiers, picks the right row with a chance of at most "
-        f"{share(after['highest'])} (before: {share(before['highest'])})."
+        f"quasi-identifiers; in the released table {after['unique_rows']:,} can. Somebody who knows that a row is "
+        "in the table, and all of its quasi-identifiers, picks the right one with a chance of at most "
+        f"{share(after['highest'])} (before: {share(before['highest'])}). That is the chance of finding a person where "
+        "each person has one row: of somebody with several rows they count as several here."
         f"{apart if 0 < gone < n else ''}"
     )
     caption = "Risk of re-identification (1 / rows that look the same)"
     return join([tag("p", said), table(caption, header, lines), tag("p", _MODELS, class_="note")])
 
 
+def _unit_risk_part(found: Mapping[str, Any]) -> Markup:
+    """The same over units of protection."""
+    before, after, k, unit = found["before"], found["after"], found["k"], found["unit"]
+    n, left = before["units"], after["units"]
+    rows = [
+        (f"prosecutor: highest risk of a {unit}", before["highest"], after["highest"]),
+        (f"prosecutor: average risk of a {unit}", before["average"], after["average"]),
+        ("units with a row in a group of their own", before["alone"] / n, after["alone"] / left),
+        (
+            f"units with a row in a group of fewer than {k} units",
+            before["below"][str(k)] / n,
+            after["below"][str(k)] / left,
+        ),
+    ]
+    lines = [[what, *_risk(what, "before", was), *_risk(what, "after", now)] for what, was, now in rows]
+    header = [Head("risk"), Head("before", "number"), Head("", "bar"), Head("after", "number"), Head("", "bar")]
+    said = (
+        f"The unit of protection is {unit}: {counted(n, 'different value')}, each of which may have several rows, and "
+        f"the risks are theirs. Before, {before['alone']:,} of them had rows that nobody else's were like; in the "
+        f"released table {after['alone']:,} have. Somebody who knows that a unit is in the table, and all quasi-"
+        f"identifiers of one of its rows, picks the right unit with a chance of at most {share(after['highest'])} "
+        f"(before: {share(before['highest'])}). Who knows several rows of one unit, and that they are of one, may know "
+        "more."
+    )
+    if left < n:
+        said += f" The figures after leave out {counted(n - left, 'unit')} of which nothing is released."
+    caption = "Risk of re-identification (1 / different units in the group of a row; for each unit in its smallest one)"
+    return join([tag("p", said), table(caption, header, lines)])
+
+
 _MODELS = (
-    "The prosecutor knows that a person is in the table; the journalist does not, and looks among a whole population; "
+    "The prosecutor knows that a row is in the table; the journalist does not, and looks among a whole population; "
     "the marketer links all rows to it. Nothing is known here of a population, so the table stands for it: that is the "
     "worst case, in which the journalist's highest risk is the prosecutor's, and the marketer's share the average. "
     "With a file of the population, `kanon-milp inspect --population` says what they are in the original table."

@@ -106,6 +106,7 @@ def _asked(described: Mapping[str, Any]) -> Markup:
     about = set(chain.from_iterable(_attributes(each) for each in problem["requirements"]))
     protected = [name for name in roles["sensitive"] if name in about]
     bare = [name for name in roles["sensitive"] if name not in about]
+    unit = _named(roles.get("unit", []))
     recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
     if problem["patterns"] is not None:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
@@ -127,6 +128,7 @@ def _asked(described: Mapping[str, Any]) -> Markup:
             ("changed", f"quasi-identifiers {_named(roles['quasi_identifiers'])}"),
             ("protected", f"sensitive {_named(protected)}" if protected else ""),
             ("not protected", f"sensitive {_named(bare)}: no requirement is about it" if bare else ""),
+            ("unit of protection", unit and f"{unit}: k counts its different values, not rows; it is removed"),
             ("removed", _named(roles["identifying"]) and f"identifying {_named(roles['identifying'])}"),
             ("kept as they are", _named([*roles["insensitive"], *roles["unclassified"]])),
             ("how", recoding),

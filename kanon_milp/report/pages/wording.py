@@ -133,7 +133,11 @@ def requirement_sentence(requirement: Mapping[str, Any]) -> str:
     sets = requirement.get("quasi_identifiers")
     within = f" when only {', '.join(sets)} are known" if isinstance(sets, list) else ""
     said = {
-        "k_anonymity": lambda: f"each row looks like at least {counted(int(exact['k']) - 1, 'other')}{within}",
+        "k_anonymity": lambda: (
+            f"each row looks like rows of at least {counted(int(exact['k']) - 1, 'other')} of {exact['unit']}"
+            if "unit" in exact
+            else f"each row looks like at least {counted(int(exact['k']) - 1, 'other')}{within}"
+        ),
         "p_sensitivity": lambda: f"each group has at least {exact['p']} different values{about}",
         "l_diversity": lambda: f"each group is {exact['l']}-diverse in the values{about} ({exact['form']})",
         "t_closeness": lambda: (

@@ -13,6 +13,7 @@ from kanon_milp.verify.definitions.base import (
     Bools,
     Definition,
     Rule,
+    SizeRule,
     ValueRule,
     column_name,
     count,
@@ -27,7 +28,8 @@ from kanon_milp.verify.original import Original
 
 
 def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
-    """At least k rows, and no value (of those named) has more than the share α of them (Wong et al. 2006)."""
+    """At least k rows, and no value (of those named) has more than the share α of them (Wong et al. 2006); k units
+    beside it where the table has a unit of protection."""
     alpha, k = exact(requirement.alpha, "alpha"), integer(requirement.k, "k")
     values = None if requirement.values is None else frozenset(requirement.values)
 
@@ -37,8 +39,11 @@ def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
 
     named = {} if values is None else {"values": len(requirement.values)}
     return [
-        ValueRule("alpha_k_anonymity", (name,), {"alpha": alpha, "alpha_k": k, "sensitive": name, **named}, holds)
-        for name in meant(requirement.sensitive, table)
+        *(
+            ValueRule("alpha_k_anonymity", (name,), {"alpha": alpha, "alpha_k": k, "sensitive": name, **named}, holds)
+            for name in meant(requirement.sensitive, table)
+        ),
+        *(SizeRule(k, unit=unit) for unit in table.units),
     ]
 
 

@@ -28,15 +28,19 @@ SEARCHED = 10_000  # sizes tried; the next one is a lower bound as well
 
 @dataclass(frozen=True)
 class SizeRule:
-    """k-anonymity of what is released of some columns; None: of all quasi-identifiers."""
+    """k-anonymity of what is released of some columns; None: of all quasi-identifiers.
+
+    unit: the column whose different values are counted; None: rows are."""
 
     k: int
     columns: tuple[str, ...] | None = None
+    unit: str | None = None
 
     @property
     def described(self) -> dict[str, object]:
         """Its parameters as plain data."""
-        return {"k": self.k, **({} if self.columns is None else {"quasi_identifiers": list(self.columns)})}
+        columns = {} if self.columns is None else {"quasi_identifiers": list(self.columns)}
+        return {"k": self.k, **columns, **({} if self.unit is None else {"unit": self.unit})}
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +242,7 @@ def first(holds: Callable[[int], bool], n: int) -> int:
 
 def rows_by_value(attribute: object, table: Original) -> dict[Value, int]:
     """Rows of each value of a sensitive attribute."""
-    if attribute not in table.sensitive:
+    if attribute not in (*table.sensitive, *table.units):
         raise ValueError
     return {value: int(rows) for value, rows in table.keys[str(attribute)].alias("").value_counts().iter_rows()}
 

@@ -6,16 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kanon_milp.errors import InputError
-from kanon_milp.verify.definitions.base import AtLeast, Definition, Rule, SizeRule, column_names, count
+from kanon_milp.verify.definitions.base import (
+    AtLeast,
+    Definition,
+    Rule,
+    SizeRule,
+    column_name,
+    column_names,
+    count,
+    different,
+)
 from kanon_milp.verify.numbers import integer
 from kanon_milp.verify.original import Original
 
 
 def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
-    """At least k rows (Samarati 2001), or at least k rows that are released alike in some columns."""
-    given = requirement.quasi_identifiers
+    """At least k rows (Samarati 2001), or at least k rows that are released alike in some columns; where the table has
+    a unit of protection, rows of at least k different units."""
+    given, (unit, *_) = requirement.quasi_identifiers, (*table.units, None)
     if given is None:
-        return [SizeRule(integer(requirement.k, "k"))]
+        return [SizeRule(integer(requirement.k, "k"), unit=unit)]
     named = {given} if isinstance(given, str) else set(given)
     if not named or not named <= set(table.quasi_identifiers):
         raise InputError(
@@ -23,11 +33,16 @@ def _k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
         )
     columns = tuple(name for name in table.quasi_identifiers if name in named)
     everything = len(columns) == len(table.quasi_identifiers)
-    return [SizeRule(integer(requirement.k, "k"), None if everything else columns)]
+    return [SizeRule(integer(requirement.k, "k"), None if everything else columns, unit)]
 
 
 def _anonymous(requirement: Mapping[str, Any], table: Original) -> AtLeast:
-    """So many rows; where some of the quasi-identifiers are meant, rows of several groups can be alike in them."""
+    """So many rows, or units; where some of the quasi-identifiers are meant, rows of several groups can be alike in
+    them."""
+    if "unit" in requirement:
+        if requirement["unit"] != table.unit or "quasi_identifiers" in requirement:
+            raise ValueError
+        return different(count(requirement["k"]), [requirement["unit"]], table)
     if "quasi_identifiers" not in requirement:
         return AtLeast(count(requirement["k"]))
     if not set(requirement["quasi_identifiers"]) <= set(table.quasi_identifiers):
@@ -39,7 +54,7 @@ DEFINITION = Definition(
     "KAnonymity",
     "k_anonymity",
     _k_anonymity,
-    {"k": count, "quasi_identifiers": column_names},
+    {"k": count, "quasi_identifiers": column_names, "unit": column_name},
     _anonymous,
-    frozenset({"quasi_identifiers"}),
+    frozenset({"quasi_identifiers", "unit"}),
 )
