@@ -86,12 +86,19 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
     "Hierarchy.intervals": (
         km.Hierarchy.intervals,
         {"column": [1, 12], "widths": [5, 10]},
-        {"column": "list", "widths": "whole float", "origin": "whole float", "missing": "text", "other": "none text"},
+        {
+            "column": "list",
+            "widths": "whole float",
+            "origin": "whole float",
+            "missing": "text",
+            "other": "none text",
+            "decimal": "none",
+        },
     ),
     "Hierarchy.quantiles": (
         km.Hierarchy.quantiles,
         {"column": [1, 12], "counts": [2]},
-        {"column": "", "counts": "whole", "missing": "text", "other": "none text"},
+        {"column": "", "counts": "whole", "missing": "text", "other": "none text", "decimal": "none"},
     ),
     "Hierarchy.dates": (
         km.Hierarchy.dates,

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp.cli import options
-from kanon_milp.cli.hierarchy_options import split, whole
+from kanon_milp.cli.hierarchy_options import numbers, split, whole
 from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.hierarchies import Hierarchy
@@ -76,9 +76,9 @@ def hierarchy(
     named: dict[str, Any] = {} if other is None else {"other": other}
     ways: dict[str, Callable[..., Hierarchy]] = {}
     if widths is not None:
-        ways["--widths"] = partial(Hierarchy.intervals, widths=split(widths), origin=origin, **named)
+        ways["--widths"] = partial(Hierarchy.intervals, **numbers("widths", split(widths)), origin=origin, **named)
     if quantiles is not None:
-        ways["--quantiles"] = partial(Hierarchy.quantiles, counts=whole(split(quantiles)), **named)
+        ways["--quantiles"] = partial(Hierarchy.quantiles, **numbers("counts", split(quantiles)), **named)
     if dates is not None:
         ways["--dates"] = partial(Hierarchy.dates, levels=split(dates), format=date_format, **named)
     if prefix is not None:
@@ -112,7 +112,7 @@ def hierarchy(
             missing_values=options.marks(missing_values),
         )
     (make,) = ways.values()
-    made = make(table.column(column), missing=missing, source=f'{file}: column "{column}"')
+    made = make(table.frame[column], missing=missing, source=f'{file}: column "{column}"')
     out.mkdir(parents=True, exist_ok=True)
     made.write(target)
     found = describe_labels(made, table.column(column))

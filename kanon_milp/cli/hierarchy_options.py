@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kanon_milp.errors import InputError
+from kanon_milp.problem.column_numbers import DECIMALS
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.recoding_files import Makers
 
@@ -40,8 +41,8 @@ def makers(
 ) -> Makers:
     """Column → what makes its hierarchy, from the values of the column and what messages call it."""
     ways: dict[str, tuple[list[str] | None, Callable[[list[str]], Callable[..., Hierarchy]]]] = {
-        "--numeric age=5,10,20": (numeric, lambda given: partial(Hierarchy.intervals, widths=given)),
-        "--quantiles pay=16,4": (quantiles, lambda given: partial(Hierarchy.quantiles, counts=whole(given))),
+        "--numeric age=5,10,20": (numeric, lambda given: partial(Hierarchy.intervals, **numbers("widths", given))),
+        "--quantiles pay=16,4": (quantiles, lambda given: partial(Hierarchy.quantiles, **numbers("counts", given))),
         "--dates born=month,year": (dates, _dates),
         "--prefix zip=4,2": (prefix, lambda given: partial(Hierarchy.prefixes, lengths=whole(given))),
     }
@@ -53,6 +54,15 @@ def makers(
                 raise InputError(f'{example.split()[0]}: column "{name}" has a hierarchy already; name it once')
             found[name] = make(given)
     return found
+
+
+def numbers(what: str, given: list[str]) -> dict[str, Any]:
+    """Widths, or numbers of classes, and what stands before decimals: point or comma."""
+    named = [each for each in given if each in DECIMALS]
+    if len(named) > 1:
+        raise InputError(f"{' and '.join(named)}: one word says what stands before the decimals of a column")
+    sizes = [each for each in given if each not in DECIMALS]
+    return {what: whole(sizes) if what == "counts" else sizes, "decimal": named[0] if named else None}
 
 
 def _dates(given: list[str]) -> Callable[..., Hierarchy]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.partition import Partition
+from kanon_milp.problem.column_numbers import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.recoding import Hierarchies
 from kanon_milp.system.limit import Limit
@@ -118,7 +119,8 @@ class Axis:
         """The axis of column j."""
         types, recoding = instance.types, instance.problem.recoding
         domain, codes = types.domains[j], types.codes[:, j]
-        numbers = [_number(value) for value in domain]
+        known = numbers_of(domain).of
+        numbers = [None if value is None else known.get(value) for value in domain]
         tree = recoding.hierarchies.get(types.names[j]) if isinstance(recoding, Hierarchies) else None
         if all(number is not None for number in numbers):
             order = np.array(sorted(range(len(domain)), key=lambda i: numbers[i] or Fraction(0)))
@@ -159,14 +161,6 @@ class Axis:
         """Row types in the order of the axis, numbers of rows up to each of them, and half of the rows."""
         order = np.argsort(rank, kind="stable")
         return order, np.cumsum(part.rows[order]), (int(part.rows.sum()) + 1) // 2
-
-
-def _number(value: Label) -> Fraction | None:
-    """A value as a number; None if it is none."""
-    try:
-        return None if value is None or "/" in value or "_" in value else Fraction(value)
-    except ValueError:
-        return None
 
 
 def _path(value: Label, path: Sequence[Label] | None) -> tuple[tuple[bool, str], ...]:

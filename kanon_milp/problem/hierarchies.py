@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, kind_of, printable
 from kanon_milp.problem.arguments import file_path, listed, text, wrong
+from kanon_milp.problem.column_numbers import Decimal
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.generalization.dates import date_rows
@@ -110,6 +111,7 @@ class Hierarchy:
         origin: Number = 0,
         missing: str = MISSING,
         other: str | None = OTHER,
+        decimal: Decimal | None = None,
         source: str = "hierarchy",
     ) -> Hierarchy:
         """Numbers as intervals, such as `20-24`, `20-29`, `20-39` of integers and `[20, 22.5[` of decimals.
@@ -117,9 +119,11 @@ class Hierarchy:
         column: a series of any data frame, or a list; its values, as text, are level 0. widths: one for each level,
         each a multiple of the one before, which makes levels nest. origin: where an interval begins. missing: label of
         missing values from level 1 on. other: that of values that are no numbers, of which a warning tells; None
-        refuses them. Raises InputError for widths that do not nest, and a column without numbers.
+        refuses them. decimal: "point" or "comma", where the column does not tell which of the two stands before its
+        decimals: `1,234` may be either, `1.234,50` may not. Raises InputError for widths that do not nest, and a column
+        without numbers, or of which it is not clear what they are.
         """
-        return cls.from_rows(interval_rows(Values.of(column, source), widths, origin, missing, other), source)
+        return cls.from_rows(interval_rows(Values.of(column, source), widths, origin, missing, other, decimal), source)
 
     @classmethod
     def quantiles(
@@ -129,15 +133,16 @@ class Hierarchy:
         *,
         missing: str = MISSING,
         other: str | None = OTHER,
+        decimal: Decimal | None = None,
         source: str = "hierarchy",
     ) -> Hierarchy:
         """Numbers in classes of about equally many rows, such as `<25`, `25-36`, `>=37`.
 
         counts: how many classes at each level, each a multiple of the next ([16, 4]); a number has all of its rows in
         one class, so there may be fewer. The outer labels do not tell the least and the largest number. column,
-        missing, other: as of `intervals`.
+        missing, other, decimal: as of `intervals`.
         """
-        return cls.from_rows(quantile_rows(Values.of(column, source), counts, missing, other), source)
+        return cls.from_rows(quantile_rows(Values.of(column, source), counts, missing, other, decimal), source)
 
     @classmethod
     def dates(

@@ -23,7 +23,7 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
             known = nearest(name, list(names)) or f"; these are {', '.join(names)}"
             raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{known}')
     return {
-        name: make(table.column(name), source=f'{table.source}: column "{name}"{_how(make)}')
+        name: make(table.frame[name], source=f'{table.source}: column "{name}"{_how(make)}')
         for name, make in makers.items()
     }
 

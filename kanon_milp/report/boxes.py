@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -9,7 +11,8 @@ import polars as pl
 from kanon_milp.errors import InputError
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import instance_of
-from kanon_milp.problem.generalization.values import number, written
+from kanon_milp.problem.column_numbers import numbers_of
+from kanon_milp.problem.generalization.values import written
 from kanon_milp.problem.hierarchies import Label
 
 
@@ -31,19 +34,22 @@ def boxes(result: Result) -> Any:
         cells = (
             pl.DataFrame({"group": groups, "value": table.column(name)}).group_by("group").agg(pl.col("value").unique())
         )
-        label = {group: _box(values, table.symbol) for group, values in cells.rows()}
+        values = table.column(name).unique().to_list()
+        numbers = numbers_of(values, "point" if table.frame.schema[name].is_numeric() else None)
+        known = {} if numbers.doubt else numbers.of
+        label = {group: _box(values, known, table.symbol) for group, values in cells.rows()}
         columns[name] = pl.Series(name, [label[group] for group in groups.tolist()], dtype=pl.String)
     return table.released(columns)
 
 
-def _box(values: list[Label], symbol: str) -> Label:
-    """The narrowest cell that holds these values."""
+def _box(values: list[Label], numbers: Mapping[str, Fraction], symbol: str) -> Label:
+    """The narrowest cell that holds these values. numbers: of the values that are some."""
     if len(values) == 1:
         return values[0]
     present = [value for value in values if value is not None]
     if len(present) < len(values):
         return symbol
-    known = [found for value in present if (found := number(value)) is not None]
+    known = [numbers[value] for value in present if value in numbers]
     if len(known) < len(present):
         return "{" + ", ".join(sorted(map(_quoted, present))) + "}"
     low, high = min(known), max(known)

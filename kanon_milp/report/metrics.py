@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.problem.column_numbers import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -21,9 +21,6 @@ from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.foreign import suppressed_cells, with_symbol
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
 from kanon_milp.verify.frames import classes, open_released, text_columns
-
-# three digits of an exponent: a number of a billion digits would take all memory
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -149,23 +146,17 @@ def usefulness(original: pl.DataFrame, released: pl.DataFrame) -> Fraction:
 
 
 def numeric_values(column: pl.Series) -> list[Fraction] | None:
-    """A column's values as exact numbers, in row order; None if some value is none, or all are the same."""
-    known = {value: _number(value) for value in column.unique().to_list()}
-    if len(known) < 2 or any(number is None for number in known.values()):
+    """A column's values as exact numbers, in row order; None if some value is none, all are the same, or it is not
+    clear what their shares of the range are."""
+    known = numbers_of(column.unique().to_list())
+    if column.n_unique() < 2 or len(known.of) < column.n_unique() or not known.is_proportional:
         return None
-    return [known[value] or Fraction(0) for value in column.to_list()]
+    return [known.of[value] for value in column.to_list()]
 
 
 def _unnamed(frame: pl.DataFrame, name: str) -> pl.Series:
     """A column without its name: methods of a series called ^a.*$ would read that as a pattern."""
     return frame[name].alias("cells")
-
-
-def _number(value: Label) -> Fraction | None:
-    try:
-        return None if value is None or not NUMBER.fullmatch(value) else Fraction(value)
-    except ValueError:  # such as thousands of digits
-        return None
 
 
 def _ranges(group: NDArray[np.int64], numbers: Sequence[Fraction], groups: int) -> Fraction:
@@ -229,8 +220,8 @@ class _Labels:
         self._counts, self._symbol = counts, problem.table.symbol
         tree = problem.recoding.hierarchies.get(name)
         self._paths: Mapping[Label, tuple[Label, ...]] | None = None if tree is None else tree.released
-        known = {value: _number(value) for value in counts}
-        numbers = {value: number for value, number in known.items() if number is not None}
+        known = numbers_of(counts)
+        numbers: dict[Label, Fraction] = dict(known.of.items()) if known.is_proportional else {}
         self._span = max(numbers.values(), default=Fraction(0)) - min(numbers.values(), default=Fraction(0))
         self._numbers = numbers if len(numbers) == len(counts) and self._span else None
         self._levels: dict[int, dict[Label, tuple[Fraction, int]]] = {}

@@ -9,18 +9,14 @@ from typing import Literal
 
 import polars as pl
 
+from kanon_milp.problem.column_numbers import SAY_WHICH, numbers_of
 from kanon_milp.problem.generalization.dates import date_form, date_reader, iso_date, looks_like_date
-from kanon_milp.problem.generalization.values import has_comma, number, number_reader
 
 Kind = Literal["none", "integer", "decimal", "date", "timestamp", "true/false", "text"]
 MOSTLY = Fraction(9, 10)  # of the distinct values: a few that are "?" or "unknown" do not make a column text
 CODE = re.compile(r"\s*0\d+\s*")  # of a zip code and the like; no number is written so
 MARKS = frozenset(["na", "n/a", "#n/a", "<na>", "nan", "null", "(null)", "?", "-", "--", "."])
 WITH_COMMA = "numbers are read with a decimal comma"
-UNCLEAR_COMMA = (
-    "numbers with a comma are not read as numbers, as it may divide thousands, or others have a point; write decimals "
-    "with a point, and thousands without a comma"
-)
 UNCLEAR_DATE = (
     "it looks like dates whose form is not clear; say how they are written, as in --dates COLUMN=%d/%m/%Y (day first) "
     "or --dates COLUMN=%m/%d/%Y"
@@ -65,11 +61,11 @@ def read_values(distinct: pl.Series) -> Reading:
     if any(CODE.fullmatch(value) for value in values):
         return Reading("text")
     most = MOSTLY * len(values)
-    read_number, commas = number_reader(values), any(map(has_comma, values))
-    numbers = [found for value in values if (found := read_number(value)) is not None]
-    if len(numbers) >= most:
+    found = numbers_of(values)
+    numbers = list(found.of.values())
+    if len(numbers) >= most and not found.doubt:
         integral = all(each.denominator == 1 for each in numbers)
-        note = WITH_COMMA if commas else ""
+        note = WITH_COMMA if found.commas else ""
         return Reading("integer" if integral else "decimal", max(numbers) - min(numbers), note)
     form = date_form(values)
     ways = [(iso_date, ""), *([] if form is None else [(date_reader(form), f"dates are read as {form}")])]
@@ -80,6 +76,6 @@ def read_values(distinct: pl.Series) -> Reading:
             return Reading("timestamp" if timed else "date", Fraction(max(years) - min(years)), note)
     if sum(map(looks_like_date, values)) >= most:
         return Reading("text", None, UNCLEAR_DATE)
-    if commas and sum(number(value.replace(",", ".")) is not None for value in values) >= most:
-        return Reading("text", None, UNCLEAR_COMMA)
+    if found.doubt and len(numbers) >= most:
+        return Reading("text", None, found.doubt + SAY_WHICH * (found.otherwise is not None))
     return Reading("text")

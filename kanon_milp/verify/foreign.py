@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.verify.cells import ColumnRule, Rules, Value
-from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell, numbers_in
+from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell
 from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.numbers import ranged
 from kanon_milp.verify.plain import KeyedTable
 
 
@@ -151,9 +152,9 @@ class _Meanings:
         self._foreign: dict[Value, Stands | None] = {}
         self._outside: dict[Value, set[Value]] = {}
         self._under: dict[tuple[int, Value], list[Value]] = {}
-        numbers = [number for value in values for number in numbers_in(value)[:1]]
-        span = max(numbers, default=Fraction(0)) - min(numbers, default=Fraction(0))
-        self._span = span if len(numbers) == len(values) else Fraction(0)
+        self._numbers = ranged(values)
+        numbers = list(self._numbers.values()) if len(self._numbers) == len(values) else [Fraction(0)]
+        self._span = max(numbers) - min(numbers)
 
     def foreign(self, cell: Value, originals: set[Value]) -> Stands | None:
         """What a cell of another tool stands for."""
@@ -186,5 +187,5 @@ class _Meanings:
             return Fraction(0)
         if not self._span:
             return Fraction(len(values), len(self._values))
-        numbers = [number for value in values for number in numbers_in(value)[:1]]
+        numbers = [self._numbers[value] for value in values if value is not None]
         return (max(numbers) - min(numbers)) / self._span

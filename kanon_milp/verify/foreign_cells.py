@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 
-from kanon_milp.verify.numbers import number_in
+from kanon_milp.verify.numbers import numberings, numbers_in
 
 Value = str | None
 End = Fraction | str  # a number, or a date as text of ISO 8601: a day, or what begins one, such as a month or a year
 Meaning = Callable[[], Collection[str]]
 Interval = tuple[End | None, End | None, bool, bool]  # from, to, and whether the ends are in it
 
-COMMA = re.compile(r"([+-]?)(\d{1,300}|\d{1,3}(?:\.\d{3}){1,99}),(\d{1,300})", re.ASCII)  # 1,5 and 1.234,50
 ENDLESS = re.compile(r"[+-]?(?:inf(?:inity)?|∞)", re.IGNORECASE)
 BRACKETS = re.compile(r"([\[\](])(.*)([\[\])])", re.DOTALL)
 BETWEEN = re.compile(r"\s*(?:\.\.\.?|[,;:~–—-]|\b(?:to|bis)\b)\s*", re.IGNORECASE)
@@ -61,8 +61,9 @@ class Domain:
         self._stripped: dict[str, list[str]] = {}
         for value in self._values:
             self._stripped.setdefault(value.strip(), []).append(value)
-        self._numbers = sorted((number, value) for value in self._values for number in numbers_in(value)[:1])
-        self._ends = [number for number, _ in self._numbers]
+        # in each way in which the column may be read; each value as it may be, where it is written in several ways
+        ways = numberings(self._values) or [{value: found[0] for value in self._values if (found := numbers_in(value))}]
+        self._numbers = [sorted((number, value) for value, number in way.items()) for way in ways]
         # all dates of a column have one order of day and month
         read = [sorted((date, value) for value in self._values for date in _dates(value.strip(), [s])) for s in ORDERS]
         most = max(map(len, read))
@@ -91,7 +92,7 @@ class Domain:
         """The readings of a cell, and whether each is as a value of its own: those come first."""
         yield True, lambda: self._stripped.get(cell, [])
         for number in numbers_in(cell):
-            yield True, partial(self._numbered, number, number, True, True)
+            yield from ((True, partial(_numbered, numbers, number, number, True, True)) for numbers in self._numbers)
         for date in _dates(cell, self._orders):
             for dates in self._calendars:
                 yield True, partial(_on, dates, date)
@@ -128,24 +129,18 @@ class Domain:
         for member in (each.strip() for each in _split(cell, between)):
             found += self._stripped.get(member, [])
             for number in numbers_in(member):
-                found += self._numbered(number, number, True, True)
+                found += [v for numbers in self._numbers for v in _numbered(numbers, number, number, True, True)]
             for date in _dates(member, self._orders):
                 found += [value for dates in self._calendars for value in _beginning(dates, (date,))]
         return found
 
     def _between(self, low: End | None, high: End | None, with_low: bool, with_high: bool) -> Iterator[Meaning]:
-        """How values from `low` to `high` can be meant, None: without an end; once for each way to read the dates."""
+        """How values from `low` to `high` can be meant, None: without an end; once for each way to read the column."""
         if isinstance(low, str) or isinstance(high, str):
             if not (isinstance(low, Fraction) or isinstance(high, Fraction)):
                 yield from (partial(_dated, dates, low, high, with_low, with_high) for dates in self._calendars)
             return
-        yield partial(self._numbered, low, high, with_low, with_high)
-
-    def _numbered(self, low: Fraction | None, high: Fraction | None, with_low: bool, with_high: bool) -> list[str]:
-        ends = self._ends
-        start = 0 if low is None else (bisect_left if with_low else bisect_right)(ends, low)
-        stop = len(ends) if high is None else (bisect_right if with_high else bisect_left)(ends, high)
-        return [value for _, value in self._numbers[start:stop]]
+        yield from (partial(_numbered, numbers, low, high, with_low, with_high) for numbers in self._numbers)
 
     def _masked(self, cell: str) -> list[str]:
         """Values of which * hides characters, one each; a single one at the end also any number of them."""
@@ -156,6 +151,20 @@ class Domain:
             for value in self._values
             if shape.fullmatch(value) or (begins is not None and value.startswith(begins))
         ]
+
+
+def _numbered(
+    numbers: Sequence[tuple[Fraction, str]],
+    low: Fraction | None,
+    high: Fraction | None,
+    with_low: bool,
+    with_high: bool,
+) -> list[str]:
+    """Values from one number to another."""
+    number = itemgetter(0)
+    start = 0 if low is None else (bisect_left if with_low else bisect_right)(numbers, low, key=number)
+    stop = len(numbers) if high is None else (bisect_right if with_high else bisect_left)(numbers, high, key=number)
+    return [value for _, value in numbers[start:stop]]
 
 
 def _dated(
@@ -202,17 +211,6 @@ def kind_of_cell(cell: Value) -> str:
         if looks_so:
             return kind
     return ""
-
-
-def numbers_in(cell: Value) -> list[Fraction]:
-    """The numbers that a cell may be, the likeliest first: with a decimal point, or a decimal comma. A month, such as
-    11/1994, is none."""
-    text = "" if cell is None else cell.strip()
-    if MONTH.fullmatch(text) and "/" in text:
-        return []
-    comma = COMMA.fullmatch(text)
-    found = [number_in(text), Fraction(f"{comma[1]}{comma[2].replace('.', '')}.{comma[3]}") if comma else None]
-    return list(dict.fromkeys(number for number in found if number is not None))
 
 
 def _split(cell: str, between: re.Pattern[str] = MEMBERS) -> list[str]:

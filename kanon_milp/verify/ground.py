@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.problem.records import Label
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.numbers import exact, number_in
+from kanon_milp.verify.numbers import exact, numberings
 from kanon_milp.verify.paths import check_paths
 from kanon_milp.verify.ratios import Ratios
 from kanon_milp.verify.transport import SAFE, bounds, least_work
@@ -252,17 +252,13 @@ class Ordered:
 
     def over(self, values: Sequence[Label], where: str) -> Geometry:
         """Ranks on a line; the same number written in two ways has one rank."""
-        ranked: list[Any]
         if self.order is None:
-            held: Sequence[Any] = _numbers(values, where)
-            ranked = sorted(set(held))
-        else:
-            held, ranked = values, list(self.order)
-        rank = {value: place for place, value in enumerate(ranked)}
-        for number, value in enumerate(held, 1):
-            if value not in rank:
-                raise _no_place(where, number, values[number - 1], f"has no rank in {self.source}")
-        return Line.of([Fraction(rank[value]) for value in held], Fraction(len(ranked) - 1))
+            return _line([_ranked(numbers, sorted(set(numbers))) for numbers in _numbers(values, where)], where)
+        known = set(self.order)
+        for number, value in enumerate(values, 1):
+            if value not in known:
+                raise _no_place(where, number, value, f"has no rank in {self.source}")
+        return _ranked(values, self.order)
 
 
 @dataclass(frozen=True)
@@ -274,8 +270,8 @@ class Numeric:
 
     def over(self, values: Sequence[Label], where: str) -> Geometry:
         """Numbers on a line."""
-        places = _numbers(values, where)
-        return Line.of(places, max(places) - min(places))
+        ways = _numbers(values, where)
+        return _line([Line.of(places, max(places) - min(places)) for places in ways], where)
 
 
 @dataclass(frozen=True)
@@ -381,14 +377,29 @@ def ground(given: Any, what: str = "ground distance") -> Ground:
     return Own(given) if read is None else read(given)
 
 
-def _numbers(values: Sequence[Label], where: str) -> list[Fraction]:
-    found = []
+def _numbers(values: Sequence[Label], where: str) -> list[list[Fraction]]:
+    """The values as numbers, in each way in which they may be read."""
+    ways = numberings(values, quotients=True)
+    if not ways:
+        raise InputError(f"{where}: its numbers are written in two ways, or in several units; write all in one")
     for number, value in enumerate(values, 1):
-        place = number_in(value)
-        if place is None:
+        if value not in ways[0]:
             raise _no_place(where, number, value, "is not a number")
-        found.append(place)
-    return found
+    return [[way[value] for value in values if value is not None] for way in ways]
+
+
+def _line(ways: Sequence[Line], where: str) -> Line:
+    """The line on which numbers lie, the same in each way to read them."""
+    if any((way.place, way.scale) != (ways[0].place, ways[0].scale) for way in ways):
+        raise InputError(
+            f"{where}: its numbers, such as 1,234, may have thousands or decimals, and that makes a difference"
+        )
+    return ways[0]
+
+
+def _ranked(values: Sequence[Any], order: Sequence[Any]) -> Line:
+    rank = {value: place for place, value in enumerate(order)}
+    return Line.of([Fraction(rank[value]) for value in values], Fraction(len(order) - 1))
 
 
 def _no_place(where: str, number: int, value: Label, what: str) -> InputError:

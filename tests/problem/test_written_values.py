@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import polars as pl
@@ -12,7 +14,9 @@ from command_line import run
 from hypothesis import given
 
 import kanon_milp as km
+from kanon_milp.problem.column_numbers import TWO_WAYS, UNCLEAR, numbers_of
 from kanon_milp.problem.generalization.dates import date_form
+from kanon_milp.verify.numbers import numberings
 
 DAYS = st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)), min_size=1, max_size=8)
 
@@ -63,14 +67,111 @@ def test_dates_that_may_be_of_two_forms_are_an_error_with_a_way_out() -> None:
         km.Hierarchy.dates(["03/04/2024", "05/06/2024"])
 
 
+def interval(column: list[str], value: str, widths: Any, **how: Any) -> str | None:
+    return km.Hierarchy.intervals(column, widths, **how).paths[value][1]
+
+
 def test_a_decimal_comma_is_read_where_it_divides_nothing_else() -> None:
-    assert km.Hierarchy.intervals(["27,4", "31", "-0,5"], [5]).paths["27,4"][1] == "[25, 30["
+    assert interval(["27,4", "31", "-0,5"], "27,4", [5]) == "[25, 30["
     made = km.Hierarchy.quantiles(["1,5", "2,5", "3,25", "4"], [2])
     assert [path[1] for path in made.paths.values()] == ["<3.25", "<3.25", ">=3.25", ">=3.25"]
-    with pytest.raises(km.InputError, match=r"no value is a number, as 37, 2\.5 or, with a decimal comma"):
+    with pytest.raises(km.InputError, match=r"thousands or decimals.*--numeric COLUMN=5,10,point, or comma"):
         km.Hierarchy.intervals(["1,234", "2,345"], [5])
-    with pytest.warns(km.KanonWarning, match="1 value in 1 row is not a number"):
-        assert km.Hierarchy.intervals(["27,4", "27.4"], [5]).paths["27,4"][1] == "other"
+    with pytest.raises(km.InputError, match="some numbers have a decimal comma and some a decimal point"):
+        km.Hierarchy.intervals(["27,4", "27.4"], [5])
+
+
+@pytest.mark.parametrize(
+    ("column", "label"),
+    [
+        (["1.234,50", "2"], "[1200, 1300["),
+        (["1,234.50", "2"], "[1200, 1300["),
+        (["$1,234", "$950"], "1200-1299"),
+        (["1.234 €", "950 €"], "1200-1299"),
+        (["45 %", "150 %"], "0-99"),
+        (["1 234", "950"], "1200-1299"),
+        (["1\u202f234,5", "950"], "[1200, 1300["),
+        (["1'234", "950"], "1200-1299"),
+        (["−5", "950"], "[-100, 0["),
+        (["+1e3", "950"], "1000-1099"),
+        (["12,34,567", "1"], "1234500-1234599"),
+        (["1,234", "1,234,567"], "1200-1299"),
+        (["1,234", "0,5"], "[0, 100["),
+        (["CHF 1'234.50", "CHF 2"], "[1200, 1300["),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(column: list[str], label: str) -> None:
+    assert interval(column, column[0], [100]) == label
+
+
+def test_what_stands_before_decimals_can_be_said_and_numbers_need_not_be_asked() -> None:
+    column = ["1.234", "12"]
+    assert interval(column, "1.234", [1000], decimal="comma") == "1000-1999"
+    assert interval(column, "1.234", [1], decimal="point") == "[1, 2["
+    assert interval(column, "1.234", [1000], decimal="comma") == "1000-1999"
+    with pytest.raises(km.InputError, match="decimal must be one of point, comma"):
+        km.Hierarchy.intervals(column, [5], decimal=".")  # type: ignore[arg-type]
+    assert km.Hierarchy.intervals(pl.Series([1.234, 2.345]), [1]).paths["1.234"][1] == "[1, 2["
+
+
+def number(text: str, mark: str) -> Fraction | None:
+    """A judge of its own: digits and one sign, or groups of three."""
+    body = text.lstrip("+-")
+    front, sign, decimals = body.partition(mark)
+    groups = front.split("." if mark == "," else ",")
+    digits = all(each.isascii() and each.isdigit() for each in [*groups, *([decimals] if decimals else [])])
+    grouped = len(groups) == 1 or (
+        1 <= len(groups[0]) <= 3 and groups[0][0] != "0" and {len(g) for g in groups[1:]} == {3}
+    )
+    if not digits or not grouped or (sign and mark in decimals):
+        return None
+    return Fraction(f"{'-' if text[0] == '-' else ''}{''.join(groups)}.{decimals or '0'}")
+
+
+WRITTEN = st.from_regex(r"-?[0-9]{1,4}([.,][0-9]{1,3}){0,2}", fullmatch=True)
+
+
+@given(column=st.lists(WRITTEN, min_size=1, max_size=4, unique=True))
+def test_a_column_is_read_in_one_way_or_refused(column: list[str]) -> None:
+    """Read as by the only sign before decimals under which all numbers can be read; by the verifier likewise."""
+    ways = {mark: {text: read for text in column if (read := number(text, mark)) is not None} for mark in ".,"}
+    every = ways["."].keys() | ways[","].keys()
+    fitting = [way for way in ways.values() if way.keys() == every]
+    found, again = numbers_of(column), numberings(column)
+    if not fitting:
+        assert found.doubt == TWO_WAYS
+        assert again == []
+    elif len(fitting) == 1 or fitting[0] == fitting[1]:
+        assert found.of == fitting[0]
+        assert found.doubt == ""
+        assert again == [fitting[0]]
+    else:
+        assert [found.of, found.otherwise] == fitting == again
+        assert found.doubt == UNCLEAR
+
+
+def test_the_command_line_reads_and_verifies_them(tmp_path: Path) -> None:
+    path, out = tmp_path / "t.csv", tmp_path / "out"
+    path.write_text("pay;age\n1.234,50;3\n1.250,00;3\n987;4\n12.000,1;4\n")
+    asked = ["--qi", "pay,age", "--k", 2, "--delimiter", ";", "--numeric", "pay=100,10000"]
+    done = run("solve", "--data", path, *asked, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "[1200, 1300[" in (out / "anonymized.csv").read_text()
+    assert run("verify", out / "anonymized.csv", "--original", path, *asked).returncode == 0
+    other = tmp_path / "other.csv"
+    other.write_text(
+        "pay;age\n[1.000,00;2.000,00[;3\n[1000, 2000[;3\n*;4\n*;4\n".replace(
+            "[1.000,00;2.000,00[", '"[1.000,00;2.000,00["'
+        )
+    )
+    said = run("verify", other, "--original", path, "--qi", "pay,age", "--delimiter", ";", "--cells", "intervals")
+    assert "does not lie" not in said.stdout
+    path.write_text("pay;age\n1.234;3\n1.250;3\n987;4\n12.000;4\n")
+    refused = run("solve", "--data", path, *asked)
+    assert refused.returncode == 2
+    assert "thousands or decimals" in " ".join(refused.stderr.split())
+    assert run("solve", "--data", path, *asked[:-1], "pay=100,10000,comma").returncode == 0
+    assert run("solve", "--data", path, *asked[:-1], "pay=100,comma,point").returncode == 2
 
 
 def european(path: Path) -> Path:

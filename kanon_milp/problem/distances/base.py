@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,8 @@ from typing import ClassVar
 
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.problem.arguments import listed
+from kanon_milp.problem.column_numbers import UNCLEAR, numbers_of
 from kanon_milp.problem.hierarchies import Label
-
-# three digits of exponent at most: 1e999999999 would be a number of a billion digits
-NUMBER = re.compile(r"[+-]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?)")
 
 
 @dataclass(frozen=True)
@@ -84,25 +81,31 @@ def missing_place(where: str, number: int, value: Label, what: str) -> InputErro
     return InputError(f"{where}: value number {number} of the sorted distinct values ({kind_of(value)}) {what}")
 
 
-def all_numbers(values: Sequence[Label], where: str, what: str) -> list[Fraction]:
-    """The values as exact numbers. what: end of the message where one is none."""
-    numbers = []
+def all_numbers(values: Sequence[Label], where: str, what: str) -> list[list[Fraction]]:
+    """The values as exact numbers; in both ways, where it is not clear which of two is meant. what: end of the message
+    where one is none."""
+    numbers = numbers_of(values, fractions=True)
     for number, value in enumerate(values, 1):
-        found = as_number(value)
-        if found is None:
+        if value is None:
+            raise InputError(
+                f"{where}: some rows have no value, and a missing one has no place among numbers; rank it in an order "
+                "(order:FILE, an empty line stands for it), take the equal distance, or leave these rows out"
+            )
+        if value not in numbers.of:
             raise missing_place(where, number, value, what)
-        numbers.append(found)
-    return numbers
+    if numbers.doubt and numbers.otherwise is None:
+        raise InputError(f"{where}: {numbers.doubt}")
+    ways = [numbers.of] if numbers.otherwise is None else [numbers.of, numbers.otherwise]
+    return [[way[value] for value in values if value is not None] for way in ways]
 
 
-def as_number(value: Label) -> Fraction | None:
-    """A decimal number or a fraction of integers, exactly; None for any other value."""
-    if value is None or NUMBER.fullmatch(value.strip()) is None:
-        return None
-    try:
-        return Fraction(value.strip())
-    except (ZeroDivisionError, ValueError):  # 1/0; more digits than Python converts
-        return None
+def the_one(spaces: Sequence[Space], where: str) -> Space:
+    """The space of numbers that may be read in two ways, if both are the same."""
+    first, *others = spaces
+    for other in others:
+        if (other.scale, other.tree) != (first.scale, first.tree):
+            raise InputError(f"{where}: {UNCLEAR}")
+    return first
 
 
 def path_space(values: Sequence[Label], places: Sequence[Fraction], length: Fraction) -> Space:

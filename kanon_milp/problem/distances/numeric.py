@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kanon_milp.problem.distances.base import GroundDistance, Space, all_numbers, path_space
+from kanon_milp.problem.distances.base import GroundDistance, Space, all_numbers, path_space, the_one
 from kanon_milp.problem.hierarchies import Label
 
 
@@ -20,5 +20,5 @@ class NumericDistance(GroundDistance):
 
     def space(self, values: Sequence[Label], where: str) -> Space:
         """Numbers on a line."""
-        places = all_numbers(values, where, "is not a number; choose another ground distance")
-        return path_space(values, places, max(places) - min(places))
+        ways = all_numbers(values, where, "is not a number; choose another ground distance")
+        return the_one([path_space(values, places, max(places) - min(places)) for places in ways], where)

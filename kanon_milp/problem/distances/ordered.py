@@ -16,6 +16,7 @@ from kanon_milp.problem.distances.base import (
     distinct_labels,
     missing_place,
     path_space,
+    the_one,
 )
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.side_files import read_side_frame
@@ -58,9 +59,8 @@ class OrderedDistance(GroundDistance):
     def space(self, values: Sequence[Label], where: str) -> Space:
         """Ranks on a line."""
         if self.order is None:
-            numbers = all_numbers(values, where, "is not a number and so has no rank; give the order of the values")
-            by_size = {number: place for place, number in enumerate(sorted(set(numbers)))}
-            return _ranked(values, [by_size[number] for number in numbers], len(by_size))
+            ways = all_numbers(values, where, "is not a number and so has no rank; give the order of the values")
+            return the_one([_by_size(values, numbers) for numbers in ways], where)
         position = {value: place for place, value in enumerate(self.order)}
         for number, value in enumerate(values, 1):
             if value not in position:
@@ -70,6 +70,11 @@ class OrderedDistance(GroundDistance):
 
 def _is_one_column(rows: list[list[str]]) -> bool:
     return rows[0] == ["value"]
+
+
+def _by_size(values: Sequence[Label], numbers: Sequence[Fraction]) -> Space:
+    place = {number: place for place, number in enumerate(sorted(set(numbers)))}
+    return _ranked(values, [place[number] for number in numbers], len(place))
 
 
 def _ranked(values: Sequence[Label], ranks: Sequence[int], count: int) -> Space:

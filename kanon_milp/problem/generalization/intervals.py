@@ -10,18 +10,19 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer, listed
+from kanon_milp.problem.column_numbers import Decimal
 from kanon_milp.problem.exact import exact_parameter
-from kanon_milp.problem.generalization.values import Row, Values, multiples, number_reader, numbers, written
-
-A_NUMBER = "a number, as 37, 2.5 or, with a decimal comma throughout, 2,5 are"
+from kanon_milp.problem.generalization.values import A_NUMBER, Row, Values, multiples, numbers, written
 
 
-def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other: str | None) -> list[Row]:
+def interval_rows(
+    values: Values, widths: Any, origin: Any, missing: str, other: str | None, decimal: Decimal | None
+) -> list[Row]:
     """Rows of `Hierarchy.intervals`."""
     wide = numbers(widths, "widths", "[5, 10, 20]")
     multiples(wide, "widths", "intervals")
     start = exact_parameter(origin, "origin")
-    known = values.read(number_reader(values.present), A_NUMBER, other)
+    known = values.read(values.number_reader(decimal), A_NUMBER, other)
     integral = all(each.denominator == 1 for each in (*known.values(), *wide, start))
     if integral and wide[0] == 1:
         raise InputError("widths: intervals of width 1 hold one integer each, as the values do; leave this width out")
@@ -37,7 +38,7 @@ def interval_rows(values: Values, widths: Any, origin: Any, missing: str, other:
     return values.rows(paths, missing, other)
 
 
-def quantile_rows(values: Values, counts: Any, missing: str, other: str | None) -> list[Row]:
+def quantile_rows(values: Values, counts: Any, missing: str, other: str | None, decimal: Decimal | None) -> list[Row]:
     """Rows of `Hierarchy.quantiles`."""
     given = [counts] if isinstance(counts, int) else listed(counts, "counts", "[16, 4]")
     fine = [integer(count, "counts: the number of classes", least=2) for count in given]
@@ -49,7 +50,7 @@ def quantile_rows(values: Values, counts: Any, missing: str, other: str | None) 
                 f"counts: {many} is not a multiple of {few}, or not larger: {few} classes would cut one of {many} in "
                 "two, and levels must nest"
             )
-    known = values.read(number_reader(values.present), A_NUMBER, other)
+    known = values.read(values.number_reader(decimal), A_NUMBER, other)
     cuts = [_cuts(values.counts, known, count) for count in fine]
     if not cuts[-1]:
         raise InputError(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -15,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from kanon_milp.errors import InputError, KanonWarning, counted, printable
-from kanon_milp.problem.arguments import listed, text
+from kanon_milp.problem.arguments import listed, one_of, text
+from kanon_milp.problem.column_numbers import DECIMALS, SAY_WHICH, Decimal, numbers_of
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.exact import exact_parameter
 from kanon_milp.problem.records import Label
@@ -25,18 +25,18 @@ Row = tuple[Label, ...]
 
 SYMBOL = "*"
 MISSING, OTHER = "missing", "other"
-DECIMAL = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?\s*", re.ASCII)
-WITH_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*", re.ASCII)
-THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+A_NUMBER = "a number, such as 37, 2.5, 1,234.50 or, with a decimal comma throughout, 1.234,50"
 SERIES = "a column: a series of a data frame, or a list of values,"
 
 
 @dataclass(frozen=True, repr=False)
 class Values:
-    """counts: how many rows have each value, None where it is missing. source: what messages call the column."""
+    """counts: how many rows have each value, None where it is missing. source: what messages call the column. typed:
+    whether the values were numbers, not text."""
 
     counts: Mapping[Label, int]
     source: str
+    typed: bool = False
 
     @classmethod
     def of(cls, column: Any, source: str) -> Values:
@@ -47,7 +47,7 @@ class Values:
         if not len(held):
             raise InputError(f"{source}: the column has no rows")
         found = held.to_frame().group_by("c", maintain_order=True).len("rows")
-        return cls(dict(found.rows()), source)
+        return cls(dict(found.rows()), source, frame["c"].dtype.is_numeric())
 
     @property
     def present(self) -> list[str]:
@@ -76,6 +76,16 @@ class Values:
             warnings.warn(printable(message), KanonWarning, stacklevel=4)
         return known
 
+    def number_reader(self, decimal: Decimal | None) -> Callable[[str], Fraction | None]:
+        """What reads the numbers. decimal: what stands before decimals, None: what the column tells. Raises InputError
+        where it does not."""
+        if decimal is not None:
+            one_of(decimal, DECIMALS, "decimal")
+        found = numbers_of(self.present, "point" if self.typed else decimal)
+        if found.doubt:
+            raise InputError(f"{self.source}: {found.doubt}{SAY_WHICH if found.otherwise else ''}")
+        return found.of.get
+
     def rows(self, paths: Mapping[str, Sequence[str]], missing: str, other: str | None) -> list[Row]:
         """Rows of a hierarchy. paths: value → its labels from level 1 to the one below `*`, in the order of the rows;
         values without one come after them with `other` at each level, a missing one last with `missing`."""
@@ -86,31 +96,6 @@ class Values:
         found: list[Row] = [(value, *labels, SYMBOL) for value, labels in paths.items()]
         found += [(value, *[other] * height, SYMBOL) for value in self.present if value not in paths]
         return [*found, (None, *[missing] * height, SYMBOL)] if None in self.counts else found
-
-
-def number(value: str) -> Fraction | None:
-    """The decimal number that a value is, blanks around it aside; None for any other text."""
-    try:
-        return Fraction(value.strip()) if DECIMAL.fullmatch(value) else None
-    except ValueError:  # more digits than Python converts
-        return None
-
-
-def number_reader(values: Collection[str]) -> Callable[[str], Fraction | None]:
-    """What reads the numbers of a column: with a decimal comma, where they have one and none has a point.
-
-    Where each comma stands before three digits it may as well divide thousands, and is not read.
-    """
-    found = [value.strip() for value in values if WITH_COMMA.fullmatch(value)]
-    pointed = any("." in value and number(value) is not None for value in values)
-    if pointed or all(THOUSANDS.fullmatch(value) for value in found):  # or none is found
-        return number
-    return lambda value: number(value.replace(",", ".") if WITH_COMMA.fullmatch(value) else value)
-
-
-def has_comma(value: str) -> bool:
-    """Whether a value is digits and one comma among them."""
-    return WITH_COMMA.fullmatch(value) is not None
 
 
 def numbers(values: Any, what: str, example: str) -> list[Fraction]:
