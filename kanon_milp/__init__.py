@@ -16,7 +16,15 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet until som
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.registry import register_bound
-    from kanon_milp.errors import InputError, KanonError, KanonWarning, NotProvenError, RoleWarning, SolverError
+    from kanon_milp.errors import (
+        FileWarning,
+        InputError,
+        KanonError,
+        KanonWarning,
+        NotProvenError,
+        RoleWarning,
+        SolverError,
+    )
     from kanon_milp.instances import datasets
     from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
@@ -59,6 +67,7 @@ __all__ = [
     "BetaLikeness",
     "Comparison",
     "DeltaDisclosure",
+    "FileWarning",
     "FullDomain",
     "FullDomainResult",
     "Hierarchies",
@@ -119,7 +128,15 @@ __all__ = [
 # where each public name is
 _HOMES = {
     "bounds.registry": ("register_bound",),
-    "errors": ("InputError", "KanonError", "KanonWarning", "NotProvenError", "RoleWarning", "SolverError"),
+    "errors": (
+        "FileWarning",
+        "InputError",
+        "KanonError",
+        "KanonWarning",
+        "NotProvenError",
+        "RoleWarning",
+        "SolverError",
+    ),
     "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),
     "instances": ("datasets",),

@@ -7,12 +7,13 @@ import json
 import numbers
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
+LISTED = 50  # columns in the error for one that is not there
 PASSWORD = re.compile(r"(:/+[^\s/:@]*):\S*@")  # in what looks like an address
 _TERMS = {
     "k_anonymity": "k-anonymity",
@@ -62,7 +63,11 @@ class KanonWarning(UserWarning):
 
 
 class RoleWarning(KanonWarning):
-    """Columns without a role are about to be released, or names of columns look like data."""
+    """Columns without a role are about to be released."""
+
+
+class FileWarning(KanonWarning):
+    """How a file was read where that was found and not named, or its first row looks like data."""
 
 
 def is_built_in(thing: object) -> bool:
@@ -163,6 +168,18 @@ def nearest(word: str, known: list[str]) -> str:
 
     close = [each for each in known if bare(each) == bare(word)] or difflib.get_close_matches(word, known, n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def among(name: str, columns: Sequence[str], what: str = "column") -> str:
+    """What to say of a column that is not there: the nearest one, and those that there are."""
+    more = f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
+    verb = f"{what} is" if len(columns) == 1 else f"{what}s are"
+    return f"{nearest(name, list(columns))}; the {verb} {', '.join(columns[:LISTED])}{more}"
+
+
+def one_line(error: BaseException) -> str:
+    """What another package says of an error, with a blank in the place of line ends and tabs."""
+    return " ".join(str(error).split())
 
 
 def unreadable(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.errors import InputError, own_code, type_in_words
+from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.untouched import untouched
@@ -95,7 +95,7 @@ def register_bound(bound: LowerBound | type[LowerBound]) -> None:
             bound = bound()
         except Exception as error:  # such as arguments that are missing
             raise InputError(
-                f"register_bound: no object of the class can be made without arguments: {error}"
+                f"register_bound: no object of the class can be made without arguments: {one_line(error)}"
             ) from error
     name = getattr(bound, "name", None)
     if not isinstance(name, str) or not name:

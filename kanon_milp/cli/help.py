@@ -13,7 +13,7 @@ OTHERS = "Options"
 # section → names of parameters, whatever the command
 SECTIONS = {
     "Table": "data query original column model names qi sensitive identifying keep unit symbol delimiter encoding "
-    "missing missing_values released cells groups",
+    "missing missing_values no_header header released cells groups",
     "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows",
     "Recoding": "mask hierarchies numeric widths origin quantiles dates date_format prefix order sizes grouped other "
     "weight boxes",

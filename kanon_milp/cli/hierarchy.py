@@ -64,8 +64,10 @@ def hierarchy(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     query: options.Query = None,
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -110,6 +112,7 @@ def hierarchy(
             delimiter=delimiter,
             encoding=encoding,
             missing_values=options.marks(missing_values),
+            header=options.header(no_header, header),
         )
     (make,) = ways.values()
     made = make(table.frame[column], missing=missing, source=f'{file}: column "{column}"')

@@ -27,8 +27,10 @@ def inspect(
         typer.Option("--population", metavar="FILE", help="All among whom somebody may look; default: the table."),
     ] = None,
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
     symbol: options.Symbol = "*",
     json: options.Json = False,
 ) -> None:
@@ -49,6 +51,7 @@ def inspect(
         delimiter=delimiter,
         encoding=encoding,
         missing_values=options.marks(missing_values),
+        header=options.header(no_header, header),
         symbol=symbol,
     )
     if json:

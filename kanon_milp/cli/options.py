@@ -28,7 +28,7 @@ Data = Annotated[
         "--data",
         metavar="FILE",
         parser=location,
-        help="Table: CSV (also .gz), Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
+        help="Table: CSV (also .gz), Excel, Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
     ),
 ]
 TableFile = Annotated[
@@ -36,7 +36,7 @@ TableFile = Annotated[
     typer.Argument(
         metavar="FILE",
         parser=location,
-        help="Table: CSV (also .gz), Parquet, Arrow; a database with --query.",
+        help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query.",
     ),
 ]
 Query = Annotated[str | None, typer.Option("--query", metavar="SQL", help="What to read of a database, in order.")]
@@ -94,9 +94,22 @@ Weights = Annotated[
 Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
 Delimiter = Annotated[
     str | None,
-    typer.Option("--delimiter", help="Of the table (hierarchies and masks have their own); default , or a tab."),
+    typer.Option(
+        "--delimiter",
+        help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
+        "beyond doubt.",
+    ),
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Of CSV files.")]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Of CSV files; default utf-8, or what a file is beyond doubt.")
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="No row names the columns: they are called column_1, column_2, ...")
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option("--header", metavar="A,B,C", help="The names of the columns, where no row of the table names them."),
+]
 MissingValues = Annotated[
     Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
 ]
@@ -131,6 +144,13 @@ def unit(value: str | None) -> str | None:
     if len(found) > 1:
         raise InputError("--unit: one column says who is protected; join several into one before")
     return found[0] if found else None
+
+
+def header(no_header: bool, values: list[str] | None) -> bool | list[str]:
+    """What --no-header and --header say of the first row."""
+    if no_header and values:
+        raise InputError("--header names the columns of a table without a header row; leave --no-header out")
+    return names(values, "--header") if values else not no_header
 
 
 def marks(values: list[str] | None) -> list[str]:
@@ -172,7 +192,7 @@ def privacy(
 
 
 def recoding(
-    table: Table, mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str, makers: Makers
+    table: Table, mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str | None, makers: Makers
 ) -> Recoding:
     """The recoding that --mask, --hierarchies, --numeric and its like, and --weight ask for."""
     made = made_hierarchies(table, makers)

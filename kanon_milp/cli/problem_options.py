@@ -16,9 +16,9 @@ from kanon_milp.errors import InputError
 from kanon_milp.instances.model_files import ModelFile, read_model
 from kanon_milp.problem.databases import Database, as_files, is_address
 from kanon_milp.problem.problem import Objective, Problem
-from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES, read_table
+from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, EXCEL_SUFFIXES, PARQUET_SUFFIXES, read_table
 
-TABLES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
+TABLES = (*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,11 @@ def read_problem(
     objective: Annotated[Objective, typer.Option("--objective", help="loss, min_groups or max_groups.")] = "loss",
     symbol: options.Symbol = "*",
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing: options.MissingValues = "value",
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
 ) -> Asked:
     """The problem of a model file, or of a table and the options."""
     if model is not None:
@@ -94,9 +96,11 @@ def read_problem(
             "--objective": objective != "loss",
             "--symbol": symbol != "*",
             "--delimiter": delimiter is not None,
-            "--encoding": encoding != "utf-8",
+            "--encoding": encoding is not None,
             "--missing": missing != "value",
             "--missing-values": missing_values is not None,
+            "--no-header": no_header,
+            "--header": header is not None,
         }
         for option, named in stated.items():
             if named:
@@ -120,6 +124,7 @@ def read_problem(
         missing=missing,
         missing_values=options.marks(missing_values),
         symbol=symbol,
+        header=options.header(no_header, header),
     )
     makers = hierarchy_options.makers(numeric, quantiles, dates, prefix)
     recoding = options.recoding(table, mask, hierarchies, weight, encoding, makers)

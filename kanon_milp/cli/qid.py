@@ -31,8 +31,10 @@ def qid(
     query: options.Query = None,
     solver: Annotated[str, typer.Option("--solver", help="Of the minimum cover.")] = "highs",
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
     json: options.Json = False,
 ) -> None:
     """Say which columns are quasi-identifiers.
@@ -42,7 +44,13 @@ def qid(
     columns = options.names(qi, "--qi", required=False)
     roles = Roles.of(columns) if columns else None
     types = row_types(
-        file, roles, query=query, delimiter=delimiter, encoding=encoding, missing_values=options.marks(missing_values)
+        file,
+        roles,
+        query=query,
+        delimiter=delimiter,
+        encoding=encoding,
+        missing_values=options.marks(missing_values),
+        header=options.header(no_header, header),
     )
     found = find_quasi_identifiers(types, k=k, reading=cast(Reading, reading), every=every, solver=solver)
     if json:

@@ -22,8 +22,10 @@ def compress(
     sensitive: options.Sensitive = None,
     query: options.Query = None,
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
     json: options.Json = False,
 ) -> None:
     """Count the row types of a table.
@@ -32,7 +34,13 @@ def compress(
     """
     roles = Roles.of(options.names(qi, "--qi"), options.names(sensitive, "--sensitive", required=False))
     types = row_types(
-        file, roles, query=query, delimiter=delimiter, encoding=encoding, missing_values=options.marks(missing_values)
+        file,
+        roles,
+        query=query,
+        delimiter=delimiter,
+        encoding=encoding,
+        missing_values=options.marks(missing_values),
+        header=options.header(no_header, header),
     )
     if json:
         display.print_json(types.summary())

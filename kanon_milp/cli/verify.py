@@ -61,9 +61,11 @@ def verify(
     suppressed_rows: options.ReadingAsked = None,
     symbol: options.Symbol = "*",
     delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    encoding: options.Encoding = None,
     missing: options.MissingValues = "value",
     missing_values: options.MarksOfMissing = None,
+    no_header: options.NoHeader = False,
+    header: options.Header = None,
     cells: Annotated[
         Cells,
         typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
@@ -125,6 +127,7 @@ def verify(
         "encoding": encoding,
         "missing": missing,
         "missing_values": options.marks(missing_values),
+        "header": options.header(no_header, header),
     }
     found: dict[str, Report | CertificateReport] = {}
     if anonymized is not None:

@@ -124,7 +124,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
     if qi is None and origin != "generator":
         raise InputError(f"{path}: [data] quasi_identifiers is missing")
     if origin == "file":
-        csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "rows") if key in data}
+        csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header", "rows") if key in data}
         assert qi is not None
         return read_table(path.parent / data["file"], qi, sensitive, **csv, **options)
     if origin == "dataset":
@@ -138,7 +138,7 @@ def _table(data: Mapping[str, Any], path: Path) -> Table:
         frame = frame.head(min(data["rows"], frame.height))
     others = Roles.of((), sensitive, data.get("identifying"), data.get("keep"), data.get("unit"))
     columns = qi if qi is not None else others.unclassified(frame.columns)
-    return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat(), **options)
+    return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat.asked(None), **options)
 
 
 def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requirement]:
@@ -158,7 +158,7 @@ def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requi
         for key, taken in takes.items():
             if taken.default is dataclasses.MISSING and key not in arguments:
                 raise InputError(f"{where}: {kind.name} needs {key}")
-        found.append(kind.read(arguments, path.parent, table.csv.encoding))
+        found.append(kind.read(arguments, path.parent, table.csv.named_encoding))
     if not found:
         raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
     return found
@@ -179,7 +179,9 @@ def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
     folder = path.parent / entries["hierarchies"] if "hierarchies" in entries else None
     if folder is None and "level_costs" in entries:
         raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.encoding)
+    return read_recoding(
+        table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding
+    )
 
 
 def _cells(pattern: object, path: Path) -> list[Any]:

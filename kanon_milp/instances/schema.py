@@ -87,7 +87,7 @@ class Data(Entry):
     """The table."""
 
     where = "[data]"
-    file: str = key("table beside this file: CSV (also .gz), Parquet or Arrow")
+    file: str = key("table beside this file: CSV (also .gz), Excel, Parquet or Arrow")
     dataset: Annotated[str, one_of(datasets.names)] = key("or a data set by name")
     generator: Annotated[str, one_of(lambda: tuple(generators.GENERATORS))] = key("or a generator by name")
     arguments: Arguments = key("arguments of the generator")
@@ -99,8 +99,9 @@ class Data(Entry):
     identifying: Names = key("columns that must not be released: they are dropped")
     keep: Names = key("insensitive columns; those that are named nowhere are kept with a warning")
     unit: str = key("the column of who is protected, whose different values k counts; dropped like identifying ones")
-    delimiter: str = key("of a CSV file; default , (a tab for .tsv)")
-    encoding: str = key("of a CSV file; default utf-8")
+    delimiter: str = key("of a CSV file; default , (a tab for .tsv), or the one it has beyond doubt")
+    encoding: str = key("of a CSV file; default utf-8, or the one it has beyond doubt")
+    header: bool | Texts = key("of a file: false where no row names the columns, or their names; default true")
     missing: Annotated[str, one_of(lambda: ("value", "error"))] = key(
         "missing values are a value of their own (default), or refused"
     )

@@ -101,6 +101,7 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
     `file` is null where a table, mask or hierarchy was not read from a file; then the patterns stand there as they are.
     """
     table, recoding = problem.table, problem.recoding
+    header = table.csv.header
     weights = {name: str(weight) for name, weight in recoding.weights.items()}
     costs = {name: [str(cost) for cost in levels] for name, levels in recoding.level_costs.items()}
     distances = [getattr(each, "distance", None) for each in problem.requirements]
@@ -114,6 +115,8 @@ def describe_input(problem: Problem, files: Mapping[str, str | None]) -> dict[st
             "kind": table.kind,
             "delimiter": table.csv.delimiter,
             "encoding": table.csv.encoding,
+            **({"found": list(table.csv.found)} if table.csv.found else {}),
+            **({} if header is True else {"header": header if isinstance(header, bool) else list(header)}),
             **({"missing_values": list(table.csv.missing_values)} if table.csv.missing_values else {}),
             "symbol": table.symbol,
         },

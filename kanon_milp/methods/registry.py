@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kanon_milp.errors import InputError, nearest, own_code, type_in_words
+from kanon_milp.errors import InputError, nearest, one_line, own_code, type_in_words
 from kanon_milp.methods import full_domain, mondrian
 from kanon_milp.methods.fpt import solve_fpt
 from kanon_milp.methods.guide import MODEL_PAIRS, few_options, limits_work
@@ -223,7 +223,7 @@ def _named(name: str) -> Method:
     try:
         found = point.load()
     except Exception as error:
-        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {one_line(error)}") from error
     method: Method = instance_of(found, Method, where, "a Method(name, about, run)")
     if method.name != name:
         raise InputError(f'{where} calls itself "{method.name}"; both names must be the same')

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import narwhals as nw
 import polars as pl
 
 from kanon_milp.errors import InputError, RoleWarning
-from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.csv_files import DELIMITERS, CsvFormat
 from kanon_milp.problem.databases import Database, is_named_as_database
 from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
@@ -18,9 +19,8 @@ from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
-from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.side_files import DELIMITERS
-from kanon_milp.problem.table import SYMBOL, Missing, Table, default_delimiter, file_kind, read_frame, read_table
+from kanon_milp.problem.roles import Roles, header_doubt
+from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim
@@ -47,9 +47,10 @@ def verify_files(
     suppressed_rows: SuppressedRows = "strict",
     symbol: str = SYMBOL,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     missing: Missing = "value",
     missing_values: Sequence[str] | str = (),
+    header: bool | Sequence[str] = True,
     distances: Mapping[str, GroundDistance] | None = None,
     cells: Cells = "labels",
 ) -> Report:
@@ -66,7 +67,7 @@ def verify_files(
     widths=[5, 10]).
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
     tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. missing_values: texts
-    that stand for a missing value, in both tables. cells: "intervals"
+    that stand for a missing value, in both tables. header: of both, as in `read_table`. cells: "intervals"
     for tables of other tools, as in `verify`. Raises InputError for files that cannot be read or do not belong
     together.
     """
@@ -82,12 +83,15 @@ def verify_files(
         encoding=encoding,
         missing=missing,
         missing_values=missing_values,
+        header=header,
         symbol=symbol,
     )
     path = Path(anonymized)
-    fmt = CsvFormat(delimiter or default_delimiter(path), encoding, missing_values)
+    fmt = CsvFormat.asked(path, delimiter, encoding, missing_values, header)
+    if encoding is None:
+        fmt = replace(fmt, encoding=table.csv.encoding)
     frame = read_released(path, fmt, table.quasi_identifiers)
-    Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
+    _check_released(table, frame, path)
     recoding = _recoding(table, mask, hierarchies, weights, makers=makers)
     known = {**_hierarchical(table, hierarchies), **(distances or {})}
     asked: ProblemData = Question(table, recoding, suppressed_rows)
@@ -105,8 +109,15 @@ def verify_released(problem: Problem, anonymized: str | Path, *, cells: Cells = 
     """
     path, table = Path(anonymized), problem.table
     frame = read_released(path, table.csv, table.quasi_identifiers)
-    Roles.of(table.quasi_identifiers, table.sensitive).check(frame.columns, str(path))
+    _check_released(table, frame, path)
     return verify(problem, frame, cells=cells)
+
+
+def _check_released(table: Table, frame: pl.DataFrame, path: Path) -> None:
+    roles = Roles.of(table.quasi_identifiers, table.sensitive)
+    there = set(frame.columns).issuperset((*table.quasi_identifiers, *table.sensitive))
+    doubt = "" if there else header_doubt(frame.columns, nw.from_native(frame, eager_only=True), str(path))
+    roles.check(frame.columns, str(path), doubt)
 
 
 def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) -> pl.DataFrame:
@@ -125,7 +136,8 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     tried: list[pl.DataFrame | InputError] = []
     for delimiter in dict.fromkeys((fmt.delimiter, *DELIMITERS)):
         try:
-            frame = read_frame(path, replace(fmt, delimiter=delimiter))
+            unnamed = fmt.unnamed if delimiter == fmt.delimiter else ("encoding",) if "encoding" in fmt.unnamed else ()
+            frame = read_frame(path, replace(fmt, delimiter=delimiter, unnamed=unnamed))
         except InputError as error:
             tried.append(error)
             continue
@@ -153,9 +165,10 @@ def check_certificate_files(
     level_costs: Mapping[str, Sequence[Number]] | None = None,
     makers: Makers | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     missing: Missing = "value",
     missing_values: Sequence[str] | str = (),
+    header: bool | Sequence[str] = True,
     symbol: str = SYMBOL,
 ) -> CertificateReport:
     """Check a certificate against the file of the original table.
@@ -180,6 +193,7 @@ def check_certificate_files(
             encoding=encoding,
             missing=missing,
             missing_values=missing_values,
+            header=header,
             symbol=symbol,
         )
     recoding = _recoding(table, mask, hierarchies, weights, level_costs, makers)
@@ -211,13 +225,13 @@ def _recoding(
     if folder is not None and _hierarchy_files(table.sensitive, folder):
         folder = folder if _hierarchy_files(table.quasi_identifiers, folder) else None
     made = made_hierarchies(table, makers or {})
-    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.encoding, made)
+    return read_recoding(table.quasi_identifiers, mask, folder, weights, level_costs, table.csv.named_encoding, made)
 
 
 def _hierarchical(table: Table, folder: str | Path | None) -> dict[str, GroundDistance]:
     """The hierarchical distance of each sensitive attribute that has a hierarchy in the folder."""
     files = {} if folder is None else _hierarchy_files(table.sensitive, folder)
-    return {name: HierarchicalDistance.read(path, table.csv.encoding) for name, path in files.items()}
+    return {name: HierarchicalDistance.read(path, table.csv.named_encoding) for name, path in files.items()}
 
 
 def _hierarchy_files(names: Sequence[str], folder: str | Path) -> dict[str, Path]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+import narwhals as nw
+
+from kanon_milp.errors import FileWarning
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query
-from kanon_milp.problem.roles import Roles
-from kanon_milp.problem.table import default_delimiter, scan_frame
+from kanon_milp.problem.roles import LOOKED_AT, Roles, header_doubt
+from kanon_milp.problem.table import scan_frame
 
 
 def row_types(
@@ -18,16 +22,17 @@ def row_types(
     *,
     query: str | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     missing_values: Sequence[str] = (),
+    header: bool | Sequence[str] = True,
 ) -> RowTypes:
     """The row types of a file, or of what a query of a database returns. roles: None for all columns.
-    missing_values: texts that stand for a missing value.
+    Other parameters as in `read_table`.
 
     Raises InputError for what cannot be read, and for columns that are not there.
     """
     asked = asked_query(source, query)
-    fmt = CsvFormat(delimiter or default_delimiter(source), encoding, missing_values)
+    fmt = CsvFormat.asked(source, delimiter, encoding, missing_values, header)
     if isinstance(source, Database):
         columns = list(source.columns(asked))
         roles = Roles.of(columns) if roles is None else roles
@@ -36,6 +41,12 @@ def row_types(
         return compress(with_missing(types, fmt), roles.quasi_identifiers, roles.sensitive, rows)
     frame = scan_frame(source, fmt)
     columns = frame.collect_schema().names()
+    doubt = ""
+    if header is True:
+        head = nw.from_native(frame.head(LOOKED_AT).collect(), eager_only=True)
+        doubt = header_doubt(columns, head, str(source))
+    if doubt:
+        warnings.warn(doubt, FileWarning, stacklevel=2)
     roles = Roles.of(columns) if roles is None else roles
-    roles.check(columns, str(source))
+    roles.check(columns, str(source), doubt)
     return compress(frame, roles.quasi_identifiers, roles.sensitive)

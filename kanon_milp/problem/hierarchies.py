@@ -93,7 +93,7 @@ class Hierarchy:
         return cls.from_rows(zip(*columns, strict=True), source)
 
     @classmethod
-    def read(cls, path: str | Path, encoding: str = "utf-8") -> Hierarchy:
+    def read(cls, path: str | Path, encoding: str | None = None) -> Hierarchy:
         """Read a CSV file with the header level0,level1,..., or one of ARX, without it; an empty level0 stands for
         missing values.
 

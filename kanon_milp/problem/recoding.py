@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, counted, kind_of, nearest, printable
+from kanon_milp.errors import InputError, among, counted, kind_of, printable
 from kanon_milp.problem.arguments import (
     by_column,
     column_names,
@@ -101,7 +101,7 @@ class PatternMask:
 
     @classmethod
     def read(
-        cls, path: str | Path, weights: Mapping[str, Number] | None = None, encoding: str = "utf-8"
+        cls, path: str | Path, weights: Mapping[str, Number] | None = None, encoding: str | None = None
     ) -> PatternMask:
         """Read a CSV file with the quasi-identifiers as header and keep, * or a level number in the cells.
 
@@ -168,7 +168,7 @@ class Hierarchies:
         weights: Mapping[str, Number] | None = None,
         level_costs: Mapping[str, Sequence[Number]] | None = None,
         mask: PatternMask | None = None,
-        encoding: str = "utf-8",
+        encoding: str | None = None,
     ) -> Hierarchies:
         """Read COLUMN.csv for each of the columns that has such a file in the folder."""
         folder = file_path(folder, "folder with hierarchies")
@@ -178,7 +178,8 @@ class Hierarchies:
         files = {name: folder / f"{name}.csv" for name in columns}
         found = {name: path for name, path in files.items() if exists(path, Path.is_file)}
         if not found:
-            raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv)")
+            known = among("", columns, "quasi-identifier")
+            raise InputError(f"{folder}: has no hierarchy of any quasi-identifier (files COLUMN.csv){known}")
         read = {name: Hierarchy.read(path, encoding) for name, path in found.items()}
         return cls(read, dict(weights or {}), dict(level_costs or {}), mask)
 
@@ -265,8 +266,7 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
     ):
         for name in named:
             if name not in names:
-                near = nearest(name, list(names))
-                raise InputError(f'{what}: "{name}" is not a quasi-identifier{near}; the table has {", ".join(names)}')
+                raise InputError(f'{what}: "{name}" is not a quasi-identifier{among(name, names, "quasi-identifier")}')
     columns = []
     for name, domain in zip(names, domains, strict=True):
         hierarchy = recoding.hierarchies.get(name)
@@ -297,7 +297,8 @@ def parse_mask(mask: PatternMask, names: Sequence[str], heights: Sequence[int], 
     for number, name in enumerate(header, 1):
         if name not in known:  # by its number: of a file without a header, the first row is no name
             raise InputError(
-                f"{mask.source}: column {number} of the header is not a quasi-identifier{nearest(name, list(names))}"
+                f"{mask.source}: column {number} of the header is not a quasi-identifier"
+                f"{among(name, names, 'quasi-identifier')}"
             )
     times = Counter(header)
     for name in names:

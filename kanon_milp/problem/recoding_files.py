@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, among
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.recoding import Hierarchies, PatternMask, Recoding, Suppression
@@ -20,7 +20,7 @@ def made_hierarchies(table: Table, makers: Makers) -> dict[str, Hierarchy]:
     names = table.quasi_identifiers
     for name in makers:
         if name not in names:
-            known = nearest(name, list(names)) or f"; these are {', '.join(names)}"
+            known = among(name, names, "quasi-identifier")
             raise InputError(f'{table.source}: "{name}" shall have a hierarchy, and is not a quasi-identifier{known}')
     return {
         name: make(table.frame[name], source=f'{table.source}: column "{name}"{_how(make)}')
@@ -42,7 +42,7 @@ def read_recoding(
     hierarchies: str | Path | None = None,
     weights: Mapping[str, Number] | None = None,
     level_costs: Mapping[str, Sequence[Number]] | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     made: Mapping[str, Hierarchy] | None = None,
 ) -> Recoding:
     """The recoding of these quasi-identifiers, as the command line, model files and `verify` name it.

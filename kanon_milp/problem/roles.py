@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -10,20 +11,26 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from kanon_milp.errors import InputError, counted, nearest, printable
+from kanon_milp.errors import InputError, among, counted, printable
 from kanon_milp.problem.arguments import column_name, column_names
 
 Names = Sequence[str] | str | None
 
 NEARLY_UNIQUE = 0.9  # share of distinct values from which on a column is named as a likely identifier
 SHOWN = 10  # columns named in a message
-HEADER_ROW = "has the file a header row?"
+HEADER_ROW = (
+    "has the file a header row? If not, say so (header=False, --no-header), or name its columns (header=[...], "
+    "--header a,b,c)"
+)
+LOOKED_AT = 10_000  # rows
+INTEGER = re.compile(r"[+-]?\d{1,9}")
+YEAR = re.compile(r"(1[89]|20)\d\d")
 MISSING_COUNTS = (
     "and count as one value, as others do: who is in a group with them may be known by what is left; "
     "fill them, or leave these rows out"
 )
 DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
-SEPARATORS = {";": '";"', "\t": "a tab (in a shell: $'\\t')", "|": '"|"', ",": '","'}
+SEPARATORS = {";": '";"', "\t": "a tab", "|": '"|"', ",": '","'}
 
 _IN_WORDS = {
     "quasi_identifiers": "quasi-identifier",
@@ -67,17 +74,19 @@ class Roles:
         """(role, its columns), in this order."""
         return [(field.name, getattr(self, field.name)) for field in fields(self)]
 
-    def check(self, columns: Sequence[str], source: str) -> None:
-        """Raise InputError for a column that is not there, is named twice, or has two roles."""
+    def check(self, columns: Sequence[str], source: str, doubt: str = "") -> None:
+        """Raise InputError for a column that is not there, is named twice, or has two roles.
+
+        doubt: what `header_doubt` says of the table; the names of its columns may then be cells.
+        """
         if not self.quasi_identifiers:
             raise InputError(f"{source}: name at least one quasi-identifier")
         there = set(columns)
-        asked = [name for _, names in self.items() for name in names]
         role_of: dict[str, str] = {}
         for role, names in self.items():
             for name in names:
                 if name not in there:
-                    raise _unknown(name, _IN_WORDS[role], asked, columns, source)
+                    raise _unknown(name, _IN_WORDS[role], columns, source, doubt)
                 if role_of.get(name) == role:
                     raise InputError(f'{source}: column "{name}" is named twice as {_IN_WORDS[role]}')
                 if name in role_of and (role_of[name], role) != ("identifying", "unit"):
@@ -91,17 +100,14 @@ class Roles:
         return [name for name in columns if name not in named]
 
 
-def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header: Sequence[str]) -> str:
+def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, doubt: str) -> str:
     """One line that names columns without a role, and with their share of distinct values those that tell rows apart.
 
-    Never a cell: only the names of columns, and of these only the number where the header looks like data. header: the
-    names that were text. Empty where all columns have a role and nothing else is to be said.
+    Never a cell: only the names of columns, and of these only the number where the header looks like data (doubt).
+    Empty where all columns have a role.
     """
-    doubt = ""
-    if any(name.strip() and DATA.fullmatch(name) for name in header):
-        doubt = f"the first row looks like data; {HEADER_ROW}"
     if not names:
-        return printable(f"{source}: {doubt}") if doubt else ""
+        return ""
     shares = {name: _distinct_share(frame, name) for name in names}
     unique = sorted((name for name in names if shares[name] >= NEARLY_UNIQUE), key=lambda name: -shares[name])
     loud = ""
@@ -111,7 +117,7 @@ def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, header:
         loud = f"; LIKELY IDENTIFIERS, since almost every row has a value of its own: {told}"
     verbs = ("has", "is") if len(names) == 1 else ("have", "are")
     many = f"{counted(len(names), 'column')} {verbs[0]} no role and {verbs[1]} released unchanged"
-    which = f"; {doubt}" if doubt else f": {_some(names)}"
+    which = "" if doubt else f": {_some(names)}"
     return printable(
         f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
         "--identifying), and name those that may stay (keep=[...], --keep)"
@@ -142,6 +148,66 @@ def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> s
     )
 
 
+def header_doubt(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> str:
+    """One line that says why the header of a table looks like a row of data, without its cells; empty where it does
+    not. names: those that a file or a user has given as text. Only the first rows are looked at.
+
+    A number, a date or a code as name says so where the values of its column are written alike; years and numbers in
+    steps that are alike are names as others are (2019, 2020; 0, 1, 2), unless the values are years. A text says so
+    where it is a value of its own column, in two columns or half of them; but not in a line that repeats the header.
+    """
+    head = frame.head(LOOKED_AT)
+    stepped = _in_steps([name for name in names if INTEGER.fullmatch(name.strip())])
+    cells = {name: _texts(head, name) for name in names if name.strip()}
+    titles = [name.strip() for name in cells]
+    again = sum(list(row) == titles for row in zip(*cells.values(), strict=False)) if len(titles) > 1 else 0
+    alike, held = 0, 0
+    for text, column in zip(titles, cells.values(), strict=True):
+        values = [each for each in column[:1000] if each]
+        most = 0
+        if YEAR.fullmatch(text):
+            most = sum(YEAR.fullmatch(each) is not None for each in values)
+            most *= 4 * most > 3 * len(values)
+        elif DATA.fullmatch(text) and text not in stepped:
+            most = sum(_form(each, "\\d+") == _form(text, "\\d+") for each in values)
+        elif len(re.findall(r"\d", text)) > 1 and len(values) > 1:
+            most = all(_form(each) == _form(text) for each in values) * len(values)
+        alike += "@" in text or (most > 0 and 2 * most >= len(values))
+        held += not DATA.fullmatch(text) and column.count(text) > again
+    if not alike and not (held and 2 * held >= min(len(titles), 4)):
+        return ""
+    counts = [
+        f"{alike} of {counted(len(names), 'name')} {'is' if alike == 1 else 'are'} written as data" if alike else "",
+        f"{held} of {counted(len(names), 'name')} {'is a value' if held == 1 else 'are values'} of the same column"
+        if held
+        else "",
+    ]
+    return f"{source}: the first row looks like data ({', '.join(filter(None, counts))}); {HEADER_ROW}"
+
+
+def _texts(frame: nw.DataFrame[Any], name: str) -> list[str]:
+    """The values of a column as text, blanks around them aside, a missing one as none; nothing where they have no
+    text."""
+    try:
+        return ["" if value is None else str(value).strip() for value in frame.get_column(name).to_list()]
+    except Exception:  # whatever backend: values that cannot be used are refused where they are used
+        return []
+
+
+def _in_steps(names: Sequence[str]) -> set[str]:
+    """Names that are integers in steps that are alike, as of measurements of one kind."""
+    numbers = [int(name) for name in names]
+    steps = {after - before for before, after in itertools.pairwise(numbers)}
+    alike = len(numbers) > 2 and len(steps) == 1 and steps != {0}
+    return {name.strip() for name in names} if alike or numbers in ([0, 1], [1, 2]) else set()
+
+
+def _form(text: str, digits: str = r"\d") -> str:
+    """A text with 9 for digits, and A or a for each letter."""
+    form = re.sub(r"[^\W\d_]", lambda found: "A" if found[0].isupper() else "a", text)
+    return re.sub(digits, "9", form)
+
+
 def missing_warning(names: Sequence[str], missing: Sequence[int], source: str) -> str:
     """One line that names sensitive attributes with missing values, and how many each has; empty where none is missing.
 
@@ -153,28 +219,29 @@ def missing_warning(names: Sequence[str], missing: Sequence[int], source: str) -
     return printable(f"{source}: values of {_some(told)} are missing, {MISSING_COUNTS}")
 
 
+def spoken(delimiter: str) -> str:
+    """A delimiter in words."""
+    return SEPARATORS.get(delimiter, f'"{delimiter}"')
+
+
 def another_delimiter(header: Sequence[str]) -> str:
     """What to say of a file that was read as one column, where its header holds another delimiter; else nothing."""
-    held = [said for mark, said in SEPARATORS.items() if len(header) == 1 and mark in header[0]]
-    return f"; its columns seem to be divided by {held[0]}: name that with --delimiter" if held else ""
+    held = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
+    if not held:
+        return ""
+    named = "tab" if held[0] == "\t" else f'"{held[0]}"'
+    return f"; its columns seem to be divided by {spoken(held[0])}: name that with --delimiter {named}"
 
 
-def _unknown(name: str, role: str, asked: Sequence[str], columns: Sequence[str], source: str) -> InputError:
+def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: str) -> InputError:
     """The error for a column that is not there.
 
-    What stands in the first line of a file without a header are cells, so column names are not listed: only one that is
-    near to what was asked for, and none where the first line looks like data, whatever else was found there.
+    What stands in the first line of a file without a header are cells, so columns are not listed where that looks so.
     """
     text = f'{source}: there is no column "{name}" ({role})'
-    hint = another_delimiter(columns)
-    if hint:
-        return InputError(text + hint)
-    found = not set(asked).isdisjoint(columns)
-    close = nearest(name, list(columns))
-    if any(DATA.fullmatch(column) for column in columns) or not (found or close):
-        count = counted(len(columns), "column")
-        return InputError(f"{text} among its {count}; the first row must name the columns: {HEADER_ROW}")
-    return InputError(text + close)
+    if doubt:
+        return InputError(f"{text} among its {counted(len(columns), 'column')}; {doubt.removeprefix(f'{source}: ')}")
+    return InputError(text + (another_delimiter(columns) or among(name, columns)))
 
 
 def _distinct_share(frame: nw.DataFrame[Any], name: str) -> float:

@@ -6,33 +6,35 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from kanon_milp.errors import InputError
-from kanon_milp.problem.csv_files import CsvFormat, unpacked
+from kanon_milp.problem.csv_files import DELIMITERS, SEP, CsvFormat, decoded, read_text, unpacked
+from kanon_milp.problem.roles import spoken
 from kanon_milp.problem.table import file_kind, read_frame
 
-DELIMITERS = (",", ";", "\t", "|")
 Rows = list[list[str]]
 Label = str | None
 
 
-def read_side_frame(path: Path, encoding: str, looks_right: Callable[[Rows], bool]) -> pl.DataFrame:
+def read_side_frame(path: Path, encoding: str | None, looks_right: Callable[[Rows], bool]) -> pl.DataFrame:
     """Read a file with a header row. looks_right: whether rows, the header first, are those of such a file.
 
     Where none of the delimiters makes it so, the file is divided into as many columns as possible, so that whoever
-    checks it says what is wrong. Raises InputError for a file that cannot be read, or that several delimiters fit.
+    checks it says what is wrong. encoding: None finds it. Raises InputError for a file that cannot be read, or that
+    several delimiters fit.
     """
     if file_kind(path) != "CSV":
         return read_frame(path)
-    text = _text(path, encoding)
-    return read_frame(path, CsvFormat(_delimiter(path, text, looks_right), encoding))
+    raw, fmt = _content(path, encoding)
+    return read_text(path, raw, replace(fmt, delimiter=_delimiter(path, raw, looks_right)))[0]
 
 
-def read_hierarchy_rows(path: Path, encoding: str) -> list[tuple[Label, ...]]:
-    """The rows of a hierarchy: value, label at level 1, ..., `*`; an empty value, not quoted, is None.
+def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[Label, ...]]:
+    """The rows of a hierarchy: value, label at level 1, ..., `*`; a missing value is None, as in a table.
 
     The header level0,level1,... may be missing, as in the files of ARX; then all rows must end in one label, which is
     the top whatever its name. Raises InputError for a file that cannot be read as a hierarchy.
@@ -40,9 +42,9 @@ def read_hierarchy_rows(path: Path, encoding: str) -> list[tuple[Label, ...]]:
     if file_kind(path) != "CSV":
         frame = read_frame(path)
         return _below_header([tuple(frame.columns), *frame.cast(pl.String).rows()], path)
-    text = _text(path, encoding)
-    delimiter = _delimiter(path, text, _has_levels, _has_stars, _has_one_top)
-    rows = _divided(text, delimiter)
+    raw, fmt = _content(path, encoding)
+    delimiter = _delimiter(path, raw, _has_levels, _has_stars, _has_one_top)
+    rows = _divided(raw, delimiter)
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
             raise InputError(
@@ -51,10 +53,20 @@ def read_hierarchy_rows(path: Path, encoding: str) -> list[tuple[Label, ...]]:
             )
     if len(rows[0]) < 2:
         raise InputError(f"{path}: a hierarchy has at least two columns, separated by a comma, semicolon, tab or |")
-    # a reader that tells an empty cell (missing) from a quoted empty text
-    lines = text.rstrip("\r\n").encode()
-    frame = pl.read_csv(io.BytesIO(lines), separator=delimiter, has_header=False, infer_schema=False)
-    return _below_header(frame.rows(), path)
+    header = _is_header(rows[0])
+    if header and len(rows) == 1:
+        return []
+    below = read_text(path, raw, replace(fmt, delimiter=delimiter, header=header))[0].rows()
+    return below if header else _below_header(below, path)
+
+
+def _content(path: Path, encoding: str | None) -> tuple[bytes, CsvFormat]:
+    """A file as UTF-8, and its format, of which the delimiter is yet to be named."""
+    try:
+        raw, fmt = decoded(path, unpacked(path), CsvFormat.asked(path, ",", encoding))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as CSV ({type(error).__name__})") from None
+    return raw, fmt
 
 
 def _below_header(rows: Sequence[tuple[Label, ...]], path: Path) -> list[tuple[Label, ...]]:
@@ -86,13 +98,16 @@ def _has_one_top(rows: Rows) -> bool:
     return all(len(row) > 1 for row in rows) and len({row[-1] for row in rows}) == 1
 
 
-def _delimiter(path: Path, text: str, *marks: Callable[[Rows], bool]) -> str:
+def _delimiter(path: Path, raw: bytes, *marks: Callable[[Rows], bool]) -> str:
     """The one delimiter with which the rows have the first of the marks that any delimiter gives them."""
-    divided = {delimiter: _divided(text, delimiter) for delimiter in DELIMITERS}
+    stated = SEP.match(raw.decode())
+    if stated:
+        return stated[1]
+    divided = {delimiter: _divided(raw, delimiter) for delimiter in DELIMITERS}
     for mark in marks:
         fitting = [delimiter for delimiter, rows in divided.items() if _is_even(rows) and mark(rows)]
         if any(divided[each] != divided[fitting[0]] for each in fitting):
-            said = " and ".join("a tab" if each == "\t" else f'"{each}"' for each in fitting)
+            said = " and ".join(map(spoken, fitting))
             raise InputError(f"{path}: {said} both divide the file evenly; put cells that hold one of them in quotes")
         if fitting:
             return fitting[0]
@@ -103,24 +118,16 @@ def _is_even(rows: Rows) -> bool:
     return len({len(row) for row in rows}) == 1
 
 
-def _divided(text: str, delimiter: str) -> Rows:
-    """The rows of a CSV text, without blank lines at its end; a text that is no CSV is one empty cell."""
+def _divided(raw: bytes, delimiter: str) -> Rows:
+    """The rows of a CSV text, without a line sep=; before them, and blank lines at the end and, where there are several
+    columns, between them; a text that is no CSV is one empty cell."""
+    text = SEP.sub("", raw.decode(), count=1) if SEP.match(raw.decode()) else raw.decode()
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error:
         return [[""]]
     while rows and not "".join(rows[-1]).strip():
         rows.pop()
+    if any(len(row) > 1 for row in rows):
+        rows = [row for row in rows if len(row) > 1 or "".join(row).strip()]
     return [row or [""] for row in rows] or [[""]]
-
-
-def _text(path: Path, encoding: str) -> str:
-    encoding = CsvFormat(encoding=encoding).encoding  # a name that Python knows
-    try:
-        return unpacked(path).decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{path}: is not {encoding}; name its encoding, such as cp1252 (encoding=..., --encoding)"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read as CSV ({type(error).__name__})") from None

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from kanon_milp.errors import InputError, RoleWarning, kind_of, printable
+from kanon_milp.errors import FileWarning, InputError, RoleWarning, kind_of, printable
 from kanon_milp.problem.arguments import (
     exists,
     instance_of,
@@ -25,25 +25,28 @@ from kanon_milp.problem.arguments import (
     text,
 )
 from kanon_milp.problem.column_text import as_text
-from kanon_milp.problem.csv_files import CsvFormat, read_csv, scan_csv, with_missing
+from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.roles import Names, Roles, missing_warning, repeated_warning, warning
+from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning, warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
 Missing = Literal["value", "error"]
-FileKind = Literal["CSV", "parquet", "arrow"]
+FileKind = Literal["CSV", "Excel", "parquet", "arrow"]
 Origin = FileKind | Literal["SQL"]
 SYMBOL = "*"
 FILL = 'fill it, or let missing values be one value of their own (missing="value", --missing value)'
 OF_UNIT = "it says who is protected, so fill it, or leave these rows out"
 
-CSV_SUFFIXES = (".csv", ".tsv", ".txt")
+CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".dat")
+EXCEL_SUFFIXES = (".xlsx", ".xlsm")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 BINARY = (  # how such a file begins: no CSV file does, as a control character follows the mark
     (re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]"), "a Parquet", ".parquet"),
     (re.compile(rb"ARROW1\x00"), "an Arrow", ".arrow"),
+    (re.compile(rb"PK\x03\x04"), "an Excel", ".xlsx"),
+    (re.compile(rb"\x1f\x8b\x08"), "a gzip", ".gz"),
 )
 
 
@@ -57,7 +60,8 @@ class Table:
     as text, null where missing.
     symbol: what stands in the place of a suppressed value. read_seconds: how long reading and checking took.
     own_names: the user's own names of columns that are no text but integers, by what they are called here (pandas).
-    warnings: what to say about columns without a role, a header that looks like data, and missing sensitive values.
+    warnings: what to say about how a file was read, columns without a role, a header that looks like data, and missing
+    sensitive values.
     kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
     query: what was read there, without passwords that it hands on; None of a file.
     """
@@ -107,9 +111,7 @@ class Table:
         if csv is not None:
             instance_of(csv, CsvFormat, "csv", "a CsvFormat")
         roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
-        table = cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
-        table._warn()
-        return table
+        return cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
 
     @classmethod
     def _checked(
@@ -122,7 +124,9 @@ class Table:
             raise InputError("symbol: the suppression symbol stands for a missing value, too; choose another symbol")
         begin_threads()
         eager, own_names = open_frame(frame, source)
-        roles.check(eager.columns, source)
+        header = [name for name in eager.columns if name not in own_names]
+        doubt = header_doubt(header, eager, source) if csv_format.header is True else ""
+        roles.check(eager.columns, source, doubt)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")
         one_of(missing, ("value", "error"), "missing")
@@ -130,28 +134,20 @@ class Table:
         _refuse_missing(keys.select(cs.by_name(*roles.unit)), source, OF_UNIT)
         if missing == "error":
             _refuse_missing(keys, source, FILL)
-        header = [name for name in eager.columns if name not in own_names]
         missing_of = [keys[name].null_count() for name in roles.sensitive]
-        said = warning(roles.unclassified(eager.columns), eager, source, header)
         repeated = () if roles.unit else roles.identifying
-        told = tuple(
-            filter(
-                None,
-                (
-                    said,
-                    missing_warning(roles.sensitive, missing_of, source),
-                    repeated_warning(repeated, as_text(eager, repeated, source), source),
-                ),
-            )
-        )
+        said = {
+            doubt: FileWarning,
+            warning(roles.unclassified(eager.columns), eager, source, doubt): RoleWarning,
+            missing_warning(roles.sensitive, missing_of, source): RoleWarning,
+            repeated_warning(repeated, as_text(eager, repeated, source), source): RoleWarning,
+        }
+        told = tuple(filter(None, said))
         table = cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, warnings=told)
         table._refuse_symbol()
+        for each in told:
+            warnings.warn(each, said[each], stacklevel=3)  # to whoever calls this module
         return table
-
-    def _warn(self) -> None:
-        """Say once, to whoever calls this module, what is to be said."""
-        for said in self.warnings:
-            warnings.warn(said, RoleWarning, stacklevel=3)
 
     def __repr__(self) -> str:
         """Shape and names, and no cell."""
@@ -273,18 +269,21 @@ def read_table(
     keep: Names = None,
     unit: str | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     missing: Missing = "value",
     missing_values: Sequence[str] | str = (),
     symbol: str = SYMBOL,
+    header: bool | Sequence[str] = True,
     rows: int | None = None,
 ) -> Table:
-    """Read microdata from CSV (also .gz), Parquet or Arrow, or from a database; values of a CSV file are text, byte for
-    byte.
+    """Read microdata from CSV (also .gz), an Excel workbook, Parquet or Arrow, or from a database; values of a CSV file
+    are text, byte for byte.
 
     path: of a file; or of a SQLite or DuckDB file, or an address such as postgresql://user@host/database, with the
     query to read there. Order its rows (order by ...), as results number them.
-    delimiter: default "," and, for .tsv, a tab. missing_values: texts that stand for a missing value, such as ["NA",
+    delimiter: default "," and, for .tsv, a tab. encoding: default utf-8. Another delimiter or encoding that a file has
+    beyond doubt is taken, with a FileWarning. header: False for a file without a header row, whose columns are then
+    called column_1, column_2, ...; or their names. missing_values: texts that stand for a missing value, such as ["NA",
     "?"], and are released as one. rows: only the first so many. Other parameters: `Table.from_frame`.
     Raises InputError for a file that is missing or cannot be read, and whatever `Table.from_frame` refuses.
     """
@@ -293,34 +292,53 @@ def read_table(
     if rows is not None:
         rows = integer(rows, "rows")
     began = time.perf_counter()
-    fmt = CsvFormat(default_delimiter(source) if delimiter is None else delimiter, encoding, missing_values)
-    frame = read_frame(source, fmt, query)
+    fmt = CsvFormat.asked(source, delimiter, encoding, missing_values, header)
+    frame, fmt = read_with_format(source, fmt, query)
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
     roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
     table = Table._checked(frame, roles, missing, symbol, str(source), fmt)
-    table._warn()
-    seconds = time.perf_counter() - began
+    table = replace(table, warnings=(*fmt.notes, *table.warnings), read_seconds=time.perf_counter() - began)
     if isinstance(source, Database):
-        return replace(table, kind="SQL", query=shown_query(query or ""), read_seconds=seconds)
-    return replace(table, kind=file_kind(source), read_seconds=seconds)
+        return replace(table, kind="SQL", query=shown_query(query or ""))
+    return replace(table, kind=file_kind(source))
 
 
 def read_frame(path: Path | Database, fmt: CsvFormat | None = None, query: str | None = None) -> pl.DataFrame:
     """Read an entire file, values of a CSV file as text; or all that a query of a database returns."""
+    fmt = fmt or CsvFormat.asked(path)
+    return with_missing(_read(path, fmt, query)[0], fmt)
+
+
+def read_with_format(path: Path | Database, fmt: CsvFormat, query: str | None = None) -> tuple[pl.DataFrame, CsvFormat]:
+    """The same of a table that a user states, with the format that its file turns out to have; texts for a missing
+    value that occur in no cell are named."""
+    frame, fmt = _read(path, fmt, query)
+    return with_missing(frame, fmt), _named(frame, fmt, str(path))
+
+
+def _named(frame: pl.DataFrame | pl.LazyFrame, fmt: CsvFormat, source: str) -> CsvFormat:
+    absent = absent_marks(frame, fmt, source)
+    if not absent:
+        return fmt
+    warnings.warn(absent, FileWarning, stacklevel=4)
+    return replace(fmt, notes=(*fmt.notes, absent))
+
+
+def _read(path: Path | Database, fmt: CsvFormat, query: str | None) -> tuple[pl.DataFrame, CsvFormat]:
     begin_threads()
-    fmt = fmt or CsvFormat(default_delimiter(path))
-    found = path.read(asked_query(path, query)) if isinstance(path, Database) else _read_file(path, fmt)
-    return with_missing(found, fmt)
-
-
-def _read_file(path: Path, fmt: CsvFormat) -> pl.DataFrame:
-    kind = file_kind(path)
+    kind = "SQL" if isinstance(path, Database) else file_kind(path)
+    if fmt.header is not True and kind not in ("CSV", "Excel"):
+        raise InputError(f"{path}: its columns have names of their own; header, --no-header and --header are for CSV")
+    if isinstance(path, Database):
+        return path.read(asked_query(path, query)), fmt
     try:
         if kind == "CSV":
             return read_csv(path, fmt)
+        if kind == "Excel":
+            return read_excel(path, fmt)
         with path.open("rb") as file:  # opened here, since its name need not be text
-            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read())
+            return pl.read_parquet(file) if kind == "parquet" else pl.read_ipc(file.read()), fmt
     except pl.exceptions.PanicException:  # no Exception of Python's
         raise InputError(f"{path}: a column holds values of a kind that cannot be read, such as decimal256") from None
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -332,17 +350,16 @@ def scan_frame(path: Path, fmt: CsvFormat | None = None) -> pl.LazyFrame:
     """Open a file lazily, for tables larger than memory. A CSV file is checked line by line."""
     begin_threads()
     kind = file_kind(path)
-    fmt = fmt or CsvFormat(default_delimiter(path))
-    if not is_text(str(path)):  # the library takes no such name
-        return read_frame(path, fmt).lazy()
-    if kind == "parquet":
-        return with_missing(pl.scan_parquet(path, glob=False), fmt)
-    return with_missing(pl.scan_ipc(path, glob=False) if kind == "arrow" else scan_csv(path, fmt), fmt)
-
-
-def default_delimiter(path: Path | Database) -> str:
-    """A tab for .tsv, else a comma."""
-    return "\t" if isinstance(path, Path) and ".tsv" in path.suffixes else ","
+    fmt = fmt or CsvFormat.asked(path)
+    if kind not in ("parquet", "arrow", "CSV") or (fmt.header is not True and kind != "CSV") or not is_text(str(path)):
+        frame, fmt = read_with_format(path, fmt)  # the library takes no such name
+        return frame.lazy()
+    if kind == "CSV":
+        scanned, fmt = scan_csv(path, fmt)
+    else:
+        scanned = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path, glob=False)
+    _named(scanned, fmt, str(path))
+    return with_missing(scanned, fmt)
 
 
 def is_text(text: str) -> bool:
@@ -362,10 +379,12 @@ def file_kind(path: Path) -> FileKind:
         return "parquet"
     if suffix in ARROW_SUFFIXES:
         return "arrow"
+    if suffix in EXCEL_SUFFIXES and suffixes[-1] != ".gz":
+        return "Excel"
     if suffix in CSV_SUFFIXES:
         _refuse_binary(path)
         return "CSV"
-    known = ", ".join((*CSV_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
+    known = ", ".join((*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES))
     raise InputError(f"{path}: unknown kind of file; known endings: {known} (CSV files also with .gz)")
 
 
@@ -377,7 +396,7 @@ def _refuse_binary(path: Path) -> None:
     except OSError:  # whoever reads it says so
         return
     for mark, kind, ending in BINARY:
-        if mark.match(head):
+        if mark.match(head) and path.suffix.lower() != ending:
             raise InputError(f"{path}: looks like {kind} file; the name of such a file must end in {ending}")
 
 

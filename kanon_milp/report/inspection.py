@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -15,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, counted, printable
+from kanon_milp.errors import FileWarning, InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.arguments import integer, listed, text
@@ -23,8 +24,8 @@ from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
-from kanon_milp.problem.roles import Names, Roles, another_delimiter
-from kanon_milp.problem.table import SYMBOL, default_delimiter, open_frame, read_frame
+from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt
+from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.report.inspected_columns import (
     Column,
     column_of,
@@ -100,7 +101,8 @@ class Inspection:
     the two lines of Python that do the same, where it is called `frame`. suppressed: rows whose quasi-identifiers are
     all suppressed; classes, risks and what k-anonymity touches are about the others, where there are some.
     unit_risk: of units of protection, where a unit is named: their column, and what `report.measures.unit_risk` says;
-    risk and touched are about rows.
+    risk and touched are about rows. reading: what to know of how the file was read, and whether its first row looks
+    like data.
     """
 
     source: str
@@ -118,6 +120,7 @@ class Inspection:
     command: str
     suppressed: int = 0
     unit_risk: dict[str, Any] | None = None
+    reading: tuple[str, ...] = ()
 
     @property
     def mean(self) -> Fraction:
@@ -139,7 +142,7 @@ class Inspection:
                 "stay as they are (--keep)"
             )
         is_read = self.command.startswith("kanon-milp ")
-        found += repeated_notes(self.columns)
+        found = [*self.reading, *found, *repeated_notes(self.columns)]
         found += reading_notes(self.columns, marks_are_read=is_read)
         return (*found, *sensitive_notes(self.columns), *protection_notes(self.columns))
 
@@ -250,8 +253,9 @@ def inspect(
     k: Sequence[int] = KS,
     population: Any = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     missing_values: Sequence[str] | str = (),
+    header: bool | Sequence[str] = True,
     symbol: str = SYMBOL,
 ) -> Inspection:
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
@@ -267,7 +271,8 @@ def inspect(
     only one) a command is proposed.
     unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
     population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
-    the journalist and of the marketer are about it. missing_values: texts that stand for a missing value. symbol: what
+    the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
+    of both. symbol: what
     stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
     values are told apart from the classes. Raises
     InputError for columns that the table does not have, and where no quasi-identifier is left.
@@ -275,18 +280,21 @@ def inspect(
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
     if not ks:
         raise InputError("k: name at least one")
-    # which is checked whether it is used or not
-    fmt = CsvFormat("," if delimiter is None else delimiter, encoding, missing_values)
-    frame, source = _opened(table, fmt, delimiter, "table", query)
+    asked = (delimiter, encoding, missing_values, header)
+    frame, source, fmt, own_names = _opened(table, asked, "table", query)
     if not len(frame):
         raise InputError(f"{source}: the table has no rows")
     another = another_delimiter(frame.columns)
     if delimiter is None and another:
         raise InputError(f"{source}{another.replace(';', ':', 1)}")
+    named = [name for name in frame.columns if name not in own_names] if fmt.header is True else []
+    doubt = header_doubt(named, frame, source)
+    if doubt:
+        warnings.warn(doubt, FileWarning, stacklevel=2)
     given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit)
     # a quasi-identifier must be named to check roles, and here none need be
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
-    replace(given, quasi_identifiers=some).check(frame.columns, source)
+    replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
     texts = as_text(frame, frame.columns, source)
     known = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
     columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
@@ -311,11 +319,12 @@ def inspect(
         int(sizes.max()),
         int((sizes == 1).sum()),
         tuple(_ranges(sizes)),
-        _risk(held, chosen, sizes, None if population is None else _opened(population, fmt, delimiter, "population")),
+        _risk(held, chosen, sizes, None if population is None else _opened(population, asked, "population")[:2]),
         tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
-        _command(source, proposal, query, delimiter, marked) if is_read else proposal.call(),
+        _command(source, proposal, query, marked) if is_read else proposal.call(),
         int(gone.sum()),
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
+        (*fmt.notes, *([doubt] if doubt else [])),
     )
 
 
@@ -331,11 +340,16 @@ def _are(rows: int, share: float) -> str:
     return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
 
 
-def _command(source: str, proposal: Proposal, query: str | None, delimiter: str | None, fmt: CsvFormat) -> str:
+def _command(source: str, proposal: Proposal, query: str | None, fmt: CsvFormat) -> str:
     """The proposal as a shell takes it, with the options that say how the table is read, where something was said, or
     is known."""
-    reading = [] if delimiter is None else ["--delimiter", delimiter]
-    reading += [] if fmt.encoding == "utf-8" else ["--encoding", fmt.encoding]
+    named = {"delimiter", "encoding"}.difference(fmt.unnamed)
+    reading = ["--delimiter", "tab" if fmt.delimiter == "\t" else fmt.delimiter] if "delimiter" in named else []
+    reading += ["--encoding", fmt.encoding] if "encoding" in named else []
+    if not isinstance(fmt.header, bool):
+        reading += ["--header", listing(fmt.header)]
+    elif not fmt.header:
+        reading.append("--no-header")
     reading += ["--missing-values", listing(fmt.missing_values)] if fmt.missing_values else []
     options = proposal.options(source, query and shown_query(query), reading)
     return " ".join(map(shell_word, ["kanon-milp", "solve", *options]))
@@ -350,20 +364,23 @@ def _free_symbol(types: RowTypes) -> str:
 
 
 def _opened(
-    table: Any, fmt: CsvFormat, delimiter: str | None, what: str, query: str | None = None
-) -> tuple[nw.DataFrame[Any], str]:
+    table: Any, asked: tuple[Any, Any, Any, Any], what: str, query: str | None = None
+) -> tuple[nw.DataFrame[Any], str, CsvFormat, Mapping[str, Any]]:
     if isinstance(table, str | Path | Database):
         path = location(table, what)
         asked_query(path, query)
-        frame = read_frame(path, replace(fmt, delimiter=delimiter or default_delimiter(path)), query)
-        return nw.from_native(frame, eager_only=True), str(path)
+        frame, fmt = read_with_format(path, CsvFormat.asked(path, *asked), query)
+        return nw.from_native(frame, eager_only=True), str(path), fmt, {}
     if query is not None:
         text(query, "query")
         raise InputError("query: is for a database, and the table is a data frame; leave it out")
-    opened, _ = open_frame(table, what)
+    opened, own_names = open_frame(table, what)
+    fmt = CsvFormat.asked(None, *asked)
+    if fmt.header is not True:
+        raise InputError("header: is for a file, and the table is a data frame; leave it out")
     if fmt.missing_values:
         opened = nw.from_native(with_missing(opened.to_polars(), fmt), eager_only=True)
-    return opened, what
+    return opened, what, fmt, own_names
 
 
 def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:

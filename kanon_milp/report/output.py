@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
-from kanon_milp.problem.csv_files import csv_text, without_text
+from kanon_milp.problem.csv_files import csv_bytes, csv_text, without_text
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.report.measures import describe_release
@@ -146,7 +146,7 @@ def _with_hash(name: str, fill: Fill, hashes: dict[str, str]) -> Fill:
 
 
 def _encoded(frame: pl.DataFrame, table: Table) -> bytes:
-    return csv_text(frame, table.csv.delimiter).encode(table.csv.encoding)
+    return csv_bytes(frame, table.csv)
 
 
 def _check_encoding(problem: Problem) -> None:

@@ -18,6 +18,7 @@ PLAIN: dict[tuple[str, ...], str] = {
     ("input", "table", "delimiter"): "--delimiter",
     ("input", "table", "encoding"): "--encoding",
     ("input", "table", "missing_values"): "--missing-values",
+    ("input", "table", "header"): "--header",
     ("input", "table", "symbol"): "--symbol",
     ("problem", "roles", "quasi_identifiers"): "--qi",
     ("problem", "roles", "sensitive"): "--sensitive",

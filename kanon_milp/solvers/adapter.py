@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kanon_milp.errors import InputError, KanonError, SolverError, UnusablePointError, type_in_words
+from kanon_milp.errors import InputError, KanonError, SolverError, UnusablePointError, one_line, type_in_words
 from kanon_milp.solvers.base import (
     Availability,
     Capability,
@@ -206,7 +206,7 @@ class SolverAdapter(ABC):
         except Exception as error:
             if isinstance(error, KanonError) or call.recorder.failed:
                 raise
-            raise SolverError(f"{self.title or self.name} failed: {type(error).__name__}: {error}") from error
+            raise SolverError(f"{self.title or self.name} failed: {type(error).__name__}: {one_line(error)}") from error
         if not isinstance(raw, RawResult):
             raise SolverError(f"{type(self).__name__}.run must return a RawResult, found {type_in_words(raw)}")
         fields: tuple[tuple[str, object, Any, str], ...] = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.errors import KanonError
+from kanon_milp.errors import KanonError, one_line
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverOptions, StopReason
 from kanon_milp.solvers.pulp_any import solver_names
@@ -208,5 +208,5 @@ def _diagnose(name: str) -> Diagnosis:
         problems = check(adapter) if availability else []
         return Diagnosis(name, availability, adapter.version(), adapter.location(), tuple(problems))
     except Exception as error:  # of somebody else's adapter
-        said = str(error) if isinstance(error, KanonError) else f"it raises {type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, KanonError) else f"it raises {type(error).__name__}: {one_line(error)}"
         return Diagnosis(name, Availability.BROKEN, "", "", (said,))

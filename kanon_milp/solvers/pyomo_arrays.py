@@ -12,7 +12,7 @@ from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.common.gc_manager import PauseGC
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, one_line
 from kanon_milp.solvers.base import Floats, LinearModel
 
 
@@ -72,7 +72,7 @@ def _to_arrays(model: pyo.ConcreteModel, *, names: bool) -> PyomoArrays:
     except InfeasibleConstraintException:
         raise InputError("the model has a constraint that no values satisfy: all of its coefficients are 0") from None
     except ValueError as error:  # Pyomo's errors about non-linear or constant constraints name components, no data
-        raise InputError(f"the model cannot be converted to a linear model: {error}") from None
+        raise InputError(f"the model cannot be converted to a linear model: {one_line(error)}") from None
     columns = form.columns
     _check_domains(columns)
     lower, upper = _bounds(columns)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, one_line
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.base import Capability
@@ -87,7 +87,9 @@ def _checked(adapter: object, what: str) -> SolverAdapter:
         try:
             adapter = adapter()
         except Exception as error:  # such as abstract methods, or arguments that are missing
-            raise InputError(f"{what}: no object of the class can be made without arguments: {error}") from error
+            raise InputError(
+                f"{what}: no object of the class can be made without arguments: {one_line(error)}"
+            ) from error
     if not isinstance(adapter, SolverAdapter):
         raise wrong(what, "an adapter, of a class derived from kanon_milp.SolverAdapter,", adapter)
     name = getattr(adapter, "name", None)
@@ -115,7 +117,7 @@ def _loaded(point: importlib.metadata.EntryPoint) -> SolverAdapter:
     try:
         content = point.load()
     except Exception as error:
-        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise InputError(f"{where} cannot be loaded: {type(error).__name__}: {one_line(error)}") from error
     adapter = _checked(content, where)
     if adapter.name != point.name:
         raise InputError(f"{where} calls itself {adapter.name!r}; both names must be the same")

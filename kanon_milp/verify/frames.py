@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, counted, nearest
+from kanon_milp.errors import InputError, among, counted
 from kanon_milp.verify.plain import Roles, Rows
 
 SHOWN = 5
@@ -37,7 +37,7 @@ def open_released(anonymized: Any, table: Roles) -> nw.DataFrame[Any]:
     ):
         for name in columns:
             if name not in names:
-                raise InputError(f'anonymized table: there is no column "{name}" ({role}){nearest(name, names)}')
+                raise InputError(f'anonymized table: there is no column "{name}" ({role}){among(name, names)}')
     if len(eager) == 0:
         raise InputError("anonymized table: it has no rows")
     return eager

@@ -241,7 +241,7 @@ def test_messages_name_what_is_known_and_no_more(tmp_path: Path) -> None:
         (("--solver", "nothing"), "there are highs, cbc, scip, cpsat"),
         (("--solver", "gurobi"), '(did you mean "pulp:GUROBI"'),
         (("--weight", "a"), "once for each column, as in --weight age=2 --weight sex=1/2"),
-        (("--weight", "c=2"), 'weights: "c" is not a quasi-identifier; the table has a, b'),
+        (("--weight", "c=2"), 'weights: "c" is not a quasi-identifier; the quasi-identifiers are a, b'),
     ):
         done = run(*asked, *more)
         assert (done.returncode, done.stdout) == (2, "")

@@ -45,8 +45,8 @@ def test_delimiter_and_encoding_are_options(tmp_path: Path) -> None:
     path = write(tmp_path, "name;ort\nJürgen;Köln\n", encoding="latin-1")
     table = km.read_table(path, "ort", delimiter=";", encoding="latin-1")
     assert table.keys.rows() == [("Köln",)]
-    with pytest.raises(km.InputError, match="encoding"):
-        km.read_table(path, "ort", delimiter=";")
+    with pytest.raises(km.InputError, match="is not utf-8; name its encoding"):
+        km.read_table(path, "ort", delimiter=";", encoding="utf-8")
     with pytest.raises(km.InputError, match="unknown encoding"):
         km.read_table(path, "ort", encoding="klingon")
 
@@ -127,12 +127,9 @@ SECRET = "Wilhelmina"
         ("a,b\n1,2\n", ["a"], "a", "quasi-identifier and sensitive"),
         ("a,b\n1,2\n", [], None, "at least one quasi-identifier"),
         ("a,a\n1,2\n", ["a"], None, "columns 1 and 2 of the header have the same name"),
-        (f"a,b\n{SECRET}\n", ["a"], None, "row 1 has 1 field,"),
-        (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "row 2 has 3 fields"),
-        (f"a,b\n{SECRET},2\n\n3,4\n", ["a"], None, "line 3, after row 1, is blank; remove it"),
-        (f'a,b\n"{SECRET}\n",2\n \n3,4\n', ["a"], None, "line 4, after row 1, is blank; remove it"),
-        ("a,b\r\n1,2\r\n \r\n3,4\r\n", ["a"], None, "line 3, after row 1, is blank; remove it"),
-        ("\na,b\n1,2\n", ["a"], None, "the first line is blank: a header row"),
+        (f"a,b\n{SECRET}\n", ["a"], None, "line 2: row 1 has 1 field,"),
+        (f'a,b\n"{SECRET},",2\n1,2,3\n', ["a"], None, "line 3: row 2 has 3 fields"),
+        ("\n \n", ["a"], None, "the file is blank: a header row"),
         ("a,b\n\n\n", ["a"], None, "no rows"),
         (f"a,b\n{SECRET},2\n*,3\n", ["a", "b"], None, 'column "a", row 2: the suppression symbol'),
     ],
@@ -154,7 +151,7 @@ def test_files_that_are_not_there_or_not_tables_are_refused(tmp_path: Path) -> N
     with pytest.raises(km.InputError, match="is a folder"):
         km.read_table(tmp_path, "a")
     with pytest.raises(km.InputError, match="unknown kind of file"):
-        km.read_table(write(tmp_path, "a\n1\n", "t.xlsx"), "a")
+        km.read_table(write(tmp_path, "a\n1\n", "t.xls"), "a")
     with pytest.raises(km.InputError, match="cannot be read as parquet"):
         km.read_table(write(tmp_path, "a\n1\n", "t.parquet"), "a")
     bad = tmp_path / "bad.csv.gz"
@@ -197,9 +194,12 @@ def test_a_relation_of_duckdb_comes_back_as_a_table_of_pyarrow() -> None:
 
 
 def test_a_scan_finds_another_encoding_wherever_it_begins(tmp_path: Path) -> None:
-    path = write(tmp_path, "a,b\n" + "1,2\n" * 100_000 + "Köln,2\n", encoding="latin-1")
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 100_000 + "Köln,2\n", encoding="cp850")
     with pytest.raises(km.InputError, match="is not utf-8; name its encoding"):
         scan_frame(path)
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 100_000 + "Köln,2\n", encoding="latin-1")
+    with pytest.warns(km.FileWarning, match="is cp1252 text"):
+        assert scan_frame(path).collect()["a"][-1] == "Köln"
 
 
 def test_another_symbol_can_be_chosen(tmp_path: Path) -> None:

@@ -528,5 +528,8 @@ def test_frames_of_pandas_and_what_is_refused(tmp_path: Path) -> None:
 def test_a_file_with_another_delimiter_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("name;age\n" + "".join(f"n{i};{i}\n" for i in range(40)))
-    with pytest.raises(km.InputError, match=r"divided by \";\".*--delimiter"):
+    with pytest.warns(km.FileWarning, match=r"divided by \";\""):
+        assert [each.name for each in km.inspect(path).columns] == ["name", "age"]
+    path.write_text("name;age\n" + "".join(f"n{i},{i}\n" for i in range(40)))
+    with pytest.raises(km.InputError, match=r"line 2: row 1 has 2 fields.*divided by \";\".*--delimiter"):
         km.inspect(path)

@@ -18,7 +18,7 @@ SIMPLE: dict[str, Callable[[], GroundDistance]] = {
     "ordered": OrderedDistance,
     "numeric": NumericDistance,
 }
-FROM_FILE: dict[str, Callable[[Path, str], GroundDistance]] = {
+FROM_FILE: dict[str, Callable[[Path, str | None], GroundDistance]] = {
     "order": OrderedDistance.read,
     "hierarchy": HierarchicalDistance.read,
     "matrix": MatrixDistance.read,
@@ -41,7 +41,9 @@ __all__ = [
 ]
 
 
-def ground_distance(spec: str | GroundDistance, folder: Path | None = None, encoding: str = "utf-8") -> GroundDistance:
+def ground_distance(
+    spec: str | GroundDistance, folder: Path | None = None, encoding: str | None = None
+) -> GroundDistance:
     """A ground distance by name: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.
 
     folder: where relative file names begin. encoding: of the file.

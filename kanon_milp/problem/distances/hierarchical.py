@@ -37,7 +37,7 @@ class HierarchicalDistance(GroundDistance):
             )
 
     @classmethod
-    def read(cls, path: str | Path, encoding: str = "utf-8") -> HierarchicalDistance:
+    def read(cls, path: str | Path, encoding: str | None = None) -> HierarchicalDistance:
         """Read a hierarchy file (`Hierarchy.read`); an empty level0 stands for missing."""
         return cls(Hierarchy.read(path, encoding))
 

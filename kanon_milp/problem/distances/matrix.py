@@ -68,7 +68,7 @@ class MatrixDistance(GroundDistance):
         return printable(f"<MatrixDistance {self.source}: {len(self.values)} values>")
 
     @classmethod
-    def read(cls, path: str | Path, encoding: str = "utf-8") -> MatrixDistance:
+    def read(cls, path: str | Path, encoding: str | None = None) -> MatrixDistance:
         """Read a CSV file: the header names the values from the second cell on, the first column names them again.
 
         An empty cell in both stands for missing values; the first cell of the header must then not be empty, too.

@@ -45,7 +45,7 @@ class OrderedDistance(GroundDistance):
         return printable(f"<OrderedDistance {ranked}>")
 
     @classmethod
-    def read(cls, path: str | Path, encoding: str = "utf-8") -> OrderedDistance:
+    def read(cls, path: str | Path, encoding: str | None = None) -> OrderedDistance:
         """Read a CSV file with one column `value`, the values in order; an empty line (also at the end) is missing."""
         frame = read_side_frame(Path(path), encoding, _is_one_column)
         # a file without a header would lose its first value unnoticed

@@ -65,7 +65,7 @@ class Requirement(ABC):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
 
     @classmethod
-    def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str) -> Self:
+    def read(cls, arguments: Mapping[str, Any], _folder: Path, _encoding: str | None) -> Self:
         """From the parameters in a model file in this folder, numbers as they are written."""
         return cls(**arguments)
 

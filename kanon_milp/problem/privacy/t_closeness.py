@@ -68,7 +68,7 @@ class TCloseness(Requirement):
             object.__setattr__(self, "distance", distance)
 
     @classmethod
-    def read(cls, arguments: Mapping[str, Any], folder: Path, encoding: str) -> TCloseness:
+    def read(cls, arguments: Mapping[str, Any], folder: Path, encoding: str | None) -> TCloseness:
         """Files of ground distances are beside the model file."""
         read = {"distance": ground_distance(arguments["distance"], folder, encoding)} if "distance" in arguments else {}
         return cls(**{**arguments, **read})

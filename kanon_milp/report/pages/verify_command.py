@@ -12,7 +12,8 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.instances import model_library
-from kanon_milp.problem.table import SYMBOL, default_delimiter
+from kanon_milp.problem.csv_files import default_delimiter
+from kanon_milp.problem.table import SYMBOL
 
 PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
 MADE = re.compile(  # as its source says
@@ -68,7 +69,10 @@ def verify_command(
         ("--delimiter", table["delimiter"], default_delimiter(Path(table["file"] or ""))),
         ("--encoding", table["encoding"], "utf-8"),
     ):
-        options += [] if value == usual else [option, value]
+        found = option.removeprefix("--") in table.get("found", [])  # and is found again
+        options += [] if found or value == usual else [option, "tab" if value == "\t" else value]
+    header = table.get("header", True)
+    options += _names("--header", header) if isinstance(header, list) else [] if header else ["--no-header"]
     options += _names("--missing-values", table.get("missing_values", []))
     original = [table["file"]] if query is None else [table["source"], "--query", query]
     words = ["kanon-milp", "verify", *released, "--original", *original, *options, *proof]
