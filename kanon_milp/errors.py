@@ -14,7 +14,18 @@ from types import TracebackType
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
 LISTED = 50  # columns in the error for one that is not there
-PASSWORD = re.compile(r"(:/+[^\s/:@]*):\S*@")  # in what looks like an address
+# in what looks like the address of a database of any kind: user:password@host, password=...
+_PASSWORDS = (
+    (re.compile(r"""((?:^|[\s/'"(=])[^\s:/@'"()]*):(?![\s/\\])\S*@"""), r"\1@"),
+    (re.compile(r"(?i)(jdbc:[^\s@]*/)[^\s@/]*@"), r"\1@"),
+    (
+        re.compile(
+            r"""(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|signature|\bsig)\s*=\s*)"""
+            r"""("[^"]*"|'[^']*'|\{[^}]*\}|[^\s&;,)]*[^\s&;,):])"""
+        ),
+        r"\1***",
+    ),
+)
 _TERMS = {
     "k_anonymity": "k-anonymity",
     "p_sensitivity": "p-sensitivity",
@@ -32,7 +43,7 @@ class KanonError(Exception):
 
     def __str__(self) -> str:
         # names of columns, keys and files may be of any length
-        said = PASSWORD.sub(r"\1@", printable(super().__str__()))
+        said = without_passwords(printable(super().__str__()))
         text = LONG_WORD.sub(lambda word: f"{word[0][:100]}...{word[0][-50:]}", said)
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
@@ -68,6 +79,13 @@ class RoleWarning(KanonWarning):
 
 class FileWarning(KanonWarning):
     """How a file was read where that was found and not named, or its first row looks like data."""
+
+
+def without_passwords(text: str) -> str:
+    """Text without the passwords of what looks like addresses in it."""
+    for pattern, left in _PASSWORDS:
+        text = pattern.sub(left, text)
+    return text
 
 
 def is_built_in(thing: object) -> bool:

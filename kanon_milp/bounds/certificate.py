@@ -129,9 +129,13 @@ class Certificate:
 
     def write(self, path: str | Path) -> None:
         """Write the JSON file; it appears complete or not at all."""
-        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
-        content = text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
+        content = self.content()
         write_file(file_path(path, "path of a certificate"), lambda file: file.write(content))
+
+    def content(self) -> bytes:
+        """What `write` writes."""
+        text = json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+        return text.encode("utf-8", "backslashreplace")  # names that are no text, escaped as JSON can do it
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:

@@ -24,7 +24,7 @@ from kanon_milp.cli.solve import solve
 from kanon_milp.cli.sweep import sweep
 from kanon_milp.cli.tools import compress, doctor
 from kanon_milp.cli.verify import verify
-from kanon_milp.errors import PASSWORD
+from kanon_milp.errors import without_passwords
 
 
 class _Commands(typer.core.TyperGroup):
@@ -36,9 +36,9 @@ class _Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except UsageError as error:
-            if not PASSWORD.search(error.message):
+            if without_passwords(error.message) == error.message:
                 raise
-            raise UsageError(PASSWORD.sub(r"\1@", error.message), error.ctx) from None
+            raise UsageError(without_passwords(error.message), error.ctx) from None
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from None
         finally:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -15,19 +19,15 @@ from kanon_milp.cli.interrupts import signals
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
-from kanon_milp.methods.description import sha256_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
 from kanon_milp.problem.databases import Database, location
 from kanon_milp.report import display, output
-from kanon_milp.report.pages.reports import write_page
+from kanon_milp.report.pages.reports import page_of_result
 from kanon_milp.system.clock import COMPILE
-from kanon_milp.system.files import check_target, refuse_overwriting
+from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.signals import ctrl_c_sets
-
-if TYPE_CHECKING:
-    from kanon_milp.bounds import Certificate
 
 
 @with_problem
@@ -147,16 +147,34 @@ def solve(
         if proof is not None:  # a method without a proof of its own has one now
             result = result.with_bound_of(proof)
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    place = None
-    with ExitStack() as stack:
-        if database is not None and to_table is not None and result.table is not None and result.verified:
-            stack.enter_context(new_table(database, to_table, result.table))  # which ends once the files are written
-            place = {"database": str(database), "table": to_table}
-        described = _written(result, None if read is None else read.path, out, certificate, proof, place)
+    described = output.described(result, None if read is None else read.path)
+    beside: dict[str, Fill | None] = {}
+    if certificate is not None:
+        beside[os.path.realpath(certificate)] = None
+    if certificate is not None and proof is not None:
+        content = proof.content()
+        beside[os.path.realpath(certificate)] = partial(_put, lambda: content)
+        digest = hashlib.sha256(content).hexdigest()
+        described["certificate"] = {"file": str(certificate), "sha256": digest, "bound": str(proof.bound)}
     if report is not None:
-        folder = out if described.get("sha256") else None
         title = f"Anonymization of {asked.title}"
-        write_page(result, report, described, folder, report_sample, title)
+
+        def page() -> bytes:  # made when the hashes of the released files are known
+            folder = out if described.get("sha256") else None
+            return page_of_result(result, described, folder, report_sample, title)
+
+        beside[os.path.realpath(report)] = partial(_put, page)
+    with ExitStack() as stack:
+        ways: dict[str, Callable[[], object]] = {}
+        if database is not None and to_table is not None and result.table is not None and result.verified:
+            made = stack.enter_context(new_table(database, to_table, result.table))
+            described["written_to"] = {"database": str(database), "table": to_table}
+            beside.update(made.files)
+            ways = {"commit": made.commit, "undo": made.undo}
+        if out is not None:
+            output.write_result(result, out, described, beside, **ways)
+        elif beside or ways:
+            write_together(Path(), beside, **ways)
     if certificate is not None and proof is None:
         display.say("no certificate: it is proven that there is no table, so there is no loss to bound", err=True)
         certificate = None
@@ -201,33 +219,8 @@ def _database(asked: Asked, to_table: str | None, to_database: Any) -> Database 
     return asked.database
 
 
-def _written(
-    result: Result,
-    model: Path | None,
-    out: Path | None,
-    certificate: Path | None,
-    proof: Certificate | None,
-    place: dict[str, str] | None,
-) -> dict[str, Any]:
-    """Write what was asked for, and return the object of result.json. Where the folder cannot be written, there is no
-    certificate either, nor one of an earlier session where this one has none."""
-    described = {**output.described(result, model), **({} if place is None else {"written_to": place})}
-    if certificate is not None and proof is None:
-        certificate.unlink(missing_ok=True)
-    elif certificate is not None and proof is not None:
-        if certificate.parent == out:
-            out.mkdir(parents=True, exist_ok=True)
-        proof.write(certificate)
-        about = {"file": str(certificate), "sha256": sha256_of(certificate), "bound": str(proof.bound)}
-        described["certificate"] = about
-    if out is None:
-        return described
-    try:
-        return output.write_result(result, out, described)
-    except InputError:
-        if certificate is not None and certificate.is_file():
-            certificate.unlink()
-        raise
+def _put(content: Callable[[], bytes], file: IO[bytes]) -> None:
+    file.write(content())
 
 
 def _what_is_left(result: Result) -> str:

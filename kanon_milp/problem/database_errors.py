@@ -40,8 +40,12 @@ TEXTS = (
     (r"no such column|referenced column|referenced table", STATES["42703"]),
     (r"duplicate column", STATES["42701"]),
     (r"syntax error|parser error|incomplete input|one statement at a time|unrecognized token", STATES["42601"]),
-    (r"readonly database|read-only|read only", STATES["25006"]),
+    (r"not authorized|authorization denied|prohibited|readonly database|read-only|read only", STATES["25006"]),
     (r"not a database|not a valid duckdb database|file is encrypted", "the file is no database of that kind"),
+    (
+        r"permission error.*configuration|cannot change configuration|external access",
+        "the query reaches beyond the database (files, other databases, extensions, settings); it may only read tables",
+    ),
     (r"unable to open database file|cannot open|no such file", "the file cannot be opened"),
     (r"database is locked|could not set lock|conflicting lock", "another program holds the database; wait for its end"),
     (r"binder error|catalog error", STATES["42"]),

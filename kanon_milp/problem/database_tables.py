@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
 
 import polars as pl
 
@@ -13,7 +16,7 @@ from kanon_milp.problem.arguments import exists, text
 from kanon_milp.problem.csv_files import text_of
 from kanon_milp.problem.databases import Database, Kind, location, quoted
 from kanon_milp.problem.table import open_frame
-from kanon_milp.system.files import check_target
+from kanon_milp.system.files import Fill, check_target, write_together
 
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts longer ones off
 PIECE = 10_000  # rows at a time
@@ -47,8 +50,9 @@ def write_table(table: Any, database: str | Database, name: str) -> None:
     file, which is made where it is not there. Raises InputError where there is such a table already, where a column
     has a type that the database cannot hold, and for a server that does not answer or refuses.
     """
-    with new_table(expect_database(database), name, table):
-        pass
+    found = expect_database(database)
+    with new_table(found, name, table) as made:
+        write_together(Path(), made.files, commit=made.commit, undo=made.undo)
 
 
 def expect_database(value: object) -> Database:
@@ -81,31 +85,64 @@ def check_new_table(database: Database, name: str, columns: Sequence[str]) -> No
     database.attempt(work)
 
 
+@dataclass(frozen=True)
+class NewTable:
+    """A table that is about to be, in the words of `write_together`: files where the database is a new file, which then
+    takes its place like any other one; else how its transaction ends, and how the table is taken back after that."""
+
+    files: Mapping[str, Fill]
+    commit: Callable[[], None]
+    undo: Callable[[], None]
+
+
 @contextmanager
-def new_table(database: Database, name: str, table: Any) -> Iterator[None]:
-    """Make a table within one transaction, which ends with the block: where that raises, there is no table."""
+def new_table(database: Database, name: str, table: Any) -> Iterator[NewTable]:
+    """Make a table that is there only once it was committed."""
     frame = open_frame(table, "table")[0].to_polars()
     _check_names(database, name, frame.columns)
     held, columns = _columns(database, frame)
-    made = database.file if database.file is not None and not exists(database.file) else None
-    if made is not None:
-        check_target(made)
-    try:
+
+    def make(file: IO[bytes]) -> None:
+        where = Path(file.name)
+        _refuse_existing(database)
+        where.unlink()  # the database makes a file of its own
+        own = replace(database, file=where)
         with ExitStack() as stack:
-            connection = database.attempt(lambda: stack.enter_context(database.connected(reading=False)))
+            connection = database.attempt(lambda: stack.enter_context(own.connected(reading=False)))
             database.attempt(lambda: _fill(connection, database.kind, name, columns, held))
-            try:
-                yield
-            except BaseException:
-                with suppress(Exception):  # closing rolls back, too
-                    connection.rollback()
-                raise
             database.attempt(connection.commit)
-    except BaseException:
-        if made is not None:
-            made.unlink(missing_ok=True)
-            made.with_name(f"{made.name}.wal").unlink(missing_ok=True)
-        raise
+        _refuse_existing(database)
+
+    if database.file is not None and not exists(database.file):
+        check_target(database.file)
+        yield NewTable({os.path.realpath(database.file): make}, lambda: None, lambda: None)
+        return
+    with ExitStack() as stack:
+        connection = database.attempt(lambda: stack.enter_context(database.connected(reading=False)))
+        database.attempt(lambda: _fill(connection, database.kind, name, columns, held))
+
+        def drop() -> None:
+            cursor = connection.cursor()
+            cursor.execute(f"drop table {quoted(name)}")
+            cursor.close()
+            connection.commit()
+
+        def undo() -> None:
+            try:
+                database.attempt(drop)
+            except InputError as error:
+                raise InputError(f'{error}; table "{name}" was made there, and nothing else; drop it') from None
+
+        try:
+            yield NewTable({}, lambda: database.attempt(connection.commit), undo)
+        finally:
+            with suppress(Exception):  # closing rolls back, too; after a commit there is nothing to roll back
+                connection.rollback()
+
+
+def _refuse_existing(database: Database) -> None:
+    if database.file is not None and exists(database.file):
+        raise InputError(f"{database.file}: is there now, and was not before; another program has made it")
 
 
 def _fill(connection: Any, kind: Kind, name: str, columns: str, held: pl.DataFrame) -> None:

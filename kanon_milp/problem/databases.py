@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from kanon_milp.errors import InputError, printable
+from kanon_milp.errors import InputError, printable, without_passwords
 from kanon_milp.problem.arguments import exists, file_path, text
 from kanon_milp.problem.database_errors import MORE, STATES, reason
 from kanon_milp.system.extras import optional
@@ -40,7 +40,10 @@ READ_AS = {
     "money": "numeric",
 }
 
-_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]+:/|(postgres(ql)?|sqlite|duckdb):|(.*\s)?password\s*=")
+SQLITE_READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+NO_SELECT = "the query must be one statement that selects; it may only read"
+
+_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]+:/|(postgres(ql)?|sqlite|duckdb|jdbc|odbc):|(.*\s)?password\s*=")
 _FILE = re.compile(r"(?is)(?P<kind>sqlite|duckdb):///(?P<file>.+)")
 _SERVER = re.compile(
     r"(?is)postgres(?:ql)?://(?:(?P<user>[^:@/?#\s]*)(?::(?P<password>[^@/?#\s]*))?@)?"
@@ -139,19 +142,29 @@ class Database:
     def _plainly(self, query: str) -> str:
         """The query, with casts around it where its columns have types as in `READ_AS`."""
         statement = _statement(query)
-        if self.kind != "postgresql":
+        if self.kind == "duckdb":
+            return self.attempt(lambda: self._one_select(statement))
+        if self.kind == "sqlite":  # which takes one statement, of which `_only_reads` judges every step
             return statement
+        # valid as a part of another one is only a statement that selects
         names = self._no_rows(statement).columns
         typed = ", ".join(f"cast(pg_typeof(q.{quoted(name)}) as text) as c{j}" for j, name in enumerate(names))
         # no row of the query is computed for that
         kinds = self._fetch(f"select {typed} from (select 1) as one left join (\n{statement}\n) as q on false").row(0)
         if not set(kinds) & set(READ_AS):
-            return statement
+            return f"{statement}\n"  # the driver writes more behind it, and its last line may be a comment
         cells = [
             f"cast({quoted(name)} as {READ_AS[kind]}) as {quoted(name)}" if kind in READ_AS else quoted(name)
             for name, kind in zip(names, kinds, strict=True)
         ]
         return f"select {', '.join(cells)} from (\n{statement}\n) as q"
+
+    def _one_select(self, statement: str) -> str:
+        """The one statement that selects, by the parser of DuckDB, which would run several in a row."""
+        found = optional("duckdb", "sql", f"reading {self.shown}").extract_statements(statement)
+        if len(found) != 1 or found[0].type.name != "SELECT":
+            raise InputError(f"{self.shown}: {NO_SELECT}")
+        return _statement(found[0].query)
 
     def _cell(self, name: str, kind: pl.DataType) -> str:
         """A column whose texts are compared as they are, whatever its collation."""
@@ -183,6 +196,9 @@ class Database:
             connection: Any = sqlite3.connect(
                 f"file:{quote(str(self.file))}?mode={mode}", uri=True, isolation_level=None
             )
+            if reading:
+                connection.execute("pragma query_only = on")
+                connection.set_authorizer(_only_reads)
         else:
             connection = self._over_adbc(reading=reading)
         try:
@@ -207,6 +223,8 @@ class Database:
                 entrypoint="duckdb_adbc_init",
                 path=str(self.file),
                 access_mode="read_only" if reading else "read_write",
+                # nor may a query reach files, other databases and extensions, or allow itself to
+                **({"enable_external_access": "false", "lock_configuration": "true"} if reading else {}),
             )
         try:
             return manager.Connection(database, low_level.AdbcConnection(database))
@@ -238,7 +256,9 @@ def location(value: object, what: str = "path of a table") -> Path | Database:
 
 def is_address(value: str | Path) -> bool:
     """Whether it looks like the address of a database, also of an unknown kind, and not like a path."""
-    return _ADDRESS.match(str(value)) is not None
+    address = str(value)
+    holds_password = without_passwords(address) != address and not exists(Path(address))
+    return holds_password or _ADDRESS.match(address) is not None
 
 
 def is_named_as_database(path: Path) -> bool:
@@ -275,6 +295,13 @@ def as_files(sources: Iterable[str | Path]) -> list[str | Path]:
 def quoted(name: str) -> str:
     """A name of a table or column as SQL takes any name."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _only_reads(action: int, first: str | None, *_: str | None) -> int:
+    """What SQLite asks of each step of a statement before it runs; `attach` makes a file, on whatever connection."""
+    # full-text search asks for these, which change nothing on a connection that only reads
+    of_search = (action, first) in ((sqlite3.SQLITE_PRAGMA, "data_version"), (sqlite3.SQLITE_UPDATE, "sqlite_master"))
+    return sqlite3.SQLITE_OK if of_search or action in SQLITE_READS else sqlite3.SQLITE_DENY
 
 
 def _statement(query: str) -> str:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table as Grid
 from rich.text import Text
 
-from kanon_milp.errors import counted, printable
+from kanon_milp.errors import counted, printable, without_passwords
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
@@ -35,8 +35,8 @@ SHOWN_SETS = 10  # minimum quasi-identifiers
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print one line, or on standard error, with whatever came from outside made `printable`."""
-    typer.echo(printable(text), err=err)
+    """Print one line, or on standard error, with whatever came from outside made `printable`, and no password."""
+    typer.echo(without_passwords(printable(text)), err=err)
 
 
 def plain(text: object, style: str = "") -> Text:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,23 +73,40 @@ def described(result: Result, model: Path | None = None) -> dict[str, Any]:
     return {**found, "input": {"model": file, **found["input"]}}
 
 
-def write_result(result: Result, folder: Path, about: dict[str, Any] | None = None) -> dict[str, Any]:
+def write_result(
+    result: Result,
+    folder: Path,
+    about: dict[str, Any] | None = None,
+    beside: Mapping[str, Fill | None] | None = None,
+    **transaction: Callable[[], object],
+) -> dict[str, Any]:
     """Write the released table and groups.csv if there is a verified table, and result.json: all of them or none.
 
     Files of an earlier session that this one does not have are removed, so that the folder always shows one session.
-    about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file beside
-    it.
+    about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file, which
+    are there from when the tables are filled. beside, transaction: files elsewhere that are written with them, and the
+    database's part, as `write_together` takes them.
     """
-    written: dict[str, Any] = {**(described(result) if about is None else about), RAN_IN: ran_in(folder), "sha256": {}}
+    written = described(result) if about is None else about
+    written.update({RAN_IN: ran_in(folder), "sha256": {}})
     files: dict[str, Fill | None] = dict.fromkeys(FILES)
+    del files[CLAIM]
     for name, fill in table_files(result.problem, result.table, result.groups):
         files[name] = _with_hash(name, fill, written["sha256"])
+    files.update(beside or {})
     files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
-    write_together(folder, files)
+    try:
+        write_together(folder, files, **transaction)
+    except BaseException:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
     return written
 
 

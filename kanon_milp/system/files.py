@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from kanon_milp.errors import PASSWORD, InputError
+from kanon_milp.errors import InputError, without_passwords
 
 try:
     import fcntl
@@ -21,7 +21,8 @@ except ImportError:  # Windows: two runs at a time are not kept apart there, and
 
 Fill = Callable[[IO[bytes]], object]
 LOCK_SECONDS = 60.0  # to wait for another run that is writing into the same folder
-_HIDDEN = re.compile(r"\.kanon-milp-[0-9a-f]{16}")
+COMPANIONS = ("-journal", "-wal", "-shm", ".wal")  # what databases write beside a file of theirs
+_HIDDEN = re.compile(rf"\.kanon-milp-[0-9a-f]{{16}}({'|'.join(map(re.escape, COMPANIONS))})?")
 
 
 def write_file(path: Path, fill: Fill) -> None:
@@ -30,38 +31,55 @@ def write_file(path: Path, fill: Fill) -> None:
     What is no file, such as /dev/stdout or a pipe, is written to directly.
     """
     path = Path(os.path.realpath(path))
-    if not _is_stream(path):
-        write_together(path.parent, {path.name: fill})
-        return
-    try:
-        with path.open("wb") as file:
-            fill(file)
-    except OSError as error:
-        raise _cannot_write(path, error) from None
+    write_together(path.parent, {path.name: fill})
 
 
-def write_together(folder: Path, files: Mapping[str, Fill | None]) -> None:
-    """Put files into a folder, all of them or none: name → what fills it, or None where there shall be no such file.
+def write_together(
+    folder: Path,
+    files: Mapping[str, Fill | None],
+    *,
+    commit: Callable[[], object] | None = None,
+    undo: Callable[[], object] | None = None,
+) -> None:
+    """Put files into a folder, all of them or none: name → what fills it, or None where there shall be no such file. A
+    name may be the absolute path of a file elsewhere.
 
     They are filled in their order. The last one is the claim about the others: it leaves first and comes last, so that
     also after a kill or a power cut it never stands beside files of another run. Where a step fails, the old files are
     put back. Raises InputError then.
+    commit: ends a transaction of a database that belongs to the files, once they are filled and before the first one
+    takes its place, so that no file claims what the database does not hold. undo: takes that back where a file cannot
+    take its place after all.
     """
+    failing = folder
     try:
-        with _alone_in(folder) as sync, contextlib.ExitStack() as cleaning:
+        with contextlib.ExitStack() as cleaning:
+            paths = {folder / name: fill for name, fill in files.items()}
+            syncs = []
+            for each in sorted(
+                {path.parent for path in paths}
+            ):  # in one order, so that no two runs wait for each other
+                failing = each
+                syncs.append(cleaning.enter_context(_alone_in(each)))
             new: dict[Path, Path | None] = {}
-            for name, fill in files.items():
-                new[folder / name] = None if fill is None else _filled(folder, fill, cleaning)
-            _exchange(new, sync, cleaning)
+            for failing, fill in paths.items():
+                if fill is not None and _is_stream(failing):
+                    with failing.open("wb") as stream:
+                        fill(stream)
+                else:
+                    new[failing] = None if fill is None else _filled(failing.parent, fill, cleaning)
+            failing = folder if len(new) > 1 else failing
+            if commit is not None:
+                commit()
+            _exchange(new, lambda: [sync() for sync in syncs], cleaning, undo)
     except OSError as error:
-        what = folder if len(files) > 1 else folder / next(iter(files))
-        raise _cannot_write(what, error) from None
+        raise _cannot_write(failing, error) from None
 
 
 def check_target(path: Path) -> None:
     """Raise InputError if a file could not be written there; creates nothing."""
     path = Path(os.path.realpath(path))
-    if PASSWORD.search(str(path)):
+    if without_passwords(str(path)) != str(path):
         check_folder(path)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
@@ -73,7 +91,7 @@ def check_target(path: Path) -> None:
 
 def check_folder(folder: Path, names: Iterable[str] = ()) -> None:
     """Raise InputError if files of these names could not be written to the folder; creates nothing."""
-    if PASSWORD.search(str(folder)):
+    if without_passwords(str(folder)) != str(folder):
         raise InputError("the address of a database is no file or folder that could be written")
     nearest = folder
     try:
@@ -144,7 +162,8 @@ def _hidden(folder: Path) -> Path:
 def _filled(folder: Path, fill: Fill, cleaning: contextlib.ExitStack) -> Path:
     """A hidden file with all that it shall hold, safe on the disk."""
     hidden = _hidden(folder)
-    cleaning.callback(_remove, hidden)
+    for companion in (*COMPANIONS, ""):
+        cleaning.callback(_remove, hidden.with_name(hidden.name + companion))
     with hidden.open("x+b") as file:
         fill(file)
         file.flush()
@@ -152,39 +171,52 @@ def _filled(folder: Path, fill: Fill, cleaning: contextlib.ExitStack) -> Path:
     return hidden
 
 
-def _exchange(new: Mapping[Path, Path | None], sync: Callable[[], None], cleaning: contextlib.ExitStack) -> None:
+def _exchange(
+    new: Mapping[Path, Path | None],
+    sync: Callable[[], object],
+    cleaning: contextlib.ExitStack,
+    undo: Callable[[], object] | None,
+) -> None:
     """Put the new files in the place of the old ones: path → the hidden file, None to have none.
 
     One file is replaced at once. Of several, the old ones wait aside under hidden names, from where they come back if
-    a step fails. That step may fail as well: then there is no claim.
+    a step fails, after what a database has of it was taken back (`undo`). That may fail as well: then there is no
+    claim.
     """
+    if not new:
+        return
     *others, claim = new
+    several = bool(others) or undo is not None
     aside: dict[Path, Path] = {}
     placed: list[Path] = []
     try:
         for path in (claim, *others):
             _refuse_folder(path)
-        for path in (claim, *others) if others or new[claim] is None else ():
+        for path in (claim, *others) if several or new[claim] is None else ():
             if os.path.lexists(path):
                 hidden = _hidden(path.parent)
                 cleaning.callback(_remove, hidden)
                 os.replace(path, hidden)
                 aside[path] = hidden
-        if others:
+        if several:
             sync()  # no other file changes before the claim is gone for good
         for path, hidden_new in new.items():
             if hidden_new is None:
                 continue
-            if others and path == claim:
+            if several and path == claim:
                 sync()  # nor is there a claim before the others are there for good
             os.replace(hidden_new, path)
             placed.append(path)
         sync()
     except BaseException:
-        for path in reversed(placed) if others else ():
+        for path in reversed(placed) if several else ():
             os.unlink(path)
-        for path, hidden in reversed(aside.items()):
-            os.replace(hidden, path)
+        try:
+            if undo is not None:
+                undo()
+        finally:
+            for path, hidden in reversed(aside.items()):
+                os.replace(hidden, path)
         raise
 
 

@@ -56,6 +56,78 @@ def test_databases_let_nothing_be_changed(address: str) -> None:
     assert Database.at(address).read("select * from other").rows() == [(1,)]
 
 
+SELECTS = [
+    "select * from other;",
+    "/* first */ select a from other -- last",
+    "-- copy other to 'x'\nselect * from other",
+    "with q as (select a from other) select * from q",
+    "values (1)",
+    "(select a from other) union all (select 2 where false)",
+]
+WRITES = [
+    "select * from other; copy other to 'leak'",
+    "select * from other; select 2",
+    "select 1) as q; copy other to 'leak'; select * from (select 1",
+    "/* */ copy other to 'leak'",
+    "-- c\ncopy (select 1) to program 'touch leak'",
+    "/* /* */ */ copy other to program 'touch leak'",
+    "export database 'leak'",
+    "attach 'leak' as x",
+    "/**/attach database 'leak' as x",
+    "vacuum into 'leak'",
+    "select * from read_csv('other.csv')",
+    "select * from read_text('other.csv')",
+    "select * from 'other.csv'",
+    "install httpfs",
+    "set enable_external_access = true",
+    "pragma user_version = 3",
+    "pragma journal_mode = wal",
+    "/**/ delete from other",
+    "with q as (delete from other returning *) select * from q",
+    "select a into third from other",
+    "create temp table third as select 1 as a",
+    "begin",
+    "commit; delete from other",
+    "set transaction read write",
+    "select set_config('transaction_read_only', 'off', false) as a",
+    "prepare x as select 1",
+    "call pragma_version()",
+    "do $$ begin delete from other; end $$",
+    "",
+    "--",
+]
+
+
+def test_one_statement_that_selects_is_read(address: str) -> None:
+    for query in SELECTS[:-1] if is_sqlite(address) else SELECTS:  # SQLite knows no brackets there
+        assert Database.at(address).read(query).rows() == [(1,)], query
+        assert len(Database.at(address).columns(query)) == 1, query
+
+
+def test_a_query_writes_nothing_and_reads_nothing_else(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("other.csv").write_text("a\n7\n")
+    before = sorted(tmp_path.iterdir())
+    for query in WRITES:
+        for act in (Database.read, lambda database, query: database.row_types(query, ["a"])):
+            with pytest.raises(km.InputError) as caught:
+                act(Database.at(address), query)
+            assert "\n" not in str(caught.value), query
+        assert sorted(tmp_path.iterdir()) == before, query
+    assert Database.at(address).read("select * from other").rows() == [(1,)]
+
+
+def test_full_text_search_of_sqlite_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("create virtual table notes using fts5(body)")
+        connection.execute("insert into notes values ('hello there')")
+    connection.close()
+    assert Database.in_file(file).read("select body from notes where notes match 'hello'").height == 1
+
+
 def test_cells_are_not_in_messages(address: str) -> None:
     cast = f"select cast(note as integer) as a from {quoted(PEOPLE)} where note like 'it%'"
     if is_sqlite(address):  # which casts whatever it is given

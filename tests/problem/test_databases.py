@@ -12,12 +12,14 @@ import postgres
 import pytest
 from command_line import run
 from database_cases import ALL, HOSTILE, PEOPLE, PROBLEM, ROWS, is_sqlite, people, statements
+from failing_disk import failing_at, fill, succeeds
 
 import kanon_milp as km
 from kanon_milp.presolve.sources import row_types
 from kanon_milp.problem.database_tables import check_new_table, new_table
 from kanon_milp.problem.databases import Database, quoted
 from kanon_milp.problem.roles import Roles
+from kanon_milp.system.files import write_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::kanon_milp.RoleWarning")
 
@@ -133,10 +135,10 @@ def test_released_tables_in_databases_are_refused_for_they_have_no_order(tmp_pat
     for address in (file, f"sqlite:///{file}", "postgresql://owner:secret@host/db", "duckdb:///a.duckdb"):
         verified = run("verify", address, "--original", table, *PROBLEM)
         compared = run("compare", "--data", table, *PROBLEM, "--k", "3", "--methods", "greedy", "--released", address)
-        for done in (verified, compared):
-            assert done.returncode == 2
-            assert "has no order of its own" in done.stderr
-            assert "secret" not in done.stderr
+        for refused in (verified, compared):
+            assert refused.returncode == 2
+            assert "has no order of its own" in refused.stderr
+            assert "secret" not in refused.stderr
 
 
 def test_a_table_of_that_name_is_refused_before_anything_is_done(address: str, tmp_path: Path) -> None:
@@ -174,9 +176,59 @@ def test_a_new_file_is_left_only_with_its_table(tmp_path: Path, ending: str) -> 
     assert list(tmp_path.iterdir()) == []
     csv = tmp_path / "people.csv"
     people().drop("note").write_csv(csv)
-    done = run("solve", "--data", csv, "--qi", "age,zip", "--k", "2", "--to-table", "new", "--to-database", file)
-    assert done.returncode == 0, done.stderr
+    solved = run("solve", "--data", csv, "--qi", "age,zip", "--k", "2", "--to-table", "new", "--to-database", file)
+    assert solved.returncode == 0, solved.stderr
     assert Database.in_file(file).read("select * from new").height == ROWS
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(("ending", "there"), [("db", False), ("db", True), ("duckdb", True)])
+def test_no_file_claims_what_the_database_does_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, there: bool, killed: bool
+) -> None:
+    """Whatever step fails, and whenever the process ends: a folder, a certificate elsewhere and a table."""
+    frame = pl.DataFrame({"a": [1, 2]})
+    claims = []
+    for index in range(int(killed), 100, 2):
+        folder, beside = tmp_path / str(index), tmp_path / f"beside {index}"
+        folder.mkdir()
+        beside.mkdir()
+        database = Database.in_file(beside / f"data.{ending}")
+        if there:
+            km.write_table(frame, database, "other")
+        write_together(folder, {str(beside / "certificate"): fill("old"), "claim": fill("old")})
+
+        def work(folder: Path = folder, beside: Path = beside, database: Database = database) -> None:
+            with new_table(database, "new", frame) as made:
+                files = {"table": fill("new"), str(beside / "certificate"): fill("new"), **made.files}
+                write_together(folder, {**files, "claim": fill("new")}, commit=made.commit, undo=made.undo)
+
+        with failing_at(index, monkeypatch, killed=killed) as calls:
+            failed = not succeeds(work)
+        claim = (folder / "claim").read_text() if (folder / "claim").exists() else ""
+        claims.append(claim)
+        is_made = (beside / f"data.{ending}").exists() and is_there(database, "new")
+        if claim == "new":
+            assert is_made
+            assert (beside / "certificate").read_text() == (folder / "table").read_text() == "new"
+        if not killed:
+            assert is_made != failed
+            assert (claim, (beside / "certificate").read_text()) == (("old", "old") if failed else ("new", "new"))
+        if claim == "old":
+            assert not (folder / "table").exists()
+            assert (beside / "certificate").read_text() == "old"
+        if len(calls) <= index:
+            break
+        write_together(folder, {str(beside / "certificate"): fill("next"), "claim": fill("next")})
+        left = [path.name for each in (folder, beside) for path in each.iterdir() if path.name.startswith(".")]
+        assert left == []
+    assert claims[-1] == "new"
+    assert len(claims) > 8
+
+
+def is_there(database: Database, name: str) -> bool:
+    tables = {"sqlite": "sqlite_master", "duckdb": "(select table_name as name from information_schema.tables)"}
+    return name in database.read(f"select name from {tables[database.kind]} as t")["name"].to_list()
 
 
 def test_many_kinds_of_columns_are_written(address: str) -> None:

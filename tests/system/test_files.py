@@ -7,61 +7,17 @@ import functools
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from failing_disk import failing_at, fill, succeeds
 
 from kanon_milp.errors import InputError
 from kanon_milp.system import files
-from kanon_milp.system.files import Fill, write_file, write_together
+from kanon_milp.system.files import write_file, write_together
 
 NAMES = ("table", "groups", "claim")
-CALLS = ("open", "replace", "unlink", "fsync")
-
-
-class Killed(BaseException):
-    """The process is gone: nothing after this happens."""
-
-
-@contextmanager
-def failing_at(index: int, monkeypatch: pytest.MonkeyPatch, *, killed: bool) -> Iterator[list[str]]:
-    """The call of that number to the operating system fails, as on a full disk; if killed, so do all after it."""
-    made: list[str] = []
-
-    def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            made.append(name)
-            if killed and len(made) > index:
-                raise Killed
-            if len(made) - 1 == index:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return real(*args, **kwargs)
-
-        return call
-
-    with monkeypatch.context() as patch:
-        for name in CALLS:
-            patch.setattr(os, name, wrapped(name, getattr(os, name)))
-        patch.setattr(Path, "open", wrapped("Path.open", Path.open))
-        yield made
-
-
-def done(work: Callable[[], None]) -> bool:
-    """Whether it was done; where not, the error says why."""
-    try:
-        work()
-    except Killed:
-        return False
-    except InputError as error:
-        return "No space left" not in str(error)
-    return True
-
-
-def fill(text: str) -> Fill:
-    return lambda file: file.write(text.encode())
 
 
 def write(folder: Path, run: str, *, missing: tuple[str, ...] = ()) -> None:
@@ -95,7 +51,7 @@ def test_after_any_failing_step_there_is_one_run_or_no_claim(
         if before:
             write(folder, "old")
         with failing_at(index, monkeypatch, killed=killed) as made:
-            failed = not done(functools.partial(write, folder, "new", missing=missing))
+            failed = not succeeds(functools.partial(write, folder, "new", missing=missing))
         found = shown(folder)
         if "claim" in found:
             assert found in (old, new), (index, made)
@@ -143,7 +99,7 @@ def test_one_file_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pyt
     for index in range(100):
         path.write_text("old")
         with failing_at(index, monkeypatch, killed=killed) as made:
-            done(lambda: write_file(path, fill("new")))
+            succeeds(lambda: write_file(path, fill("new")))
         assert path.read_text() in ("old", "new"), (index, made)
         if not killed:
             assert hidden(tmp_path) == [] or made[index] == "unlink"

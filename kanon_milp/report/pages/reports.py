@@ -34,14 +34,14 @@ def write_report(result: Result, path: str | Path, *, sample: int = 0, title: st
     if title is not None:
         text(title, "title")
     check_target(target)
-    write_page(result, target, described(result), None, rows, title or f"Anonymization of {result.problem.title}")
+    found = described(result)
+    html = page_of_result(result, found, None, rows, title or f"Anonymization of {result.problem.title}")
+    write_file(target, lambda file: file.write(html))
 
 
-def write_page(
-    result: Result, target: Path, found: Mapping[str, Any], folder: Path | None, sample: int, title: str
-) -> None:
-    """The same, of a result whose object of `result.json` is at hand. folder: where it was written with the released
-    table, None if it was not."""
+def page_of_result(result: Result, found: Mapping[str, Any], folder: Path | None, sample: int, title: str) -> bytes:
+    """What the file of a page holds, of a result whose object of `result.json` is at hand. folder: where it is written
+    with the released table, None if it is not."""
     released = None if result.table is None or not sample else as_polars(result.table).head(sample)
     html = result_page(
         found if folder is None else seen_from(found, folder),
@@ -51,7 +51,7 @@ def write_page(
         sample=released,
         folder=None if folder is None else folder.resolve().name,
     )
-    write_file(target, lambda file: file.write(html.encode()))
+    return html.encode()
 
 
 def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0) -> list[FileState]:
