@@ -55,19 +55,18 @@ def write_together(
     try:
         with contextlib.ExitStack() as cleaning:
             paths = {folder / name: fill for name, fill in files.items()}
+            streams = {path for path in paths if _is_stream(path)}
+            folders = {Path(os.path.realpath(path.parent)) for path in paths if path not in streams}
             syncs = []
-            for each in sorted(
-                {path.parent for path in paths}
-            ):  # in one order, so that no two runs wait for each other
-                failing = each
-                syncs.append(cleaning.enter_context(_alone_in(each)))
+            for failing in sorted(folders):  # in one order, so that no two runs wait for each other
+                syncs.append(cleaning.enter_context(_alone_in(failing)))
             new: dict[Path, Path | None] = {}
             for failing, fill in paths.items():
-                if fill is not None and _is_stream(failing):
+                if failing not in streams:
+                    new[failing] = None if fill is None else _filled(failing.parent, fill, cleaning)
+                elif fill is not None:
                     with failing.open("wb") as stream:
                         fill(stream)
-                else:
-                    new[failing] = None if fill is None else _filled(failing.parent, fill, cleaning)
             failing = folder if len(new) > 1 else failing
             if commit is not None:
                 commit()

@@ -23,7 +23,7 @@ def test_nothing_is_written(tmp_path: Path, query: str) -> None:
     frame = pl.DataFrame(
         {"zip": ["1"] * 4, "age": [1] * 4, "sex": ["f"] * 4, "disease": ["a", "b"] * 2, "name": ["x"] * 4}
     )
-    km.write_table(frame, tmp_path / "p.duckdb", "p")
+    km.write_table(frame, str(tmp_path / "p.duckdb"), "p")
     before = (tmp_path / "p.duckdb").read_bytes()
     options = ["--qi", "zip,age,sex", "--sensitive", "disease", "--identifying", "name", "--k", "2"]
     done = run_in(tmp_path, "solve", "--data", "p.duckdb", "--query", query, *options)

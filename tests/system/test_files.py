@@ -70,6 +70,18 @@ def test_after_any_failing_step_there_is_one_run_or_no_claim(
     assert outcomes[-1] == new
 
 
+def test_files_elsewhere_are_written_with_those_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the folder has two names; what is no file is written to, and never moved."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    pages = {str(tmp_path / "out" / "page"): fill("page"), str(tmp_path / "beside"): fill("beside")}
+    write_together(Path("link"), {**pages, "/dev/null": None, os.devnull: fill("gone"), "claim": fill("claim")})
+    assert shown(tmp_path / "out") == {"page": "page", "claim": "claim"}
+    assert (tmp_path / "beside").read_text() == "beside"
+    assert not Path(os.devnull).is_file()
+
+
 @pytest.mark.parametrize("second", [6, 7, 8])
 def test_where_the_way_back_fails_too_nothing_is_claimed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: int
