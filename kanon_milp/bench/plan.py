@@ -181,7 +181,7 @@ def _expanded(study: Study, number: int, entry: Mapping[str, Any]) -> list[Insta
     others = {
         "model": {"model"},
         "mps": {"mps", "known"},
-        "generate": {"generate", "sizes", "seeds", "answer"},
+        "generate": {"generate", "sizes", "seeds", "answer", "parameters"},
         "data": {"data", "privacy", "recoding", "problem", "known", "vary"},
     }
     for name in entry:
@@ -248,18 +248,21 @@ def _side_files(content: Mapping[str, Any], folder: Path) -> dict[str, str | Non
 def _generated(where: str, entry: Mapping[str, Any]) -> Iterator[Instance]:
     """Instances of a family."""
     family, answer = entry["generate"], entry.get("answer", "yes")
+    parameters = _plain(entry.get("parameters", {}))
     default = [families.FAMILIES[family].default]
     for what in ("sizes", "seeds"):
         if not all(type(each) is int for each in entry.get(what, [])):
             raise InputError(f"{where}: {what} must be a list of integers")
     for size, seed in itertools.product(entry.get("sizes", default), entry.get("seeds", [0])):
         try:
-            found = families.generate(family, size, seed, answer)
+            found = families.generate(family, size, seed, answer, parameters=parameters)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         known = INFEASIBLE if found.optimum is None else str(found.optimum)
-        name = f"{entry.get('name', family)}-{size}-{seed}{'-no' if answer == 'no' else ''}"
+        name = f"{entry.get('name', family)}-{size}-{seed}{'' if answer == 'yes' else f'-{answer}'}"
         source = {"kind": GENERATED, "family": family, "size": size, "seed": seed, "answer": answer}
+        if parameters:
+            source["parameters"] = parameters
         yield Instance(name, entry.get("family", family), source, {}, known)
 
 

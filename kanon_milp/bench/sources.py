@@ -31,7 +31,11 @@ def problem_of(source: Mapping[str, Any]) -> Problem:
     if source["kind"] == MODEL:
         return read_model(source["path"]).problem
     if source["kind"] == GENERATED:
-        return families.generate(source["family"], source["size"], source["seed"], source["answer"]).problem()
+        parameters = source.get("parameters")
+        found = families.generate(
+            source["family"], source["size"], source["seed"], source["answer"], parameters=parameters
+        )
+        return found.problem()
     return read_content(dict(source["content"]), Path(source["beside"])).problem
 
 

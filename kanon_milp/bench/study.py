@@ -45,7 +45,10 @@ class InstanceEntry(Entry):
     generate: Annotated[str, one_of(lambda: tuple(families.FAMILIES))] = key("or a family of `kanon-milp generate`")
     sizes: Integers = key("sizes of the family; default: its own")
     seeds: Integers = key("seeds of the family; default [0]")
-    answer: Annotated[str, one_of(lambda: get_args(families.Answer))] = key("yes (default), or no: infeasible ones")
+    answer: Annotated[str, one_of(lambda: get_args(families.Answer))] = key(
+        "yes (default), no: infeasible ones, or imperfect: the best of imperfect solutions"
+    )
+    parameters: dict[str, Any] = key('numbers that the family\'s theorem leaves open, such as { t = "1/4" }')
     data: dict[str, Any] = key("or a problem written out as in a model file: [instances.data] ...")
     privacy: dict[str, Any] = key("... [instances.privacy] ...")
     recoding: dict[str, Any] = key("... [instances.recoding] ...")

@@ -20,8 +20,22 @@ def generate(
     size: Annotated[int | None, typer.Option("--size", metavar="N", help="What it counts says --list.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another instance of the same size.")] = 0,
     answer: Annotated[
-        str, typer.Option("--answer", help="yes, or no: a decision instance that is infeasible.")
-    ] = "yes",
+        str | None,
+        typer.Option(
+            "--answer",
+            metavar="ANSWER",
+            help="yes, or no: a decision instance that is infeasible; imperfect: the best of imperfect solutions. "
+            "Default yes, and what it is with --source.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="FILE", help="JSON file with a source problem of your own; see the docs."),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A number that the theorem leaves open; see --list."),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Say which families there are.")] = False,
     no_mps: Annotated[bool, typer.Option("--no-mps", help="Leave model.mps.gz out.")] = False,
     quiet: options.Quiet = False,
@@ -36,7 +50,11 @@ def generate(
     if family is None or out is None:
         raise InputError("name a family and --out DIR, or ask for --list")
     earlier = earlier_files(out)
-    found = families.generate_any(family, size, seed, cast(families.Answer, answer))
+    pairs = [each.partition("=") for each in given or ()]
+    if not all(name and value for name, _, value in pairs):
+        raise InputError("--set takes NAME=VALUE, such as t=1/4")
+    asked = families.Asked(cast(families.Answer | None, answer), source, {name: value for name, _, value in pairs})
+    found = families.generate_any(family, size, seed, asked)
     if isinstance(found, families.GeneratedColumns):
         written = write_generated_columns(found, out, exported=not no_mps)
     else:

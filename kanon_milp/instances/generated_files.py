@@ -178,7 +178,7 @@ def _answer(found: Generated) -> dict[str, Any]:
         solution = found.read_back(found.groups)
     return {
         "source_problem": found.source_problem,
-        "answer": "no" if found.optimum is None else "yes",
+        "answer": found.answer,
         "optimum": None if found.optimum is None else str(found.optimum),
         "reason": found.reason,
         "solution": solution,

@@ -287,7 +287,10 @@ def show_families(families: Sequence[Family | ColumnFamily]) -> None:
     table.add_column("what it is", overflow="fold")
     for each in families:
         table.add_row(plain(each.name), plain(each.about))
-        table.add_row("", plain(f"{each.source}; --size: {each.size}, default {each.default}", "dim"))
+        said = [each.source, f"--size: {each.size}, default {each.default}"]
+        said += [f"--set {number.name}=VALUE: {number.about}" for number in each.parameters]
+        said += [f"--source: {each.reads}"] * bool(each.reads) + ["--answer imperfect"] * each.imperfect
+        table.add_row("", plain("; ".join(said), "dim"))
     screen().print(table)
 
 

@@ -13,7 +13,7 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.instances.families import COLUMN_FAMILIES, generate, generate_any
+from kanon_milp.instances.families import COLUMN_FAMILIES, Asked, generate, generate_any
 from kanon_milp.instances.families.base import Answer, GeneratedColumns
 from kanon_milp.instances.generated_files import columns_model
 from kanon_milp.solvers import SolverOptions, StopReason, get
@@ -123,7 +123,7 @@ def test_the_minimum_cover_is_the_minimum_quasi_identifier(seed: int, size: int)
 
 
 def test_the_answer_no_has_no_cover() -> None:
-    found = generate_any("minimum_cover", answer="no")
+    found = generate_any("minimum_cover", asked=Asked("no"))
     assert isinstance(found, GeneratedColumns)
     assert found.optimum is None
     assert get("highs").solve(columns_model(found), SolverOptions()).stop_reason is StopReason.INFEASIBLE

@@ -6,7 +6,9 @@ import itertools
 import random
 from collections.abc import Sequence
 
+from kanon_milp.errors import InputError
 from kanon_milp.instances.families.base import (
+    ATTEMPTS,
     Answer,
     ColumnFamily,
     Family,
@@ -15,8 +17,10 @@ from kanon_milp.instances.families.base import (
     Groups,
     columns,
     refuse_large,
+    settled,
     text_frame,
 )
+from kanon_milp.instances.families.source_problems import Source, exact_cover, smallest_cover
 from kanon_milp.problem.privacy import KAnonymity
 
 EXTRA = 2  # times as many sets as a cover needs are drawn besides it
@@ -24,34 +28,76 @@ ELEMENTS = 5  # of a set of the planted minimum cover
 PATTERNS = (("keep", "*", "*"), ("*", "keep", "keep"))
 
 
-def three_set_cover(size: int, draw: random.Random, _answer: Answer) -> Generated:
+def three_set_cover(size: int, draw: random.Random, answer: Answer) -> Generated:
     """Two patterns, three columns, k = 3 (Theorem 1): an element's own two rows need a third one, from a set that is
     chosen; a set that is not chosen is a group of its own."""
     refuse_large(15 * size, 3)
+    if answer != "yes":
+        sets = _without_partition(size, draw)
+        return _three_set_cover(sets, 3 * size, smallest_cover(range(3 * size), sets), answer)
     universe = list(range(3 * size))
     order = universe[:]
     draw.shuffle(order)
     cover = [tuple(sorted(order[i : i + 3])) for i in range(0, 3 * size, 3)]
     sets = sorted({*cover, *(tuple(sorted(draw.sample(universe, 3))) for _ in range(EXTRA * size))})
+    return _three_set_cover(sets, 3 * size, [sets.index(each) for each in cover], answer)
+
+
+def three_set_cover_of(source: Source, asked: Answer | None) -> Generated:
+    """The same, of sets of one's own."""
+    sets, elements = list(source.members), len(source.names[0])
+    if any(len(each) != 3 for each in sets):
+        raise InputError("three_set_cover: sets of three different elements are expected")
+    refuse_large(2 * elements + 3 * len(sets), 3)
+    return _three_set_cover(sets, elements, smallest_cover(range(elements), sets), asked)
+
+
+def _without_partition(size: int, draw: random.Random) -> list[tuple[int, ...]]:
+    """Sets that cover so many times three elements, each of them, and so many of the sets do not."""
+    universe = list(range(3 * size))
+    for _ in range(ATTEMPTS if size > 1 else 0):
+        sets = sorted({tuple(sorted(draw.sample(universe, 3))) for _ in range((EXTRA + 1) * size)})
+        while (found := exact_cover(universe, sets)) is not None:
+            del sets[draw.choice(found)]
+        if set(universe) == {u for each in sets for u in each}:
+            return sets
+    raise InputError(f"three_set_cover: no sets that {size} of them do not cover were found; choose a larger size")
+
+
+def _three_set_cover(
+    sets: list[tuple[int, ...]], elements: int, cover: list[int] | None, asked: Answer | None
+) -> Generated:
+    """cover: the smallest one, None where the sets do not cover."""
+    perfect = cover is not None and 3 * len(cover) == elements
+    answer = settled(asked, perfect=perfect, otherwise="no" if cover is None else "imperfect")
     own = itertools.count()
-    rows = [[f"u{u}", f"own{next(own)}", f"own{next(own)}"] for u in universe for _ in range(2)]
+    rows = [[f"u{u}", f"own{next(own)}", f"own{next(own)}"] for u in range(elements) for _ in range(2)]
     rows += [[f"u{u}", f"S{i}", f"S{i}"] for i, members in enumerate(sets) for u in members]
-    at = {(i, u): 2 * len(universe) + 3 * i + j for i, each in enumerate(sets) for j, u in enumerate(each)}
-    chosen = {sets.index(each) for each in cover}
-    by_element = [[2 * u, 2 * u + 1, *(at[i, u] for i in chosen if u in sets[i])] for u in universe]
+    at = {(i, u): 2 * elements + 3 * i + j for i, each in enumerate(sets) for j, u in enumerate(each)}
+    chosen = set(cover or ())
+    by_element = [[2 * u, 2 * u + 1, *(at[i, u] for i in chosen if u in sets[i])] for u in range(elements)]
     by_set = [[at[i, u] for u in each] for i, each in enumerate(sets) if i not in chosen]
+    spent = 4 * elements + 3 * len(sets)
+    least = -(-elements // 3)
+    words = "the sets do not cover"
+    if cover is not None:
+        words = f"{len(cover)} sets cover, and " + (
+            "fewer sets of three do not" if 3 * len(cover) - elements < 3 else "no fewer do: all were tried"
+        )
+    fewest = "as few as possible" if answer == "imperfect" else f"at most {least}"
     return Generated(
-        f"Cover of {len(universe)} elements by {len(sets)} sets of three as pattern-guided 3-anonymity",
+        f"Cover of {elements} elements by {len(sets)} sets of three as pattern-guided 3-anonymity",
         text_frame(rows, columns("q", 3)),
         columns("q", 3),
         (KAnonymity(3),),
-        4 * len(universe) + 3 * len(sets) + 3 * size,
-        f"Bredereck et al. 2013, Theorem 1: 4|U| + 3|S| + 3h with h = {size}: that many sets that cover are "
-        "planted, and fewer sets of three do not cover",
+        None if answer == "no" or cover is None else spent + 3 * len(cover),
+        f"Bredereck et al. 2013, Theorem 1: 4|U| + 3|S| + 3h cells for a cover by h sets; {words}",
         patterns=PATTERNS,
-        groups=tuple(tuple(group) for group in [*by_element, *by_set]),
-        source_problem=f"a cover of {len(universe)} elements by at most {size} of {len(sets)} sets of three",
-        read_back=lambda found: _read_cover(found, sets, len(universe)),
+        sides={"cost_bound": spent + 3 * least} if answer == "no" else {},
+        groups=None if answer == "no" else tuple(tuple(group) for group in [*by_element, *by_set]),
+        source_problem=f"a cover of {elements} elements by {fewest} of {len(sets)} sets of three",
+        read_back=lambda found: _read_cover(found, sets, elements),
+        answer=answer,
     )
 
 
@@ -71,11 +117,8 @@ def _read_cover(groups: Groups, sets: list[tuple[int, ...]], elements: int) -> s
 
 
 def minimum_cover(size: int, draw: random.Random, answer: Answer) -> GeneratedColumns:
-    """An element is a row, and a set a column in which its elements have values of their own; one more row is in no set
-    (section 4.1). So columns that tell all rows apart are sets that cover.
-
-    Of the elements of each planted set one is in no other set but one, which is drawn at random otherwise, and no two
-    of these elements are in one set. So each cover has as many sets as the planted one at least.
+    """Of the elements of each planted set one is in no other set but one, which is drawn at random otherwise, and no
+    two of these elements are in one set. So each cover has as many sets as the planted one at least.
     """
     elements = list(range(ELEMENTS * size))
     refuse_large(len(elements) + 1, (2 + EXTRA) * size)
@@ -86,18 +129,39 @@ def minimum_cover(size: int, draw: random.Random, answer: Answer) -> GeneratedCo
     double = [{u, *draw.sample(common, ELEMENTS - 1)} for u in own]
     sets = [*cover, *double, *(set(draw.sample(common, ELEMENTS)) for _ in range(EXTRA * size))]
     draw.shuffle(sets)
+    chosen = [number for number, each in enumerate(sets) if each in cover]
+    reason = f"a cover by {size} sets is planted, and {size} elements are in no set together"
+    return _minimum_cover(sets, len(elements), chosen, size - (answer == "no"), reason)
+
+
+def minimum_cover_of(source: Source, asked: Answer | None) -> GeneratedColumns:
+    """The same, of sets of one's own; no is the smallest cover less one set."""
+    sets, elements = [set(each) for each in source.members], len(source.names[0])
+    refuse_large(elements + 1, len(sets))
+    cover = smallest_cover(range(elements), sets)
+    if cover is None:
+        raise InputError("minimum_cover: the sets do not cover their universe")
+    reason = f"{len(cover)} sets cover, and no fewer do: all were tried"
+    return _minimum_cover(sets, elements, cover, len(cover) - (asked == "no"), reason)
+
+
+def _minimum_cover(
+    sets: list[set[int]], elements: int, cover: list[int], at_most: int, reason: str
+) -> GeneratedColumns:
+    """An element is a row, and a set a column in which its elements have values of their own; one more row is in no set
+    (section 4.1). So columns that tell all rows apart are sets that cover."""
     names = columns("c", len(sets))
-    rows = [[u + 1 if u in each else "-" for each in sets] for u in range(len(elements))]
-    at_most = size if answer == "yes" else size - 1
+    rows = [[u + 1 if u in each else "-" for each in sets] for u in range(elements)]
+    yes = at_most >= len(cover)
     return GeneratedColumns(
-        f"Minimum cover of {len(elements)} elements by {len(sets)} sets as minimum quasi-identifier",
+        f"Minimum cover of {elements} elements by {len(sets)} sets as minimum quasi-identifier",
         text_frame([*rows, ["-"] * len(sets)], names),
-        size if answer == "yes" else None,
+        len(cover) if yes else None,
         at_most,
-        f"Yuan, Wang, section 4.1: a cover by {size} sets is planted, and {size} elements are in no set together",
-        tuple(name for name, each in zip(names, sets, strict=True) if each in cover) if answer == "yes" else None,
-        f"a cover of {len(elements)} elements by at most {at_most} of {len(sets)} sets",
-        lambda chosen: _read_sets(chosen, names, sets, len(elements)),
+        f"Yuan, Wang, section 4.1: {reason}",
+        tuple(names[number] for number in cover) if yes else None,
+        f"a cover of {elements} elements by at most {at_most} of {len(sets)} sets",
+        lambda chosen: _read_sets(chosen, names, sets, elements),
     )
 
 
@@ -112,12 +176,13 @@ def _read_sets(chosen: Sequence[str], names: Sequence[str], sets: list[set[int]]
 COLUMN_FAMILIES = (
     ColumnFamily(
         "minimum_cover", "minimum cover → minimum quasi-identifier", "Yuan, Wang, section 4.1",
-        "sets of the planted cover", 4, 2, minimum_cover, True,
+        "sets of the planted cover", 4, 2, minimum_cover, True, reads="sets", of_source=minimum_cover_of,
     ),
 )  # fmt: skip
 FAMILIES = (
     Family(
         "three_set_cover", "3-Set Cover → pattern-guided 3-anonymity with two patterns",
-        "Bredereck et al. 2013, Theorem 1", "sets of the planted cover", 3, 1, three_set_cover,
+        "Bredereck et al. 2013, Theorem 1", "sets of a cover without overlaps", 3, 1, three_set_cover, True,
+        reads="sets", of_source=three_set_cover_of, imperfect=True,
     ),
 )  # fmt: skip

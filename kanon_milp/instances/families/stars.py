@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kanon_milp.instances.families.base import (
@@ -16,13 +16,12 @@ from kanon_milp.instances.families.base import (
     columns,
     masked,
     refuse_large,
+    settled,
     text_frame,
 )
+from kanon_milp.instances.families.source_problems import Clause, Edge, Literal, Source, one_true_literal
 from kanon_milp.problem.privacy import KAnonymity
 
-Edge = tuple[int, int]
-Literal = tuple[int, bool]  # a variable, and whether it is meant to be true
-Clause = tuple[Literal, Literal, Literal]
 COPIES = 3  # of a clause
 FEW_CLAUSES, MOST_TRIED, ATTEMPTS = 6, 12, 200  # of a formula whose values are all tried; random ones of these
 
@@ -95,7 +94,7 @@ class _Graph:
         around = ([v for e in at for v in self.edges[e] if v != centre] for centre, at in self.neighbours().items())
         return [ends for each in around for ends in itertools.combinations(each, 3)]
 
-    def partition(self, truth: Sequence[bool]) -> tuple[tuple[int, ...], ...]:
+    def partition(self, truth: Mapping[int, bool]) -> tuple[tuple[int, ...], ...]:
         """The edges of each star, where these values make one literal of each clause true."""
         at = self.neighbours()
         centres = [v for v, ((variable, sign), deepest) in self.tree.items() if (truth[variable] == sign) == deepest]
@@ -118,19 +117,32 @@ class _Graph:
 
 
 def one_in_three(size: int, draw: random.Random, answer: Answer) -> Generated:
-    """1-in-3 SAT as edge partition into 4-stars (Theorem 1.5), whose edges are rows over two values.
-
-    A vertex of a tree is the centre of the star of its three edges exactly if its neighbours are not, and the three
-    edges between the trees make one tree's deepest vertices centres and not the other's: true or false. A clause's
-    private edge takes two of its shared edges, so exactly one is taken by a tree. The paper also says that the graph is
-    bipartite. It is not, where one variable is in both of its literals; but it has no triangle, which is what is used.
-    """
+    """1-in-3 SAT as edge partition into 4-stars (Theorem 1.5), whose edges are rows over two values."""
     variables = size + 1
     refuse_large(60 * size, 40 * size)
     truth = [draw.random() < 0.5 for _ in range(variables)]
     clauses = [_clause(draw, truth) for _ in range(size)]
     if answer == "no":
-        clauses = _unsatisfiable(draw, clauses, variables)
+        return _one_in_three(_unsatisfiable(draw, clauses, variables), None, answer, draw)
+    return _one_in_three(clauses, dict(enumerate(truth)), answer, draw)
+
+
+def one_in_three_of(source: Source, asked: Answer | None) -> Generated:
+    """The same, of a formula of one's own."""
+    clauses = list(source.members)
+    refuse_large(60 * len(clauses), 40 * len(clauses))
+    return _one_in_three(clauses, one_true_literal(clauses), asked, random.Random(0))
+
+
+def _one_in_three(
+    clauses: list[Clause], truth: dict[int, bool] | None, asked: Answer | None, draw: random.Random
+) -> Generated:
+    """A vertex of a tree is the centre of the star of its three edges exactly if its neighbours are not, and the three
+    edges between the trees make one tree's deepest vertices centres and not the other's: true or false. A clause's
+    private edge takes two of its shared edges, so exactly one is taken by a tree. The paper also says that the graph is
+    bipartite. It is not, where one variable is in both of its literals; but it has no triangle, which is what is used.
+    """
+    answer, size = settled(asked, perfect=truth is not None, otherwise="no"), len(clauses)
     times = Counter(literal for clause in clauses for literal in clause)
     graph = _Graph()
     for variable in sorted({variable for variable, _ in times}):
@@ -146,15 +158,17 @@ def one_in_three(size: int, draw: random.Random, answer: Answer) -> Generated:
         text_frame([[int(v in edge) for v in everything] for edge in graph.edges], columns("v", graph.vertices)),
         columns("v", graph.vertices),
         (KAnonymity(3),),
-        3 * m if answer == "yes" else None,
-        "Blocki, Williams 2010, Theorem 1.5 and Appendix C: three cells a row, if "
-        + ("the formula is satisfiable, as planted" if answer == "yes" else "and only if the formula is satisfiable")
+        3 * m if truth is not None else None,
+        "Blocki, Williams 2010, Theorem 1.5 and Appendix C: three cells a row, exactly where values make one literal "
+        "of each clause true; "
+        + ("there are such values" if truth is not None else "there are none")
         + ". A mask that suppresses the three ends of a star loses nothing: a row loses three cells in stars alone",
         patterns=masked([sorted(set(everything) - set(ends)) for ends in stars], graph.vertices),
-        sides={} if answer == "yes" else {"cost_bound": 3 * m},
-        groups=graph.partition(truth) if answer == "yes" else None,
+        sides={} if truth is not None else {"cost_bound": 3 * m},
+        groups=graph.partition(truth) if truth is not None else None,
         source_problem=f"values of {len(graph.parents) // 2} variables with one true literal in each of {size} clauses",
         read_back=lambda found: _read_truth(found, graph, clauses),
+        answer=answer,
     )
 
 
@@ -173,14 +187,10 @@ def _unsatisfiable(draw: random.Random, clauses: list[Clause], variables: int) -
     if FEW_CLAUSES <= len(clauses) <= MOST_TRIED:
         for _ in range(ATTEMPTS):
             some = [_clause(draw, [draw.random() < 0.5 for _ in range(variables)]) for _ in clauses]
-            if not any(_satisfied(some, truth) for truth in itertools.product((False, True), repeat=variables)):
+            if one_true_literal(some) is None:
                 return some
     a, b, c = clauses[0]
     return [*clauses[:-1], (_opposite(a), _opposite(b), _opposite(c))]
-
-
-def _satisfied(clauses: Sequence[Clause], truth: Sequence[bool]) -> bool:
-    return all(sum(truth[x] == sign for x, sign in clause) == 1 for clause in clauses)
 
 
 def _opposite(literal: Literal) -> Literal:
@@ -210,6 +220,7 @@ def _read_truth(groups: Groups, graph: _Graph, clauses: list[Clause]) -> str:
 FAMILIES = (
     Family(
         "one_in_three", "1-in-3 SAT → edge partition into 4-stars → binary 3-anonymity",
-        "Blocki, Williams 2010, Theorem 1.5", "clauses", 2, 2, one_in_three, True,
+        "Blocki, Williams 2010, Theorem 1.5", "clauses", 2, 2, one_in_three, True, reads="formula",
+        of_source=one_in_three_of,
     ),
 )  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from typing import NamedTuple
 
+from kanon_milp.errors import InputError
 from kanon_milp.instances.families.base import (
     Answer,
     Family,
@@ -14,8 +16,10 @@ from kanon_milp.instances.families.base import (
     columns,
     masked,
     refuse_large,
+    settled,
     text_frame,
 )
+from kanon_milp.instances.families.source_problems import Source, exact_cover
 from kanon_milp.problem.privacy import LDiversity
 
 Vertex = tuple[int, int]  # its part of three, and its number there
@@ -25,27 +29,44 @@ PARTS = "abc"
 SWITCHES = 1000  # until edges fall into no triangles
 
 
+class _Case(NamedTuple):
+    """A theorem, its requirement, and its sensitive attributes."""
+
+    theorem: str
+    requirement: LDiversity
+    sensitive: list[str]
+
+
 def two_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
     """Three sensitive attributes say which parts an edge touches (Theorem 1.6).
 
     The proof takes a triangle for 2-diverse, which it is attribute by attribute. By the paper's Definition 1 no two
     edges of a tripartite graph are partners, since both touch some part; so the form is "distinct".
     """
-    return _partition(
-        size, draw, answer, "Theorem 1.6", LDiversity(2, form="distinct"), [f"touches_{part}" for part in PARTS]
-    )
+    return _partition(*_drawn(size, draw, answer), answer, _TWO)
+
+
+def two_diversity_of(source: Source, asked: Answer | None) -> Generated:
+    """The same, of a graph of one's own."""
+    return _partition(*_solved(source, "triangles_2_diversity"), asked, _TWO)
 
 
 def three_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
     """One sensitive attribute says which two parts an edge joins (Theorem 1.7)."""
-    return _partition(size, draw, answer, "Theorem 1.7", LDiversity(3), ["joins"])
+    return _partition(*_drawn(size, draw, answer), answer, _THREE)
 
 
-def _partition(
-    size: int, draw: random.Random, answer: Answer, theorem: str, requirement: LDiversity, sensitive: list[str]
-) -> Generated:
-    """An edge is a row that says which two vertices it joins: a triangle loses three cells a row, and no other group
-    that is diverse loses as few."""
+def three_diversity_of(source: Source, asked: Answer | None) -> Generated:
+    """The same, of a graph of one's own."""
+    return _partition(*_solved(source, "triangles_3_diversity"), asked, _THREE)
+
+
+_TWO = _Case("Theorem 1.6", LDiversity(2, form="distinct"), [f"touches_{part}" for part in PARTS])
+_THREE = _Case("Theorem 1.7", LDiversity(3), ["joins"])
+
+
+def _drawn(size: int, draw: random.Random, answer: Answer) -> tuple[list[Edge], list[Triangle] | None]:
+    """Edges, and for yes the triangles that they are."""
     number = math.isqrt(2 * size - 1) + 2  # vertices of a part
     refuse_large(3 * size, 3 * number)
     triangles = _disjoint(size, number, draw)
@@ -53,6 +74,28 @@ def _partition(
     if answer == "no":
         edges = _without_partition(edges, draw)
     draw.shuffle(edges)
+    return edges, triangles if answer == "yes" else None
+
+
+def _solved(source: Source, family: str) -> tuple[list[Edge], list[Triangle] | None]:
+    """Those of one's own graph."""
+    if len(source.names) != 3:
+        raise InputError(f"{family}: three parts of vertices are expected, found {len(source.names)}")
+    edges: list[Edge] = list(source.members)
+    refuse_large(len(edges), sum(map(len, source.names)))
+    return edges, _falls_apart(edges)
+
+
+def _partition(
+    edges: list[Edge],
+    triangles: list[Triangle] | None,
+    asked: Answer | None,
+    case: _Case,
+) -> Generated:
+    """An edge is a row that says which two vertices it joins: a triangle loses three cells a row, and no other group
+    that is diverse loses as few."""
+    theorem, requirement, sensitive = case
+    answer = settled(asked, perfect=triangles is not None, otherwise="no")
     place = {edge: row for row, edge in enumerate(edges)}
     vertices = sorted({v for edge in edges for v in edge})
     touched = [{part for part, _ in edge} for edge in edges]
@@ -71,17 +114,18 @@ def _partition(
         3 * m if answer == "yes" else None,
         f"Blocki, Williams 2010, {theorem}: three cells a row, if "
         + (
-            "the edges are triangles, as planted"
+            "the edges fall into triangles, as they do"
             if answer == "yes"
-            else "the edges fall into triangles; all ways were tried"
+            else "the edges fall into triangles, which they do not: all ways were tried"
         )
         + ". A mask that suppresses the columns of a triangle loses nothing: other rows lose more than three cells",
         sensitive=tuple(sensitive),
         patterns=masked([[at for at, v in enumerate(vertices) if v not in each] for each in triples], len(vertices)),
         sides={} if answer == "yes" else {"cost_bound": 3 * m},
-        groups=tuple(tuple(place[edge] for edge in each) for each in triangles) if answer == "yes" else None,
+        groups=None if triangles is None else tuple(tuple(place[edge] for edge in each) for each in triangles),
         source_problem=f"a partition of {m} edges of a tripartite graph into triangles",
         read_back=lambda found: _read_triangles(found, edges),
+        answer=answer,
     )
 
 
@@ -114,26 +158,16 @@ def _without_partition(edges: list[Edge], draw: random.Random) -> list[Edge]:
         new = [(a, d), (c, b)]
         if (a[0], b[0]) == (c[0], d[0]) and not set(new) & set(edges) and len({a, b, c, d}) == 4:
             edges = [edge for edge in edges if edge not in ((a, b), (c, d))] + new
-            if not _falls_apart(edges):
+            if _falls_apart(edges) is None:
                 return edges
     raise AssertionError("few edges of a graph in general position fall into triangles")
 
 
-def _falls_apart(edges: list[Edge]) -> bool:
-    """Whether the edges are triangles that share no edge: an edge in the fewest of them first."""
-    at: dict[Edge, list[Triangle]] = {edge: [] for edge in edges}
-    for each in _triangles(edges):
-        for edge in each:
-            at[edge].append(each)
-
-    def covered(left: frozenset[Edge]) -> bool:
-        if not left:
-            return True
-        options = {edge: [each for each in at[edge] if left.issuperset(each)] for edge in left}
-        few = min(sorted(options), key=lambda edge: len(options[edge]))
-        return any(covered(left.difference(each)) for each in options[few])
-
-    return covered(frozenset(edges))
+def _falls_apart(edges: list[Edge]) -> list[Triangle] | None:
+    """Triangles that share no edge and are all of the edges; None where there are none."""
+    triangles = _triangles(edges)
+    found = exact_cover(edges, triangles)
+    return None if found is None else [triangles[number] for number in found]
 
 
 def _read_triangles(groups: Groups, edges: list[Edge]) -> str:
@@ -148,9 +182,11 @@ FAMILIES = (
     Family(
         "triangles_2_diversity", "tripartite edge partition into triangles → 2-diversity of three attributes",
         "Blocki, Williams 2010, Theorem 1.6", _SIZE, 4, 3, two_diversity, True, 60,
+        reads="parts", of_source=two_diversity_of,
     ),
     Family(
         "triangles_3_diversity", "tripartite edge partition into triangles → 3-diversity of one attribute",
         "Blocki, Williams 2010, Theorem 1.7", _SIZE, 4, 3, three_diversity, True, 60,
+        reads="parts", of_source=three_diversity_of,
     ),
 )  # fmt: skip

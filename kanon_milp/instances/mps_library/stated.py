@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.full_domain import build_full_domain
 from kanon_milp.formulations.identification import build_identifying, build_violating
-from kanon_milp.instances.families import Generated, GeneratedColumns, generate_any
+from kanon_milp.instances.families import Asked, Generated, GeneratedColumns, generate_any
 from kanon_milp.instances.generated_files import columns_model
 from kanon_milp.instances.model_files import read_content
 from kanon_milp.instances.mps_library.entries import Entry
@@ -110,7 +110,7 @@ def state(entry: Entry, folder: Path) -> StatedInstance:
 
 def _stated(entry: Entry, folder: Path) -> StatedInstance:
     if entry.family is not None:
-        made = generate_any(entry.family, entry.size, entry.seed, entry.answer)
+        made = generate_any(entry.family, entry.size, entry.seed, Asked(entry.answer))
         if isinstance(made, GeneratedColumns):
             known = None if made.optimum is None else Fraction(made.optimum)
             return StatedInstance(
@@ -200,7 +200,7 @@ def _title(problem: Problem) -> str:
 
 
 def _table_columns(found: StatedInstance) -> list[str]:
-    made = generate_any(found.entry.family or "", found.entry.size, found.entry.seed, found.entry.answer)
+    made = generate_any(found.entry.family or "", found.entry.size, found.entry.seed, Asked(found.entry.answer))
     return made.frame.columns
 
 
