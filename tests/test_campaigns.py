@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -25,12 +26,14 @@ import hostile_files
 import kills
 import odd_jobs
 import random_problems
+import table1
 from drawn import Draw
 from effort import examples
 from mutations import changed_csv, changed_model
 from strategies import Case
 
 import kanon_milp as km
+from kanon_milp.report.metrics import usefulness
 
 SEED = 20
 
@@ -187,3 +190,44 @@ def test_mutations_are_the_same_for_a_seed_and_are_not_without_effect() -> None:
         made = [change(Draw(seed)) for seed in range(50)]
         assert made == [change(Draw(seed)) for seed in range(50)]
         assert len(set(made)) > 30
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_mondrian_of_the_toolbox_divides_the_rows_into_boxes_that_cannot_be_cut(k: int) -> None:
+    draw = np.random.default_rng(SEED)
+    values = np.column_stack([draw.integers(0, 40, 300), draw.integers(0, 3, 300), draw.integers(0, 9, 300)]).astype(
+        float
+    )
+    table = table1.Table(values, np.array([True, False, False]))
+    boxes = list(table1.mondrian(table, k))
+    assert sorted(row for box in boxes for row in box.rows.tolist()) == list(range(300))
+    for box in boxes:
+        inside = values[box.rows]
+        assert len(inside) >= k
+        assert (box.low <= inside.min(0)).all()
+        assert (inside.max(0) <= box.high).all()
+        for column in inside.T:
+            below = int((column <= sorted(column)[(len(column) + 1) // 2 - 1]).sum())
+            assert min(below, len(column) - below) < k
+    own, boxed = (table1.usefulness_of(table, boxes, as_boxes=flag) for flag in (False, True))
+    assert 0 < own < boxed < 3
+
+
+def test_the_two_halves_of_the_papers_table_are_of_different_rows() -> None:
+    for greedy, mondrian in table1.PAPER.values():
+        assert abs(greedy[1] * greedy[2] - 32_561) < greedy[1] * 0.0005 + 1
+        assert abs(mondrian[1] * mondrian[2] - 30_162) < mondrian[1] * 0.0005 + 1
+
+
+def test_usefulness_by_the_groups_values_is_that_of_the_package() -> None:
+    draw = np.random.default_rng(SEED)
+    values = np.column_stack([draw.integers(0, 40, 200), draw.integers(0, 4, 200)])
+    frame = pl.DataFrame({"a": values[:, 0].astype(str), "b": [f"v{each}" for each in values[:, 1]]})
+    table = table1.Table(values.astype(float), np.array([True, False]))
+    boxes = list(table1.mondrian(table, 5))
+    group = np.empty(200, dtype=np.int64)
+    for number, box in enumerate(boxes):
+        group[box.rows] = number
+    released = pl.DataFrame({"a": group.astype(str), "b": ["*"] * 200})
+    expected = float(usefulness(frame, released))
+    assert table1.usefulness_of(table, boxes, as_boxes=False) == pytest.approx(expected)
