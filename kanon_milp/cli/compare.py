@@ -43,6 +43,8 @@ def compare(
         list[Path] | None,
         typer.Option("--released", metavar="FILE", help="A table that another tool has released; may be repeated."),
     ] = None,
+    row_id: options.RowId = None,
+    missing_keys: options.MissingAsKeys = "own",
     boxes: Annotated[
         bool,
         typer.Option("--boxes", help="Measure each method's groups as intervals and sets, too."),
@@ -87,6 +89,8 @@ def compare(
         time_limit=time_limit,
         threads=threads,
         seed=seed,
+        missing_keys=missing_keys,
+        row_id=row_id,
         on_method=None if quiet or json else lambda name: display.say(f"running {name} ...", err=True),
     )
     drawn = not found.interrupted or any(row.objective is not None for row in found.rows)

@@ -15,6 +15,7 @@ from kanon_milp.problem.problem import SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
 from kanon_milp.problem.table import Missing, Table
+from kanon_milp.verify.plain import MissingKeys
 
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 
@@ -124,6 +125,14 @@ Reading = Annotated[
 ReadingAsked = Annotated[
     SuppressedRows | None,
     typer.Option("--suppressed-rows", help="strict (default), or exempt: fully suppressed rows need no partners."),
+]
+MissingAsKeys = Annotated[
+    MissingKeys,
+    typer.Option("--missing-keys", help="own: missing and suppressed cells are values; match: any value (sdcMicro)."),
+]
+RowId = Annotated[
+    str | None,
+    typer.Option("--id", metavar="COLUMN", help="Tells which released row is whose, in another order or with gaps."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from json import loads
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,15 +13,18 @@ from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
 from kanon_milp.instances.model_files import ModelFile, read_model
-from kanon_milp.methods.verification import check_certificate_files, verify_files, verify_released
+from kanon_milp.methods.verification import check_certificate_files, verify_alone, verify_files, verify_released
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.databases import Database, as_files, location
+from kanon_milp.problem.table import read_table
 from kanon_milp.report import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report, check_certificate
 from kanon_milp.verify.plain import Cells
 
-BESIDE_MODEL = ("anonymized", "model", "cells", "groups", "certificate", "json", "quiet")  # the rest, it says itself
+# the rest, a model file says itself
+BESIDE_MODEL = ("anonymized", "model", "cells", "missing_keys", "row_id", "groups", "certificate", "json", "quiet")
+OF_ORIGINAL = ("mask", "hierarchies", "numeric", "quantiles", "dates", "prefix", "weight", "cells", "row_id")
 
 
 def verify(
@@ -30,7 +34,12 @@ def verify(
     ] = None,
     original: Annotated[
         Any,
-        typer.Option("--original", metavar="FILE", parser=location, help="The table it was made from."),
+        typer.Option(
+            "--original",
+            metavar="FILE",
+            parser=location,
+            help="The table it was made from; none: judge the released table alone.",
+        ),
     ] = None,
     model: Annotated[
         Path | None,
@@ -70,6 +79,8 @@ def verify(
         Cells,
         typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
     ] = "labels",
+    missing_keys: options.MissingAsKeys = "own",
+    row_id: options.RowId = None,
     groups: Annotated[
         Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
     ] = None,
@@ -82,7 +93,8 @@ def verify(
 ) -> None:
     """Check a released table, or a certificate.
 
-    By whatever tool it was made: exactly, and without a solver.
+    By whatever tool it was made: exactly, and without a solver. Without --original the released table is judged alone:
+    its groups, and what is required of them.
 
     Exit codes: 0 everything holds; 2 bad usage or input; 6 something does not hold.
     """
@@ -90,10 +102,22 @@ def verify(
         raise InputError("name the released table, or a certificate with --certificate")
     asked: ModelFile | None = None
     if model is not None:
-        _refuse_beside_model(context)
+        others = [each.name or "" for each in context.command.params if each.name not in BESIDE_MODEL]
+        _refuse(
+            context,
+            others,
+            "--model holds the original table and the problem, so {} cannot be named beside it; leave out one of the "
+            "two",
+        )
         asked = read_model(model)
-    elif original is None:
+    elif original is None and certificate is not None:
         raise InputError("name the original table with --original, or the model file with --model")
+    elif original is None:
+        _refuse(
+            context,
+            OF_ORIGINAL,
+            "{} says what became of the original table; name that with --original, or leave the option out",
+        )
     both = anonymized is not None and certificate is not None and asked is None
     if certificate is not None and both and suppressed_rows is None and claimed_reading(certificate) == "exempt":
         raise InputError(
@@ -132,7 +156,17 @@ def verify(
     found: dict[str, Report | CertificateReport] = {}
     if anonymized is not None:
         if asked is not None:
-            report = verify_released(asked.problem, anonymized, cells=cells)
+            report = verify_released(asked.problem, anonymized, cells=cells, missing_keys=missing_keys, row_id=row_id)
+        elif original is None:
+            reading = ("query", "unit", "symbol", "delimiter", "encoding", "missing", "missing_values", "header")
+            named = {name: common[name] for name in reading}
+            named["identifying"] = options.names(identifying, "--identifying", required=False)
+            report = verify_alone(
+                read_table(location(str(anonymized), "ANONYMIZED"), quasi, others, released=True, **named),
+                common["privacy"],
+                suppressed_rows=suppressed_rows or "strict",
+                missing_keys=missing_keys,
+            )
         else:
             report = verify_files(
                 original,
@@ -143,6 +177,8 @@ def verify(
                 keep=options.names(keep, "--keep", required=False),
                 suppressed_rows=suppressed_rows or "strict",
                 cells=cells,
+                missing_keys=missing_keys,
+                row_id=row_id,
                 **common,
             )
         if groups is not None:
@@ -173,15 +209,12 @@ def verify(
     raise typer.Exit(OPTIMAL if held else UNVERIFIED)
 
 
-def _refuse_beside_model(context: typer.Context) -> None:
-    """Raise InputError for options that say what the model file says."""
+def _refuse(context: typer.Context, names: Sequence[str], why: str) -> None:
+    """Raise InputError for options that were given and do not fit. why: with {} for the option."""
     for each in context.command.params:
         source = context.get_parameter_source(each.name or "")
-        if each.name not in BESIDE_MODEL and source is not None and source.name == "COMMANDLINE":
-            raise InputError(
-                f"--model holds the original table and the problem, so {each.opts[0]} cannot be named beside it; leave "
-                "out one of the two"
-            )
+        if each.name in names and source is not None and source.name == "COMMANDLINE":
+            raise InputError(why.format(each.opts[0]))
 
 
 def claimed_reading(certificate: Path) -> str | None:

@@ -17,14 +17,14 @@ from kanon_milp.problem.distances import GroundDistance, HierarchicalDistance
 from kanon_milp.problem.exact import Number
 from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.problem import Problem, SuppressedRows
-from kanon_milp.problem.recoding import Recoding
+from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
 from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
 from kanon_milp.verify.claim import Claim
-from kanon_milp.verify.plain import Cells, ProblemData, Question
+from kanon_milp.verify.plain import Cells, MissingKeys, ProblemData, Question
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.stated import stated
 
@@ -53,6 +53,8 @@ def verify_files(
     header: bool | Sequence[str] = True,
     distances: Mapping[str, GroundDistance] | None = None,
     cells: Cells = "labels",
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
 ) -> Report:
     """Check an anonymized file, by whatever tool it was made, against the original file.
 
@@ -68,8 +70,8 @@ def verify_files(
     symbol: what stands in the anonymized file for a suppressed value. delimiter: of both
     tables; an anonymized one may have its own, as in `read_released`. encoding: of all CSV files. missing_values: texts
     that stand for a missing value, in both tables. header: of both, as in `read_table`. cells: "intervals"
-    for tables of other tools, as in `verify`. Raises InputError for files that cannot be read or do not belong
-    together.
+    for tables of other tools; missing_keys, row_id: as in `verify`. Raises InputError for files that cannot be read or
+    do not belong together.
     """
     table = read_table(
         original,
@@ -97,20 +99,42 @@ def verify_files(
     asked: ProblemData = Question(table, recoding, suppressed_rows)
     if privacy:
         asked = Problem(table, privacy, recoding, suppressed_rows=suppressed_rows)
-    return verify(asked, frame, distances=known, cells=cells)
+    return verify(asked, frame, distances=known, cells=cells, missing_keys=missing_keys, row_id=row_id)
 
 
-def verify_released(problem: Problem, anonymized: str | Path, *, cells: Cells = "labels") -> Report:
+def verify_released(
+    problem: Problem,
+    anonymized: str | Path,
+    *,
+    cells: Cells = "labels",
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
+) -> Report:
     """Check an anonymized file, by whatever tool it was made, against a problem: its table, requirements, recoding and
     side constraints.
 
-    A CSV file is read in the format of the problem's table (its delimiter as in `read_released`). cells: as in
-    `verify`. Raises InputError for a file that cannot be read or does not belong to the table.
+    A CSV file is read in the format of the problem's table (its delimiter as in `read_released`). cells,
+    missing_keys, row_id: as in `verify`. Raises InputError for a file that cannot be read or does not belong to the
+    table.
     """
     path, table = Path(anonymized), problem.table
     frame = read_released(path, table.csv, table.quasi_identifiers)
     _check_released(table, frame, path)
-    return verify(problem, frame, cells=cells)
+    return verify(problem, frame, cells=cells, missing_keys=missing_keys, row_id=row_id)
+
+
+def verify_alone(
+    table: Table,
+    privacy: Sequence[Requirement] = (),
+    *,
+    suppressed_rows: SuppressedRows = "strict",
+    missing_keys: MissingKeys = "own",
+) -> Report:
+    """Judge a released table without its original. table: of `read_table(..., released=True)`."""
+    asked: ProblemData = Question(table, Suppression(), suppressed_rows)
+    if privacy:
+        asked = Problem(table, privacy, suppressed_rows=suppressed_rows)
+    return verify(asked, missing_keys=missing_keys)
 
 
 def _check_released(table: Table, frame: pl.DataFrame, path: Path) -> None:
@@ -124,7 +148,8 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     """Read an anonymized file, by whatever tool it was made.
 
     Where a CSV file has no columns of these names by the delimiter of fmt, a comma, semicolon, tab or | by which it has
-    them is taken. Raises InputError for a file that cannot be read, and for a database.
+    them is taken; where it is UTF-8, or in another encoding beyond doubt, it is read so. Raises InputError for a file
+    that cannot be read, and for a database.
     """
     if is_named_as_database(path):
         raise InputError(
@@ -136,7 +161,8 @@ def read_released(path: Path, fmt: CsvFormat, quasi_identifiers: Sequence[str]) 
     tried: list[pl.DataFrame | InputError] = []
     for delimiter in dict.fromkeys((fmt.delimiter, *DELIMITERS)):
         try:
-            unnamed = fmt.unnamed if delimiter == fmt.delimiter else ("encoding",) if "encoding" in fmt.unnamed else ()
+            # the encoding that was named may be the original's alone
+            unnamed = ("encoding", *(fmt.unnamed if delimiter == fmt.delimiter else ()))
             frame = read_frame(path, replace(fmt, delimiter=delimiter, unnamed=unnamed))
         except InputError as error:
             tried.append(error)

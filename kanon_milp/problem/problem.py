@@ -144,8 +144,10 @@ class Problem:
 
 def expect_problem(value: object, caller: str) -> Problem:
     """Check the argument of a function that takes a problem, and say how to get from something near to one."""
-    if isinstance(value, Problem):
+    if isinstance(value, Problem) and not value.table.is_released:
         return value
+    if isinstance(value, Problem):
+        raise InputError(f"{caller} takes a problem of an original table, and this one is read as a released one")
     if isinstance(value, Table):
         way_out = "write Problem(table, KAnonymity(5))"
     elif isinstance(value, str | Path):

@@ -63,7 +63,8 @@ class Table:
     warnings: what to say about how a file was read, columns without a role, a header that looks like data, and missing
     sensitive values.
     kind: the kind of file that it came from and is written to, "CSV" where it came from none; "SQL" of a database.
-    query: what was read there, without passwords that it hands on; None of a file.
+    query: what was read there, without passwords that it hands on; None of a file. is_released: it is a released table,
+    which may hold the symbol and is read to be judged alone.
     """
 
     frame: nw.DataFrame[Any]
@@ -77,6 +78,7 @@ class Table:
     warnings: tuple[str, ...] = ()
     kind: Origin = "CSV"
     query: str | None = None
+    is_released: bool = False
 
     def __post_init__(self) -> None:
         instance_of(self.frame, nw.DataFrame, "frame of a Table", "what Table.from_frame makes of a data frame")
@@ -95,6 +97,7 @@ class Table:
         symbol: str = SYMBOL,
         source: str = "table",
         csv: CsvFormat | None = None,
+        released: bool = False,
     ) -> Table:
         """Take a data frame of any kind that narwhals knows (pandas, polars, pyarrow, duckdb, ...).
 
@@ -103,7 +106,8 @@ class Table:
         identifying: columns that are dropped from what is released. keep: insensitive columns; all that are not named
         are kept too, with a RoleWarning. unit: the column of those who are protected, such as patients with several
         rows each: k counts its different values, and it is dropped as identifying columns are. missing: "value" makes
-        missing values one value of their own, "error" refuses them; a unit must not be missing.
+        missing values one value of their own, "error" refuses them; a unit must not be missing. released: the table is
+        one that was released, to be judged alone by `verify`; it may hold the symbol, and no other function takes it.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
@@ -111,11 +115,18 @@ class Table:
         if csv is not None:
             instance_of(csv, CsvFormat, "csv", "a CsvFormat")
         roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
-        return cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat())
+        return cls._checked(frame, roles, missing, symbol, source, csv or CsvFormat(), released)
 
     @classmethod
     def _checked(
-        cls, frame: Any, roles: Roles, missing: Missing, symbol: str, source: str, csv_format: CsvFormat
+        cls,
+        frame: Any,
+        roles: Roles,
+        missing: Missing,
+        symbol: str,
+        source: str,
+        csv_format: CsvFormat,
+        released: bool = False,
     ) -> Table:
         text(symbol, "symbol")
         if not symbol:
@@ -135,6 +146,8 @@ class Table:
         if missing == "error":
             _refuse_missing(keys, source, FILL)
         missing_of = [keys[name].null_count() for name in roles.sensitive]
+        if released:  # nothing is kept or written of it
+            return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
         repeated = () if roles.unit else roles.identifying
         said = {
             doubt: FileWarning,
@@ -275,6 +288,7 @@ def read_table(
     symbol: str = SYMBOL,
     header: bool | Sequence[str] = True,
     rows: int | None = None,
+    released: bool = False,
 ) -> Table:
     """Read microdata from CSV (also .gz), an Excel workbook, Parquet or Arrow, or from a database; values of a CSV file
     are text, byte for byte.
@@ -297,7 +311,7 @@ def read_table(
     if rows is not None:
         frame = frame.head(min(rows, frame.height))
     roles = Roles.of(quasi_identifiers, sensitive, identifying, keep, unit)
-    table = Table._checked(frame, roles, missing, symbol, str(source), fmt)
+    table = Table._checked(frame, roles, missing, symbol, str(source), fmt, released)
     table = replace(table, warnings=(*fmt.notes, *table.warnings), read_seconds=time.perf_counter() - began)
     if isinstance(source, Database):
         return replace(table, kind="SQL", query=shown_query(query or ""))

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import InputError, KanonError
+from kanon_milp.errors import InputError, KanonError, counted
 from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
@@ -27,6 +27,7 @@ from kanon_milp.system.markup import grid, join
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
+from kanon_milp.verify.plain import MissingKeys
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
@@ -48,6 +49,7 @@ NARROW = 7
 FOREIGN = (
     "cells are intervals, sets or prefixes; the loss is that of the table with the least general label that covers each"
 )
+MATCHED = "verified where a missing key matches any value, which the bound is not about"
 CUT = "interrupted: the table is the best that it had so far"
 NOT_RUN = "not run"
 NOTHING = "interrupted before it had found a table"
@@ -176,6 +178,8 @@ def compare(
     threads: int = 1,
     seed: int = 0,
     on_method: Callable[[str], None] | None = None,
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
 ) -> Comparison:
     """Run several methods on a problem of least loss, and measure tables that other tools have released for it.
 
@@ -186,7 +190,9 @@ def compare(
     and those after it are not run; their rows say so, and one that had found nothing has no loss. Tables of other
     tools may have cells such as `20-39` or `{a, b}` (as in `verify(..., cells="intervals")`); their loss is that of
     the table in which each such cell is the least general label of the problem's recoding that covers it, so that the
-    bound holds for it.
+    bound holds for it. row_id: a column that tells which row of these tables is whose, as in `verify`. missing_keys: by
+    which reading the risks of all tables are measured; bounds and losses are those of "own", and a table that only
+    "match" verifies has no loss.
     Raises InputError for another objective, and for unknown methods.
     """
     expect_problem(problem, "compare")
@@ -202,7 +208,10 @@ def compare(
     if on_method is not None and not callable(on_method):
         raise wrong("on_method", "a function of the name of a method", on_method)
     # first, as one that cannot be measured is an error that should not cost the time of all methods
-    given = [_given(problem, text(name, "released: a name"), frame) for name, frame in (released or {}).items()]
+    given = [
+        _given(problem, text(name, "released: a name"), frame, missing_keys, row_id)
+        for name, frame in (released or {}).items()
+    ]
     rows: list[Compared] = []
     interrupted = threading.Event()
     with ctrl_c_sets(interrupted):
@@ -212,7 +221,7 @@ def compare(
                 continue
             if on_method is not None:
                 on_method(name)
-            rows += _solved(problem, name, time_limit, threads, seed, interrupted, boxes=boxes)
+            rows += _solved(problem, name, time_limit, threads, seed, interrupted, missing_keys, boxes=boxes)
     return Comparison(problem, (*rows, *given))
 
 
@@ -228,6 +237,7 @@ def _solved(
     threads: int,
     seed: int,
     interrupted: threading.Event,
+    missing_keys: MissingKeys,
     *,
     boxes: bool,
 ) -> list[Compared]:
@@ -239,42 +249,50 @@ def _solved(
         return [Compared(name, None, None, "none", None, None, str(error))]
     seconds = result.seconds["total"] - result.seconds["read"]
     if result.stop_reason == "interrupted":
-        found = [_ended(problem, name, result, seconds)]
+        found = [_ended(problem, name, result, seconds, missing_keys)]
     else:
-        metrics = None if result.table is None else measure(problem, result.table)
+        metrics = None if result.table is None else measure(problem, result.table, missing_keys=missing_keys)
         message = "" if result.table is not None else result.message or result.stop_reason
         found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
     if boxes and result.groups is not None and found[0].metrics is not None:
-        beside, cut = _given(problem, f"{name} as boxes", boxes_of(result)), found[0].interrupted
+        beside, cut = _given(problem, f"{name} as boxes", boxes_of(result), missing_keys), found[0].interrupted
         message = "; ".join(each for each in (CUT if cut else "", beside.message) if each)
         found.append(replace(beside, message=message, interrupted=cut))
     return found
 
 
-def _ended(problem: Problem, name: str, result: Result, seconds: float) -> Compared:
+def _ended(problem: Problem, name: str, result: Result, seconds: float, missing_keys: MissingKeys) -> Compared:
     """A method that somebody has ended: with the table that it had, but for the one with all rows alike, and with the
     bound that it had, but for 0: these two are there before any method begins."""
     bound = result.exact_bound or None
     proof = "none" if bound is None else result.proof
     if result.table is None or result.groups is None or (result.groups == 1).all():
         return Compared(name, None, bound, proof, seconds, None, NOTHING, interrupted=True)
-    metrics = measure(problem, result.table)
+    metrics = measure(problem, result.table, missing_keys=missing_keys)
     return Compared(name, result.exact_objective, bound, proof, seconds, metrics, CUT, interrupted=True)
 
 
-def _given(problem: Problem, name: str, frame: Any) -> Compared:
+def _given(
+    problem: Problem, name: str, frame: Any, missing_keys: MissingKeys = "own", row_id: str | None = None
+) -> Compared:
     try:
-        report, message = verify(problem, frame), ""
+        report, message = verify(problem, frame, row_id=row_id), ""
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if not report.ok and problem.recoding.mask is None:
-        read = verify(problem, frame, cells="intervals")
+        read = verify(problem, frame, cells="intervals", row_id=row_id)
         if read.ok:  # the loss is that of a table of ours, so that the bound holds for it, too
-            report, message = verify(problem, recoded(problem, frame)), FOREIGN
+            report, message = verify(problem, recoded(problem, frame, row_id), row_id=row_id), FOREIGN
             message += "" if report.ok else f", which is not verified: {report.violations[0]}"
         elif len(read.violations) <= len(report.violations):
             report = read  # which blames no more cells: labels are read, too
     if not report.ok:
         message = message or f"not verified: {report.violations[0]}"
-    loss = report.cost if report.ok else None
-    return Compared(name, loss, None, "given", None, measure(problem, frame), message)
+        if missing_keys == "match" and problem.recoding.mask is None:
+            matched = verify(problem, frame, cells="intervals", missing_keys="match", row_id=row_id)
+            message = f"{MATCHED}, not otherwise: {report.violations[0]}" if matched.ok else message
+    elif report.dropped_rows:
+        message = f"{counted(report.dropped_rows, 'row')} dropped: no loss, as the bound is on tables of all rows"
+    loss = report.cost if report.ok and not report.dropped_rows else None
+    measured = measure(problem, frame, missing_keys=missing_keys, row_id=row_id)
+    return Compared(name, loss, None, "given", None, measured, message)

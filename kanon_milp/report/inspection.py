@@ -23,7 +23,7 @@ from kanon_milp.problem.arguments import integer, listed, text
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt
 from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.report.inspected_columns import (
@@ -41,6 +41,10 @@ from kanon_milp.report.measures import unit_risk
 from kanon_milp.report.proposal import Proposal, listing, propose, protection_notes, shell_word
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
+from kanon_milp.verify import Report, verify
+from kanon_milp.verify.original import Original
+from kanon_milp.verify.plain import Question
+from kanon_milp.verify.report import attribute_lines
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
@@ -102,7 +106,7 @@ class Inspection:
     all suppressed; classes, risks and what k-anonymity touches are about the others, where there are some.
     unit_risk: of units of protection, where a unit is named: their column, and what `report.measures.unit_risk` says;
     risk and touched are about rows. reading: what to know of how the file was read, and whether its first row looks
-    like data.
+    like data. protection: where sensitive attributes were named, the verifier's report of the table as it is, alone.
     """
 
     source: str
@@ -121,6 +125,7 @@ class Inspection:
     suppressed: int = 0
     unit_risk: dict[str, Any] | None = None
     reading: tuple[str, ...] = ()
+    protection: Report | None = None
 
     @property
     def mean(self) -> Fraction:
@@ -166,6 +171,7 @@ class Inspection:
             "risk": self.risk.as_dict(),
             "unit_risk": self.unit_risk,
             "touched": [{**vars(each), "share": each.rows / self.rows} for each in self.touched],
+            "sensitive": {} if self.protection is None else self.protection.as_dict()["sensitive"],
             "command": self.command,
             "notes": list(self.notes),
         }
@@ -215,6 +221,9 @@ class Inspection:
                 lines.append(
                     (f"k = {k}", f"{below:,} units ({below / all_:.1%}) have a row in a class of fewer than {k} units")
                 )
+        for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
+            said = [line.strip() for line in attribute_lines(name, held)]
+            lines += [("sensitive", said[0]), *(("", line) for line in said[1:])]
         lines += [("note", note) for note in self.notes]
         return lines
 
@@ -325,7 +334,21 @@ def inspect(
         int(gone.sum()),
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
         (*fmt.notes, *([doubt] if doubt else [])),
+        _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
     )
+
+
+def _protection(
+    frame: nw.DataFrame[Any],
+    texts: pl.DataFrame,
+    chosen: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    source: str,
+    symbol: str,
+) -> Report:
+    """What holds of sensitive attributes in classes of rows that are alike, distances being to the table itself."""
+    table = Original(frame, chosen, sensitive, texts.select(*chosen, *sensitive), source, symbol)
+    return verify(Question(table, Suppression()))
 
 
 def _suppressed(chosen: pl.DataFrame, symbol: str) -> pl.Series:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.column_numbers import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
@@ -20,7 +21,9 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.foreign import suppressed_cells, with_symbol
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
-from kanon_milp.verify.frames import classes, open_released, text_columns
+from kanon_milp.verify.frames import classes, open_released, rows_by_id, text_columns
+from kanon_milp.verify.matching import Matching
+from kanon_milp.verify.plain import MISSING_KEYS, MissingKeys
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Metrics:
     2009) as a share of that of a fully suppressed table. risk_highest, risk_average: of the prosecutor, 1/|group| at
     most and on average over the rows. rows_at_risk: share of rows in groups of fewer than k, of unique rows without k.
     All three are about the rows of which something is released; suppressed_rows: how many others there are (where there
-    are no more than these, they are one group like any other).
+    are no more than these, they are one group like any other). missing_keys: "own", or "match" where these three count
+    the rows that match a row, a missing or suppressed key matching any value.
 
     None: what cannot be told, since the numbers of rows differ, or original values do not lie in their cells.
     """
@@ -54,30 +58,44 @@ class Metrics:
     risk_average: Fraction
     rows_at_risk: Fraction
     suppressed_rows: int
+    missing_keys: str = "own"
 
-    def as_dict(self) -> dict[str, int | float | None]:
-        """The measures as plain numbers."""
+    def as_dict(self) -> dict[str, int | float | str | None]:
+        """The measures as plain numbers, and the reading of missing keys that risks go by."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: float(value) if isinstance(value, Fraction) else value for name, value in found.items()}
 
 
-def measure(problem: Problem, anonymized: Any) -> Metrics:
+def measure(
+    problem: Problem, anonymized: Any, *, missing_keys: MissingKeys = "own", row_id: str | None = None
+) -> Metrics:
     """Measure a released table of a problem, by whatever tool it was made.
 
     Cells may be labels of the problem's hierarchies, or those of other tools, such as `20-39`, `[20, 40[`, `>=20`,
     `{a, b}`, `130**`, which have the level of the least general label that covers them. Where values were suppressed by
     leaving them out, all missing ones of the column are suppressed; beside the symbol they still make another row.
-    Raises InputError for a released
-    table without rows or without one of the quasi-identifiers.
+    missing_keys, row_id: as in `verify`; a row that was dropped is charged as a fully suppressed one. Raises
+    InputError for a released table without rows or without one of the quasi-identifiers.
     """
     table = expect_problem(problem, "measure").table
+    one_of(missing_keys, MISSING_KEYS, "missing_keys")
     original = table.keys[list(table.quasi_identifiers)]
-    released = text_columns(open_released(anonymized, table), table.quasi_identifiers)
+    frame = open_released(anonymized, table)
+    released = text_columns(frame, table.quasi_identifiers)
+    dropped = original.clear()
+    if row_id is not None:
+        rows = rows_by_id(table, frame, row_id)
+        dropped = original[np.setdiff1d(np.arange(table.n), rows)]
+        original = original[rows]
     suppressed = suppressed_cells(original, released, table.symbol)
-    sizes, same = group_sizes(released), released.height == table.n
-    linked, unlinked = linked_sizes(released, suppressed)
+    sizes, same = group_sizes(released), released.height == original.height
+    of_row, unlinked = linked_rows(released, suppressed, missing_keys)
     k = max((r.k for r in problem.requirements if isinstance(r, KAnonymity)), default=None)
-    cells = _cells(problem, original, with_symbol(released, suppressed, table.symbol)) if same else None
+    cells = None
+    if same:
+        gone = pl.DataFrame({name: [table.symbol] * dropped.height for name in dropped.columns})
+        read = with_symbol(released, suppressed, table.symbol)
+        cells = _cells(problem, pl.concat([original, dropped]), pl.concat([read, gone]) if gone.height else read)
     return Metrics(
         suppressions=sum(int(column.sum()) for column in suppressed),
         groups=len(sizes),
@@ -89,10 +107,11 @@ def measure(problem: Problem, anonymized: Any) -> Metrics:
         precision=None if cells is None else 1 - _mean([(each.height, each.rows) for each in cells]),
         certainty_penalty=None if cells is None else _mean([(each.penalty, each.rows) for each in cells]),
         entropy_loss=None if cells is None else _entropy_loss(cells),
-        risk_highest=Fraction(1, min(linked)),
-        risk_average=Fraction(len(linked), sum(linked)),
-        rows_at_risk=Fraction(sum(size for size in linked if size < (k or 2)), sum(sizes)),
+        risk_highest=Fraction(1, min(of_row)),
+        risk_average=sum((Fraction(rows, size) for size, rows in of_row.items()), Fraction(0)) / of_row.total(),
+        rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), sum(sizes)),
         suppressed_rows=unlinked,
+        missing_keys=missing_keys,
     )
 
 
@@ -105,6 +124,19 @@ def linked_sizes(released: pl.DataFrame, suppressed: pl.DataFrame) -> tuple[list
     all_gone = suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series()
     gone = int(all_gone.sum())
     return ([gone] if gone == released.height else group_sizes(released.filter(~all_gone))), gone
+
+
+def linked_rows(
+    released: pl.DataFrame, suppressed: pl.DataFrame, missing_keys: MissingKeys
+) -> tuple[Counter[int], int]:
+    """How many of these rows are alike with so many, or match so many, and the number of other rows."""
+    if missing_keys == "own":
+        sizes, gone = linked_sizes(released, suppressed)
+        return Counter({size: size * groups for size, groups in Counter(sizes).items()}), gone
+    found = Matching(released, suppressed)
+    all_gone = suppressed.select(pl.all_horizontal(pl.all()).alias("gone")).to_series().to_numpy()
+    size_of_row = found.size[found.of_row]
+    return Counter((size_of_row if all_gone.all() else size_of_row[~all_gone]).tolist()), int(all_gone.sum())
 
 
 def group_sizes(released: pl.DataFrame) -> list[int]:

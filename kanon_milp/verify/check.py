@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -15,36 +16,57 @@ from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, near
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import coded
 from kanon_milp.verify.definitions.base import Rule, SizeRule
-from kanon_milp.verify.foreign import read_foreign, suppressed_cells
-from kanon_milp.verify.frames import classes, compare_shape, open_released, text_columns, there_are
+from kanon_milp.verify.foreign import read_foreign, rewritten, suppressed_cells
+from kanon_milp.verify.frames import (
+    classes,
+    compare_shape,
+    emptied,
+    leaking,
+    open_released,
+    rows_by_id,
+    text_columns,
+    there_are,
+)
 from kanon_milp.verify.ground import Ground, ground
 from kanon_milp.verify.groups import Grouping, Sensitive
+from kanon_milp.verify.matching import Matching
 from kanon_milp.verify.minimality import Property, not_minimal
 from kanon_milp.verify.numbers import exact, in_words
 from kanon_milp.verify.original import Original
-from kanon_milp.verify.plain import CELLS, Cells, ProblemData, RecodingData, SuppressedRows
+from kanon_milp.verify.plain import CELLS, MISSING_KEYS, Cells, MissingKeys, ProblemData, RecodingData, SuppressedRows
 from kanon_milp.verify.report import Report
 from kanon_milp.verify.rules import rules_of
+
+MOST_MATCHED = 5_000  # groups for which another reading is tried that nobody asked for
 
 
 def verify(
     problem: ProblemData,
-    anonymized: Any,
+    anonymized: Any = None,
     partition: Sequence[int] | None = None,
     *,
     distances: Mapping[str, Any] | None = None,
     cells: Cells = "labels",
+    missing_keys: MissingKeys = "own",
+    row_id: str | None = None,
 ) -> Report:
     """Check a released table exactly: shape, each cell, mask, cost, requirements and side constraints.
 
-    anonymized: a data frame of any kind that narwhals knows, rows in the order of the original.
+    anonymized: a data frame of any kind that narwhals knows, rows in the order of the original. None: the problem's own
+    table is a released one (`read_table(..., released=True)`), and is judged alone: groups and what is required of
+    them, t-closeness against the table itself; not whether cells are true, and not the loss.
     partition: a group id per row, for a table that comes with its groups; then each of them must have one
     released row and satisfy every requirement, and so must the groups of equal released rows.
     distances: sensitive attribute → a further ground distance for which to report the closeness.
     cells: "labels", those that the recoding of the problem has, or "intervals": those of other tools too, such as
     `20-39`, `[20, 40[`, `>=20`, `{a, b}`, `130**`, in which the original value must lie. The cost is then that of the
     table in which each such cell is the least general label of the recoding that covers it, so that it can be held
-    against a bound on the loss. A pattern mask is refused then.
+    against a bound on the loss. A pattern mask is refused then. Other columns may have numbers and dates written
+    otherwise.
+    missing_keys: "own", where a missing cell is a value of its own, as the symbol is; or "match", where both match any
+    value, as sdcMicro counts: requirements are judged, for each row, on all rows that match it.
+    row_id: a column of both tables that tells which row is whose, where the rows are in another order, or some were
+    dropped; a dropped row costs what a fully suppressed one does.
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length), and for hierarchies that are none. A released table that is wrong gives violations.
     """
@@ -57,30 +79,35 @@ def verify(
         raise InputError("distances: a mapping from sensitive attributes to ground distances is expected")
     if not (isinstance(cells, str) and cells in CELLS):
         raise InputError(f"cells must be one of {', '.join(CELLS)}")
-    return _examine(Asked.of(problem, distances or {}), anonymized, partition, cells)
+    if not (isinstance(missing_keys, str) and missing_keys in MISSING_KEYS):
+        raise InputError(f"missing_keys must be one of {', '.join(MISSING_KEYS)}")
+    reading = Reading(cells, missing_keys, row_id, alone=anonymized is None)
+    if reading.alone and (cells != "labels" or row_id is not None):
+        raise InputError("cells and row_id are about a released table and its original; name both")
+    asked = Asked.of(problem, distances or {})
+    return _examine(asked, problem.table.frame if reading.alone else anonymized, partition, reading)
 
 
-def recoded(problem: ProblemData, anonymized: Any) -> Any:
+def recoded(problem: ProblemData, anonymized: Any, row_id: str | None = None) -> Any:
     """The released table of another tool as the recoding of the problem would write it: each cell that is none of its
     labels as the least general one that covers what the cell stands for. A data frame of polars.
 
-    Raises InputError where the two cannot be compared, or a cell does not hold the original value.
+    row_id: as in `verify`. Raises InputError where the two cannot be compared, or a cell does not hold the original
+    value.
     """
     table = Original.of(problem.table)
     frame = open_released(anonymized, table)
     released = text_columns(frame, table.quasi_identifiers)
+    if row_id is not None:
+        table = table.taken(rows_by_id(table, frame, row_id), row_id)
     if released.height != table.n:
         raise InputError(f"{there_are(released.height)}, the original has {table.n}")
     found = read_foreign(table, Rules.of(table, problem.recoding), released)
     if found.violations:
         raise InputError(found.violations[0])
-    columns = [found.recoded[name] if name in found.recoded.columns else None for name in frame.columns]
-    return pl.DataFrame(
-        [
-            frame[name].to_polars() if column is None else column.alias(name)
-            for name, column in zip(frame.columns, columns, strict=True)
-        ]
-    )
+    known = {name: found.recoded[name] for name in found.recoded.columns}
+    known |= {name: table.frame[name].to_polars() for name in rewritten(table, frame)}
+    return pl.DataFrame({name: known[name] if name in known else frame[name].to_polars() for name in frame.columns})
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,40 +156,66 @@ class Asked:
         return (*own, *dict.fromkeys(f'ground distance "{each.name}"' for each in grounds if each.own))
 
 
-def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cells: Cells) -> Report:
+@dataclass(frozen=True)
+class Reading:
+    """How a released table is read; see `verify`. alone: without an original."""
+
+    cells: Cells
+    missing_keys: MissingKeys
+    row_id: str | None
+    alone: bool
+
+
+def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, reading: Reading) -> Report:
     """Check a released table; errors as in `verify`."""
-    table = asked.table
-    exempt = asked.suppressed_rows == "exempt"
+    original, table = asked.table, asked.table
+    exempt, cells = asked.suppressed_rows == "exempt", reading.cells
     frame = open_released(anonymized, table)
-    violations = compare_shape(table, frame)
+    if reading.row_id is not None:
+        table = original.taken(rows_by_id(original, frame, reading.row_id), reading.row_id)
+    same_rows = len(frame) == table.n
+    written = rewritten(table, frame) if cells == "intervals" and same_rows else []
+    if reading.alone:
+        violations = leaking(table, frame, [] if table.unit is None else [table.unit])
+    else:
+        violations = compare_shape(table, frame, written)
+    notes = _notes(original, table, frame, written, reading)
     released = text_columns(frame, table.quasi_identifiers)
     rules = Rules.of(table, asked.recoding)
     cost, readings, foreign = None, None, None
-    if released.height == table.n and cells == "intervals":
+    if reading.alone:
+        pass
+    elif same_rows and cells == "intervals":
         foreign = read_foreign(table, rules, released)
         violations += foreign.violations
         cost = None if foreign.violations else check_cells(table, rules, foreign.recoded)[0]
-    elif released.height == table.n:
+    elif same_rows:
         released = rules.as_told_apart(table, released)
         cost, illegal, readings = check_cells(table, rules, released)
         violations += illegal
-    legal = not violations
+    legal = not violations and not reading.alone
+    if cost is not None:
+        cost += (original.n - table.n) * sum((rule.costs[-1] for rule in rules.columns), Fraction(0))
 
     symbols = suppressed_cells(released.clear(), released, table.symbol) if foreign is None else foreign.suppressed
     per_row = symbols.sum_horizontal().to_numpy()
     suppressed = per_row == table.m
     of_row, _ = classes(released)
-    units = table.units if len(frame) == table.n else ()  # of other rows nobody knows whose they are
-    held = pl.DataFrame([*text_columns(frame, table.sensitive), *(table.keys[unit] for unit in units)])
-    before = table.keys[[*table.sensitive, *units]]
-    sensitive = Sensitive(held, before, (len(frame), table.n), _distances(asked), table.source, units)
+    units = original.units if same_rows else ()  # of other rows nobody knows whose they are
+    texts = text_columns(frame, table.sensitive)
+    known = {name: table.keys[name] for name in (*written, *units) if name in (*table.sensitive, *units)}
+    held = pl.DataFrame({**{name: texts[name] for name in texts.columns}, **known})
+    before = original.keys[[*table.sensitive, *units]]
+    sensitive = Sensitive(held, before, (len(frame), original.n), _distances(asked), table.source, units)
     groups = Grouping.build(of_row, suppressed, sensitive, "groups")
+    if reading.missing_keys == "match":
+        groups = Grouping.of_matching(Matching(released, symbols), suppressed, sensitive)
     unmet = [text for rule in asked.rules for text in _check(rule, groups, released, symbols, exempt)]
     violations += unmet
     blocks = None
     if partition is not None:
         block_of_row = _blocks(partition, released.height)
-        same = np.array_equal(block_of_row, of_row)
+        same = np.array_equal(block_of_row, of_row) and groups.matching is None
         blocks = groups if same else Grouping.build(block_of_row, suppressed, sensitive, "groups of the partition")
         if not same:
             violations += _mixed_blocks(block_of_row, of_row)
@@ -171,8 +224,17 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
                     violations += blocks.check(rule, exempt=exempt)
     sides = _side_constraints(asked, cost, len(groups.size))
     violations += sides
+    if unmet and groups.matching is None and len(groups.size) <= MOST_MATCHED:
+        matched = Grouping.of_matching(Matching(released, symbols), suppressed, sensitive)
+        others = [text for rule in asked.rules for text in _check(rule, matched, released, symbols, exempt)]
+        if len(others) < len(unmet) or matched.size.min() > groups.size.min():
+            notes.append(
+                "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise, and lets it match "
+                f"any value: k = {matched.size.min()} then, and {'not all' if others else 'all that is asked for'} "
+                'holds (missing_keys="match", --missing-keys match)'
+            )
     minimal, not_minimal_text = None, None
-    if legal and readings is not None and asked.rules:
+    if legal and readings is not None and asked.rules and groups.matching is None and original.n == table.n:
         kept = Property(asked.rules, exempt, asked.min_groups, asked.max_groups)
         try:
             not_minimal_text = (
@@ -198,10 +260,14 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, cel
         minimal=minimal,
         not_minimal=not_minimal_text,
         groupings=(groups, blocks),
-        warnings=_repeated(asked, groups, exempt) if len(frame) == table.n else (),
+        warnings=_repeated(table, asked.rules, groups, exempt) if same_rows else (),
         cells=cells,
         generalized_cells=None if foreign is None else foreign.generalized,
         certainty_penalty=None if foreign is None else foreign.penalty,
+        missing_keys=reading.missing_keys,
+        alone=reading.alone,
+        dropped_rows=original.n - table.n,
+        notes=tuple(notes),
     )
 
 
@@ -215,14 +281,17 @@ def _check(rule: Rule, groups: Grouping, released: pl.DataFrame, symbols: pl.Dat
     columns = list(rule.columns)
     of_row, _ = classes(released[columns])
     suppressed = symbols[columns].select(pl.all_horizontal(pl.all())).to_series().to_numpy()
+    if groups.matching is not None:
+        found = Matching(released[columns], symbols[columns])
+        return Grouping.of_matching(found, suppressed, groups.sensitive).check(rule, exempt=exempt)
     title = f"groups of rows released alike in {', '.join(columns)}"
     return Grouping.build(of_row, suppressed, groups.sensitive, title).check(rule, exempt=exempt)
 
 
-def _repeated(asked: Asked, groups: Grouping, exempt: bool) -> tuple[str, ...]:
+def _repeated(table: Original, rules: Sequence[Rule], groups: Grouping, exempt: bool) -> tuple[str, ...]:
     """What to say where k counts rows, and rows of one value of an identifying column are in several of them."""
-    table, k = asked.table, max((rule.k for rule in asked.rules if isinstance(rule, SizeRule)), default=2)
-    if table.unit is not None:
+    k = max((rule.k for rule in rules if isinstance(rule, SizeRule)), default=2)
+    if table.unit is not None or groups.matching is not None:
         return ()
     found = []
     looked = ~groups.suppressed if exempt else np.ones(len(groups.size), dtype=bool)
@@ -244,6 +313,25 @@ def _repeated(asked: Asked, groups: Grouping, exempt: bool) -> tuple[str, ...]:
                 "as the unit of protection where it tells persons apart (unit=..., --unit)"
             )
     return tuple(found)
+
+
+def _notes(
+    original: Original, table: Original, frame: nw.DataFrame[Any], written: Sequence[str], reading: Reading
+) -> list[str]:
+    """What to know of a released table that is no violation."""
+    notes = [
+        f'column "{name}" is identifying, and the same in all rows: it tells nothing of anybody'
+        for name in emptied(table, frame)
+    ]
+    notes += [f'column "{name}" has numbers or dates written otherwise than the original' for name in written]
+    if reading.alone and table.unit is not None:
+        notes.append(f'column "{table.unit}" tells whose the rows are, and must not be in what is given away')
+    if reading.row_id is not None:
+        notes.append(f'rows are matched by column "{reading.row_id}", which must not be in what is given away')
+        if dropped := original.n - table.n:
+            number = f"{counted(dropped, 'row')} of the original {'is' if dropped == 1 else 'are'} dropped"
+            notes.append(f"{number}; the loss counts each as fully suppressed")
+    return notes
 
 
 def _distances(asked: Asked) -> dict[str, list[Ground]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.verify.frames import classes
+from kanon_milp.verify.matching import Matching
 from kanon_milp.verify.ratios import Ratios
 
 
@@ -66,6 +67,16 @@ class Counts:
         size = np.bincount(group_of_row)
         starts = np.searchsorted(group, np.arange(len(size) + 1))
         return cls(coding, starts, value, count.astype(np.int64), size)
+
+    @classmethod
+    def of_matching(cls, matching: Matching, coding: Coding) -> Counts:
+        """Count the joint values among the rows that match each of the different ones."""
+        codes = len(coding.labels)
+        pairs = np.bincount(matching.of_row * codes + coding.of_row, minlength=len(matching.size) * codes)
+        found = matching.sums(pairs.reshape(-1, codes))
+        group, value = np.nonzero(found)
+        starts = np.searchsorted(group, np.arange(len(found) + 1))
+        return cls(coding, starts, value, found[group, value], matching.size)
 
     def of_groups(self, insides: Sequence[Mapping[int, int]]) -> Counts:
         """The same of other groups, each given as code → rows."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -13,9 +15,9 @@ from numpy.typing import NDArray
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.verify.cells import ColumnRule, Rules, Value
 from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level, kind_of_cell
-from kanon_milp.verify.frames import classes, list_rows
+from kanon_milp.verify.frames import classes, list_rows, text_columns
 from kanon_milp.verify.numbers import ranged
-from kanon_milp.verify.plain import KeyedTable
+from kanon_milp.verify.plain import KeyedTable, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +79,21 @@ def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[n
     what = f"{'the first is' if len(rows) > 1 else 'it is'} {kind or kind_of(cell)}"
     where = f'column "{name}": the original value does not lie in the released cell: {list_rows(rows)}'
     return f"{where}; {what}; {way_out}"
+
+
+def rewritten(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
+    """The columns beside the quasi-identifiers in which each cell that differs from the original is the same number or
+    date, written otherwise."""
+    names = [name for name in table.frame.columns if name in released.columns]
+    names = [name for name in names if name not in table.quasi_identifiers]
+    before, after = text_columns(table.frame, names), text_columns(released, names)
+    found = []
+    for name in names:
+        pairs = pl.DataFrame([before[name].alias("before"), after[name].alias("after")]).unique()
+        differing = pairs.filter(pl.col("before").ne_missing(pl.col("after"))).rows()
+        if differing and all(Domain([cell]).is_value(other) for cell, other in differing):
+            found.append(name)
+    return found
 
 
 def suppressed_cells(original: pl.DataFrame, released: pl.DataFrame, symbol: str) -> pl.DataFrame:

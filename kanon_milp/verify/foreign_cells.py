@@ -81,6 +81,10 @@ class Domain:
                 return Stands(tuple(value for value in self._values if value in found), kept)
         return None
 
+    def is_value(self, cell: Value) -> bool:
+        """Whether a cell is one of the values, however it is written."""
+        return cell is not None and any(own and meaning() for own, meaning in self._readings(cell.strip()))
+
     def outside(self, cell: Value, originals: Collection[Value]) -> set[Value]:
         """The original values that do not lie in a cell, by the reading in which most of them do."""
         rest = set(originals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, among, counted
-from kanon_milp.verify.plain import Roles, Rows
+from kanon_milp.verify.plain import Roles, TableData
 
 SHOWN = 5
 
@@ -48,25 +48,77 @@ def text_columns(frame: nw.DataFrame[Any], names: Sequence[str]) -> pl.DataFrame
     return pl.DataFrame({name: _as_text(_to_polars(frame[name])) for name in names})
 
 
-def compare_shape(table: Rows, released: nw.DataFrame[Any]) -> list[str]:
-    """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers."""
+def compare_shape(table: TableData, released: nw.DataFrame[Any], rewritten: Collection[str] = ()) -> list[str]:
+    """What differs in the number of rows, the columns, and row by row outside the quasi-identifiers.
+
+    rewritten: columns that are known to say the same in other words.
+    """
     identifying = set(table.identifying)
     before = dict.fromkeys(name for name in table.frame.columns if name not in identifying)
     after = dict.fromkeys(released.columns)
     found = [f'column "{name}" is missing' for name in before if name not in after]
-    found += [f'column "{name}" is identifying and must not be released' for name in after if name in identifying]
+    found += leaking(table, released)
     unknown = (name for name in after if name not in before and name not in identifying)
-    found += [f'column "{name}" is not in the original' for name in unknown]
+    found += [f'column "{name}" is not in the original{_row_numbers(released[name])}' for name in unknown]
     if len(released) != len(table.frame):
         found.append(f"{there_are(len(released))}, the original has {len(table.frame)}")
         return found
     for name in before:
-        if name in table.quasi_identifiers or name not in after:
+        if name in table.quasi_identifiers or name not in after or name in rewritten:
             continue
         rows = _differing(table.frame[name], released[name])
         if rows.size:
             found.append(f'column "{name}" is not a quasi-identifier and must not change: {list_rows(rows)}')
     return found
+
+
+def leaking(table: TableData, released: nw.DataFrame[Any], allowed: Sequence[str] = ()) -> list[str]:
+    """The identifying columns that are released, but for those that tell no row from another, and are allowed."""
+    empty = emptied(table, released)
+    there = (name for name in released.columns if name in table.identifying and name not in (*empty, *allowed))
+    return [f'column "{name}" is identifying and must not be released' for name in there]
+
+
+def emptied(table: TableData, released: nw.DataFrame[Any]) -> list[str]:
+    """The identifying columns that another tool has left in with one and the same in all rows: nothing, the suppression
+    symbol, or any text, which in a table of one row would be the person's own."""
+    found = []
+    for name in table.identifying:
+        if name in released.columns:
+            cells = _as_text(_to_polars(released[name])).unique().to_list()
+            if len(cells) == 1 and (len(released) > 1 or cells[0] in (None, "", table.symbol)):
+                found.append(name)
+    return found
+
+
+def rows_by_id(table: TableData, released: nw.DataFrame[Any], name: str) -> NDArray[np.int64]:
+    """int64 (rows of the released table,): which row of the original each is, as a column of both tells.
+
+    Raises InputError where a table has no such column, one of its cells is missing or there twice, or none of the
+    original.
+    """
+    if name in (*table.quasi_identifiers, *table.sensitive):
+        raise InputError(f'row_id: column "{name}" has a role; rows are matched by an identifying column, or another')
+    ids = []
+    for frame, source in ((table.frame, table.source), (released, "anonymized table")):
+        if name not in frame.columns:
+            raise InputError(f'{source}: there is no column "{name}" to match rows by{among(name, frame.columns)}')
+        cells = _as_text(_to_polars(frame[name])).str.strip_chars()
+        for wrong, what in ((cells.is_null(), "is missing"), (~cells.is_first_distinct(), "is that of a row before")):
+            if wrong.any():
+                raise InputError(
+                    f'{source}: column "{name}", {list_rows(wrong.arg_true().to_numpy())}: the value {what}; rows are '
+                    "matched by a column in which each row has a value of its own"
+                )
+        ids.append(cells)
+    place = {cell: row for row, cell in enumerate(ids[0])}
+    rows = np.array([place.get(cell, -1) for cell in ids[1]], dtype=np.int64)
+    if (rows < 0).any():
+        raise InputError(
+            f'anonymized table: column "{name}", {list_rows(np.flatnonzero(rows < 0))}: no row of {table.source} has '
+            "this value"
+        )
+    return rows
 
 
 def classes(frame: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
@@ -98,6 +150,14 @@ def list_rows(rows: NDArray[np.integer[Any]]) -> str:
     shown = ", ".join(str(int(row) + 1) for row in rows[:SHOWN])
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
+
+
+def _row_numbers(column: nw.Series[Any]) -> str:
+    """A hint where a column counts the rows."""
+    cells = _as_text(_to_polars(column)).to_list()
+    if any(cells == [str(row) for row in range(first, first + len(cells))] for first in (0, 1)):
+        return "; it counts the rows, as R and pandas do unless told row.names = FALSE or index=False: leave it out"
+    return ""
 
 
 def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.integer[Any]]:

@@ -17,6 +17,7 @@ from kanon_milp.verify.definitions.base import Rule, SizeRule, ValueRule
 from kanon_milp.verify.facts import GroupFacts, closeness_of, sensitive_facts
 from kanon_milp.verify.frames import list_rows
 from kanon_milp.verify.ground import Ground
+from kanon_milp.verify.matching import Matching
 from kanon_milp.verify.pairwise import pairwise_diversity
 from kanon_milp.verify.ratios import Ratios
 
@@ -64,7 +65,8 @@ class Sensitive:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows in groups, numbered from 0 in the order of their first rows.
+    """Rows in groups, numbered from 0 in the order of their first rows; or, for each of the different rows, all that
+    match it, where `matching` says what matches.
 
     of_row: int64 (n,), the group of each row. size: int64 (groups,). suppressed: bool (groups,), whether each
     of the group's cells is the symbol. title: what a group is, for messages.
@@ -75,6 +77,7 @@ class Grouping:
     suppressed: NDArray[np.bool_]
     sensitive: Sensitive
     title: str
+    matching: Matching | None = None
     _counts: dict[Coding, Counts] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -90,6 +93,12 @@ class Grouping:
         suppressed = np.bincount(of_row[suppressed_rows], minlength=len(size)) == size
         return cls(of_row, size, suppressed, sensitive, title)
 
+    @classmethod
+    def of_matching(cls, matching: Matching, suppressed_rows: NDArray[np.bool_], sensitive: Sensitive) -> Grouping:
+        """For each of the different rows all that match it."""
+        suppressed = np.bincount(matching.of_row[suppressed_rows], minlength=len(matching.size)) > 0
+        return cls(matching.of_row, matching.size, suppressed, sensitive, "sets of matching rows", matching)
+
     def held(self, unit: str | None) -> NDArray[np.int64]:
         """How many rows each group has, int64 (groups,), or how many different units."""
         return self.size if unit is None else self.counts_of(self.sensitive.coding([unit])).distinct
@@ -97,7 +106,8 @@ class Grouping:
     def counts_of(self, coding: Coding) -> Counts:
         """How often joint values occur in the groups."""
         if coding not in self._counts:
-            self._counts[coding] = Counts.build(self.of_row, coding)
+            counted = self.matching and Counts.of_matching(self.matching, coding)
+            self._counts[coding] = counted or Counts.build(self.of_row, coding)
         return self._counts[coding]
 
     @cached_property
@@ -127,7 +137,7 @@ class Grouping:
             groups=len(self.size),
             k_strict=int(self.size.min()),
             k_exempt=int(visible.min()) if visible.size else None,
-            mean_group=Fraction(len(self.of_row), len(self.size)),
+            mean_group=Fraction(int(self.size.sum()), len(self.size)),
             largest_group=int(self.size.max()),
             sensitive={name: sensitive_facts(counts, self.closeness[name]) for name, counts in self.counts.items()},
             l_pairwise=self._l_pairwise(),
@@ -160,8 +170,10 @@ class Grouping:
     def _failing(self, rule: ValueRule) -> NDArray[np.int64]:
         """The groups that do not satisfy it, and those with a value that the original lacks: nothing is known then."""
         coding = self.sensitive.coding(rule.attributes)
-        strange = np.bincount(self.of_row[~coding.known], minlength=len(self.size)) > 0
-        return np.flatnonzero(strange | ~rule.holds(self.counts_of(coding)))
+        strange = np.bincount(self.of_row[~coding.known], minlength=len(self.size))
+        if self.matching is not None:
+            strange = self.matching.sums(strange[:, None])[:, 0]
+        return np.flatnonzero((strange > 0) | ~rule.holds(self.counts_of(coding)))
 
     def _l_pairwise(self) -> int | None:
         if len(self.sensitive.names) < 2:

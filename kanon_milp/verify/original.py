@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from kanon_milp.verify.frames import text_columns
 from kanon_milp.verify.plain import TableData
@@ -42,6 +44,11 @@ class Original:
         """The unit of protection where some unit has several rows; else rows are counted."""
         several = self.unit is not None and self.keys[self.unit].alias("").n_unique() < self.n
         return (self.unit,) if several and self.unit is not None else ()
+
+    def taken(self, rows: NDArray[np.int64], row_id: str) -> Original:
+        """These of its rows, in this order. row_id: the column that they were found by; it may be released."""
+        others = tuple(name for name in self.identifying if name != row_id)
+        return replace(self, frame=self.frame[rows.tolist()], keys=self.keys[rows], identifying=others)
 
     @property
     def n(self) -> int:

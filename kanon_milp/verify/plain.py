@@ -18,6 +18,9 @@ SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")
 Cells = Literal["labels", "intervals"]
 CELLS: tuple[Cells, ...] = ("labels", "intervals")
 
+MissingKeys = Literal["own", "match"]
+MISSING_KEYS: tuple[MissingKeys, ...] = ("own", "match")
+
 
 class Roles(Protocol):
     """Which columns are quasi-identifying, which sensitive."""

@@ -20,6 +20,11 @@ MINIMAL = (
     "yes (no single cell, and no column of an entire group, could be more specific; this says nothing about how far "
     "the loss is from the least possible)"
 )
+MATCHING = "a missing or suppressed cell was taken to match any value, as sdcMicro counts (missing keys: match)"
+ALONE = (
+    "not judged, as that takes the original table (--original): whether the released cells are true, what was lost, "
+    "and whether less could be; t is the distance to the released table as a whole"
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,10 @@ class Report:
     generalized_cells: cells that are neither the original value nor the symbol; certainty_penalty: mean NCP of the
     cells (Xu et al. 2006), from 0 to 1; and `cost` is that of the table in which each such cell is the least general
     label of the recoding that covers it.
+    missing_keys: "own", or "match" where a missing or suppressed cell was taken to match any value: `released` is then
+    about the rows that match each of the different rows. alone: the table was judged without its original, of which no
+    cost is known then. dropped_rows: rows of the original that are not released. notes: what to know that is no
+    violation.
     """
 
     violations: tuple[str, ...]
@@ -63,6 +72,10 @@ class Report:
     generalized_cells: int | None = None
     certainty_penalty: Fraction | None = None
     warnings: tuple[str, ...] = ()
+    missing_keys: str = "own"
+    alone: bool = False
+    dropped_rows: int = 0
+    notes: tuple[str, ...] = ()
     groupings: tuple[Grouping, Grouping | None] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
@@ -131,6 +144,10 @@ class Report:
             "not_minimal": self.not_minimal,
             "judged_by_their_own_code": list(self.own),
             "warnings": list(self.warnings),
+            "alone": self.alone,
+            "missing_keys": self.missing_keys,
+            "dropped_rows": self.dropped_rows,
+            "notes": list(self.notes),
             **self._of_foreign_cells(),
         }
 
@@ -148,7 +165,14 @@ class Report:
         exempt = "none" if self.k_exempt is None else str(self.k_exempt)
         loss, cells = "undefined" if self.cost is None else in_words(self.cost), self.n * self.m
         share, rows = self.suppressed_cells / max(cells, 1), counted(self.fully_suppressed_rows, "row")
-        mean = float(self.mean_group)
+        sizes = f"smallest {self.smallest_group}, mean {float(self.mean_group):.2f}, largest {self.largest_group}"
+        matching = self.missing_keys == "match"
+        counts = f"groups {self.groups} ({sizes})"
+        if matching:
+            counts = f"different released rows {self.groups} (rows that match each, itself included: {sizes})"
+        held = "verified" if self.privacy else "consistent with the original; no requirement was checked"
+        if self.alone:
+            held = "verified, the released table alone" if self.privacy else "no requirement was checked"
         of_rows, of_units = "", []
         if self.released.unit is not None:
             visible = "none" if self.released.units_exempt is None else str(self.released.units_exempt)
@@ -157,24 +181,25 @@ class Report:
                 f'  {self.released.units_strict} different values of "{self.released.unit}", {visible} without them'
             ]
         lines = [
-            ("verified" if self.privacy else "consistent with the original; no requirement was checked")
-            if self.ok
-            else f"NOT verified: {counted(len(self.violations), 'violation')}",
+            held if self.ok else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),
-            f"rows {self.n}, quasi-identifiers {self.m}, groups {self.groups} "
-            f"(smallest {self.smallest_group}, mean {mean:.2f}, largest {self.largest_group})",
-            f"loss {loss}, {self.suppressed_cells:,} of {cells:,} cells suppressed ({100 * share:.1f} %), {rows} fully",
+            *([MATCHING] if matching else []),
+            f"rows {self.n}, quasi-identifiers {self.m}, {counts}",
+            f"{'' if self.alone else f'loss {loss}, '}{self.suppressed_cells:,} of {cells:,} cells suppressed "
+            f"({100 * share:.1f} %), {rows} fully",
             *self._foreign_summary(),
             f"k = {self.k_strict} {of_rows}counting fully suppressed rows as a group, {exempt} without them",
             *of_units,
         ]
         for name, facts in self.released.sensitive.items():
-            lines += _summary(name, facts)
+            lines += attribute_lines(name, facts)
         if self.released.l_pairwise is not None:
             lines.append(f"all together: l = {self.released.l_pairwise} (rows that pairwise differ in each attribute)")
         if self.minimal is not None:
             lines.append(f"minimal generalization: {MINIMAL if self.minimal else f'no, {self.not_minimal}'}")
         lines += [f"warning: {each}" for each in self.warnings]
+        lines += [f"note: {each}" for each in self.notes]
+        lines += [ALONE] if self.alone else []
         lines += [f"judged by its own code, not by a definition of the verifier: {what}" for what in self.own]
         return "\n".join(map(printable, lines))
 
@@ -189,7 +214,7 @@ class Report:
         ]
 
 
-def _summary(name: str, facts: SensitiveFacts) -> list[str]:
+def attribute_lines(name: str, facts: SensitiveFacts) -> list[str]:
     """A few short lines about one sensitive attribute."""
     others = ", ".join(f"{in_words(t)} ({distance})" for distance, t in facts.closeness.items() if distance != "equal")
     recursive = f", c > {in_words(facts.recursive[2])} (recursive, l = 2)" if 2 in facts.recursive else ""

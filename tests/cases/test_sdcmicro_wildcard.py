@@ -1,0 +1,104 @@
+"""The reading of sdcMicro, where a missing key matches anything: verify and measure know it, and say by which they
+judged."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command_line import run
+
+import kanon_milp as km
+
+ORIGINAL = "land,state,age\nX,single,30-49\nX,wed,30-49\nX,wed,30-49\nX,single,30-49\nX,widow,30-49\n"
+ASKED = ("--qi", "land,state,age", "--k", 2)
+Row = tuple[str | None, ...]
+
+
+@pytest.mark.parametrize("missing", ["", "*", "NA"])
+def test_each_reading_says_which_it_is(tmp_path: Path, missing: str) -> None:
+    original, released, groups = tmp_path / "sm2.csv", tmp_path / "rel.csv", tmp_path / "groups.csv"
+    original.write_text(ORIGINAL)
+    released.write_text(ORIGINAL.replace("widow", missing))
+    marks = ["--missing-values", "NA"] if missing == "NA" else []
+    for given in (["--original", original, "--cells", "intervals", *marks], marks):
+        own = run("verify", released, *given, *ASKED)
+        assert own.returncode == 6
+        assert "a missing or suppressed cell is a value of its own here; sdcMicro counts otherwise" in own.stdout
+        assert "k = 3 then, and all that is asked for holds" in own.stdout
+        match = run("verify", released, *given, *ASKED, "--missing-keys", "match", "--groups", groups)
+        assert match.returncode == 0
+        assert "was taken to match any value, as sdcMicro counts" in match.stdout
+        assert [row["rows"] for row in csv.DictReader(groups.open())] == ["3", "3", "5"]  # fk
+        data = json.loads(run("verify", released, *given, *ASKED, "--missing-keys", "match", "--json").stdout)
+        assert (data["missing_keys"], data["k_strict"]) == ("match", 3)
+
+
+def matching(rows: list[Row]) -> list[list[int]]:
+    """For each row the rows that match it, pair by pair."""
+    open_ = (None, "*")
+    return [
+        [
+            other
+            for other, there in enumerate(rows)
+            if all(a in open_ or b in open_ or a == b for a, b in zip(row, there, strict=True))
+        ]
+        for row in rows
+    ]
+
+
+def test_counts_are_those_of_pairs() -> None:
+    draw = random.Random(7)
+    for _ in range(60):
+        n, k = draw.randint(2, 9), draw.randint(1, 4)
+        rows: list[Row] = [tuple(draw.choice(["a", "b", "*", None]) for _ in range(3)) for _ in range(n)]
+        secrets = ["x", "y", *(draw.choice("xyz") for _ in range(n - 2))]
+        draw.shuffle(secrets)
+        frame = pl.DataFrame([*map(list, zip(*rows, strict=True)), secrets], schema=["u", "v", "w", "s"])
+        original = frame.with_columns(pl.lit("a").alias(name) for name in "uvw")
+        problem = km.Problem(km.Table.from_frame(original, list("uvw"), "s"), km.KAnonymity(k))
+        found = matching(rows)
+        sizes = [len(each) for each in found]
+        values = [Counter(secrets[other] for other in each) for each in found]
+
+        alone = km.Table.from_frame(frame, list("uvw"), "s", released=True)
+        report = km.verify(km.Problem(alone, [km.KAnonymity(k), km.PSensitivity(2)]), missing_keys="match")
+        assert report.k_strict == min(sizes)
+        assert report.ok == (min(sizes) >= k and min(map(len, values)) >= 2)
+        held = report.released.sensitive["s"]
+        assert held.p == min(map(len, values))
+        assert held.l == min(Fraction(size, max(each.values())) for size, each in zip(sizes, values, strict=True))
+        whole = Counter(secrets)
+        assert held.t == max(
+            sum(abs(Fraction(each[value], size) - Fraction(whole[value], n)) for value in whole) / 2
+            for size, each in zip(sizes, values, strict=True)
+        )
+
+        shown = [size for size, row in zip(sizes, rows, strict=True) if not set(row) <= {"*", None}] or sizes
+        measured = km.measure(problem, frame, missing_keys="match")
+        assert measured.missing_keys == "match"
+        # without an original value that was left out, a missing cell is suppressed: here each was
+        assert measured.risk_highest == Fraction(1, min(shown))
+        assert measured.risk_average == sum(Fraction(1, size) for size in shown) / len(shown)
+        assert measured.rows_at_risk == Fraction(sum(size < k for size in shown), n)
+
+
+def test_compare_says_by_which_reading(tmp_path: Path) -> None:
+    original, released = tmp_path / "sm2.csv", tmp_path / "rel.csv"
+    original.write_text(ORIGINAL)
+    released.write_text(ORIGINAL.replace("widow", ""))
+    given = ["compare", "--data", original, *ASKED, "--methods", "greedy", "--released", released, "--json"]
+    rows = json.loads(run(*given, "--missing-keys", "match").stdout)["methods"]
+    assert [row["missing_keys"] for row in rows] == ["match", "match"]
+    assert rows[1]["objective"] is None
+    assert rows[1]["message"].startswith("verified where a missing key matches any value, which the bound is not about")
+    assert rows[1]["risk_highest"] == pytest.approx(1 / 3)
+    own = json.loads(run(*given).stdout)["methods"]
+    assert own[1]["message"].startswith("not verified")
+    assert (own[1]["missing_keys"], own[1]["risk_highest"]) == ("own", 1)
