@@ -13,8 +13,8 @@ OTHERS = "Options"
 # section → names of parameters, whatever the command
 SECTIONS = {
     "Table": "data query original column model names qi sensitive identifying keep unit symbol delimiter encoding "
-    "missing missing_values no_header header released cells groups",
-    "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows",
+    "missing missing_values no_header header released row_id cells groups",
+    "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows missing_keys",
     "Recoding": "mask hierarchies numeric widths origin quantiles dates date_format prefix order sizes grouped other "
     "weight boxes",
     "Objective and side constraints": "cost_bound min_groups max_groups objective",
@@ -32,6 +32,7 @@ EXAMPLES: dict[str, Sequence[str]] = {
     "verify": (
         "verify out/anonymized.csv --original people.csv --qi zip,age,sex --k 5",
         "verify out/anonymized.csv --model hospital --certificate bound.json",
+        "verify arx.csv --qi zip,age,sex --sensitive disease --k 5 --l 2",
     ),
     "compare": (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",),
     "sweep": (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",),
