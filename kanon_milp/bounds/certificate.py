@@ -139,7 +139,7 @@ class Certificate:
 
     @classmethod
     def read(cls, path: str | Path) -> Certificate:
-        """Read a file written by `write`; raises InputError for anything else."""
+        """Read a file written by `write`; raises InputError for anything else, surplus entries included."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
             if data["format"] != FORMAT or data["version"] not in (VERSION, BY_VALUE):
@@ -164,7 +164,7 @@ class Certificate:
                 numbers += [x for _, levels, *both in charges for x in (*levels, *both)]
             if any(type(x) is not int for x in numbers) or not isinstance(data["problem"], dict):
                 raise TypeError
-            return cls(
+            found = cls(
                 data["problem"],
                 data["rows"],
                 str(data["table_sha256"]),
@@ -176,6 +176,10 @@ class Certificate:
                 rank_one,
                 charges,
             )
+            # as text, in which 1, 1.0 and true are three things: what is not kept could mean something
+            if json.dumps(found.as_dict(), sort_keys=True) != json.dumps(data, sort_keys=True):
+                raise TypeError
+            return found
         except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError) as error:
             raise InputError(f"{path}: cannot be read as a dual certificate ({unreadable(error)})") from None
 

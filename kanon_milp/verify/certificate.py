@@ -163,7 +163,8 @@ class _Expected:
             mine, other = self.problem.get(key), claim.problem.get(key)
             if key == "requirements":
                 mine, other = _sorted(mine), _sorted(claim.requirements)
-            if mine != other or key not in self.problem:
+            # as text: 1, 1.0 and true are the same in Python, and three things in JSON
+            if key not in self.problem or _as_text(mine) != _as_text(other):
                 verb = "differ" if key in SEVERAL else "differs"
                 found.append(f"the certificate is about another problem: {WHAT.get(key, repr(key))} {verb}")
                 if key == "requirements":
@@ -220,6 +221,8 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     problems += sorted({f"a rank-1 cut has {cut.problem}" for cut in claim.cuts if cut.problem is not None})
     if any(cut.rows[-1] >= types.height for cut in claim.cuts):
         problems.append("a rank-1 cut names a row that the table does not have")
+    if len({(each.attribute, each.levels, each.row) for each in claim.charges}) < len(claim.charges):
+        problems.append("a charge is stated twice")
     if any(each.row >= types.height for each in claim.charges):
         problems.append("a charge names a row that the table does not have")
     if any(each.charge < 0 or each.charge >= ROOM for each in claim.charges):
@@ -227,6 +230,8 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     if any(each.attribute not in expected.asked.limits for each in claim.charges):
         problems.append("a charge is about an attribute of which nothing is asked")
     vectors, columns = expected.vectors, expected.rules.columns
+    if claim.charges and not {each.levels for each in claim.charges} <= set(vectors):
+        problems.append("a charge names a level vector that is not allowed")
     costs = [sum((rule.costs[level] for rule, level in zip(columns, v, strict=True)), Fraction(0)) for v in vectors]
     if min(costs, default=Fraction(0)) < 0:
         raise InputError("weights and level costs must not be negative")
@@ -277,6 +282,14 @@ def _unit(costs: Sequence[Fraction]) -> Fraction:
     """The largest number that all costs are integer multiples of."""
     denominator = math.lcm(*(cost.denominator for cost in costs))
     return Fraction(math.gcd(*(int(cost * denominator) for cost in costs)) or 1, denominator)
+
+
+def _as_text(part: object) -> str | None:
+    """Plain data as JSON, None for what is none."""
+    try:
+        return json.dumps(part, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _sorted(requirements: object) -> list[str]:

@@ -85,7 +85,7 @@ class Claim:
                 data = json.loads(Path(certificate).read_text(encoding="utf-8"), object_pairs_hook=_no_entry_twice)
             elif not isinstance(certificate, Mapping):
                 data = certificate.as_dict()
-            if data["format"] != FORMAT or data["version"] not in VERSIONS:
+            if data["format"] != FORMAT or type(data["version"]) is not int or data["version"] not in VERSIONS:
                 raise InputError(f"{where}: not a dual certificate of version {' or '.join(map(str, VERSIONS))}")
             if not set(data) <= ENTRIES - {name for version, name in NEW.items() if data["version"] < version}:
                 raise InputError(f"{where}: a dual certificate of version {data['version']} has no such entries")
@@ -101,20 +101,21 @@ class Claim:
                 data["denominator"],
                 data["multipliers"],
                 bound,
-                [_counting_row(each) for each in data["counting_rows"]],
-                [_rank_one_row(each) for each in data["rank_one_rows"]] if data["version"] >= RANK_ONE else [],
-                [_charge(each) for each in data["charges"]] if data["version"] >= BY_VALUE else [],
+                [_counting_row(each) for each in _listed(data["counting_rows"])],
+                [_rank_one_row(each) for each in _listed(data["rank_one_rows"])] if data["version"] >= RANK_ONE else [],
+                [_charge(each) for each in _listed(data["charges"])] if data["version"] >= BY_VALUE else [],
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise InputError(f"{where}: cannot be read as a dual certificate ({unreadable(error)})") from None
         if (
             not isinstance(claim.problem, dict)
+            or type(claim.rows) is not int
             or type(claim.denominator) is not int
             or claim.denominator < 1
             or not isinstance(claim.multipliers, list)
             or any(type(x) is not int for x in claim.multipliers)
         ):
-            raise InputError(f"{where}: problem, denominator or multipliers are not what they should be")
+            raise InputError(f"{where}: problem, rows, denominator or multipliers are not what they should be")
         return claim
 
     @property
@@ -157,11 +158,13 @@ def _no_entry_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _counting_row(data: Mapping[str, Any]) -> Count:
     """Raises ValueError for anything but ascending numbers of rows and an integer multiplier."""
+    _only(data, "rows", "multiplier")
     return Count(np.array(_ascending(data["rows"]), dtype=np.int64), _integer(data["multiplier"]))
 
 
 def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
     """Raises ValueError for anything but ascending numbers of rows, an integer weight for each, and two integers."""
+    _only(data, "rows", "weights", "denominator", "multiplier")
     rows, weights = _ascending(data["rows"]), data["weights"]
     if not isinstance(weights, list | tuple) or len(weights) != len(rows):
         raise ValueError
@@ -175,10 +178,23 @@ def _rank_one_row(data: Mapping[str, Any]) -> RankOne:
 
 def _charge(data: Mapping[str, Any]) -> Charge:
     """Raises ValueError for anything but a column, a level vector, the number of a row and an integer."""
+    _only(data, "sensitive", "levels", "row", "charge")
     levels, row = data["levels"], _integer(data["row"])
     if not isinstance(data["sensitive"], str) or not isinstance(levels, list | tuple) or row < 0:
         raise ValueError
     return Charge(data["sensitive"], tuple(_integer(level) for level in levels), row, _integer(data["charge"]))
+
+
+def _only(data: Mapping[str, Any], *entries: str) -> None:
+    """Raises ValueError where an entry is not one of these, and could mean something that is not looked at."""
+    if not data.keys() <= set(entries):
+        raise ValueError
+
+
+def _listed(entries: object) -> list[Any]:
+    if not isinstance(entries, list | tuple):
+        raise ValueError
+    return list(entries)
 
 
 def _ascending(rows: object) -> list[int]:

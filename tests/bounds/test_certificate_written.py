@@ -21,7 +21,10 @@ from sensitive_cases import SensitiveCase, sensitive_cases, subset_cases
 from strategies import Case, cases
 
 import kanon_milp as km
-from kanon_milp.bounds import Certificate
+from kanon_milp.bounds import Certificate, certified_instance, lagrangian
+from kanon_milp.bounds.required import required_bound
+from kanon_milp.bounds.required_certificate import certify_required, first_multipliers, required_instance
+from kanon_milp.methods.certifying import certify_problem
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.problem.privacy import Group, Requirement
@@ -184,3 +187,20 @@ def test_long_exact_numbers_are_accepted_as_they_are_written() -> None:
     ))  # fmt: skip
     assert best is not None
     assert report.bound <= best
+
+
+def test_a_certificate_claims_all_that_its_checker_proves() -> None:
+    """The checker sees a group that the bound of the session, 18, knows less of."""
+    columns = {"a": "acbdbddaccbd", "b": "zyzyzxzxxyyy", "c": "212121111112", "s": "uvuwvwwwwuvv", "r": "321233321211"}
+    frame = pl.DataFrame({name: list(values) for name, values in columns.items()})
+    halves = km.Hierarchy({"a": ("a", "ab", "*"), "b": ("b", "ab", "*"), "c": ("c", "cd", "*"), "d": ("d", "cd", "*")})
+    table = km.Table.from_frame(frame, ["a", "b", "c"], ["s", "r"])
+    problem = km.Problem(table, [km.TCloseness("1/3")], km.Hierarchies({"a": halves}))
+    certificate = certify_problem(problem, None)
+    report = check_certificate(problem, certificate)
+    assert report.valid
+    assert report.bound == certificate.bound == Fraction(37, 2)
+    instance = required_instance(problem)
+    assert instance is not None
+    point = required_bound(instance, first_multipliers(instance, lagrangian(certified_instance(problem))), small=False)
+    assert certify_required(problem, instance, point).bound < certificate.bound

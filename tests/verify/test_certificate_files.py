@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from certificate_cases import ROWS, certificate, point, problem, refused, write_csv
 from hypothesis import HealthCheck, settings
 from oracle import optimum
+from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, certify, lagrangian
+from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.required_certificate import certify_required, required_instance
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.cells import ColumnRule
@@ -170,6 +175,101 @@ def test_what_is_no_json_object_is_refused(tmp_path: Path, text: str) -> None:
 # --------------------------------------------------------------------------------------- files
 
 # --------------------------------------------------------------------------------------- files
+
+
+def parts(data: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """All that a certificate holds, however deep, with where it is; of long lists the first entries."""
+    yield at, data
+    inner = data.items() if isinstance(data, dict) else enumerate(data[:2]) if isinstance(data, list) else ()
+    for key, each in inner:
+        yield from parts(each, (*at, key))
+
+
+def others(value: Any) -> Iterator[Any]:
+    """What Python may take for the same, or a reader may overlook."""
+    if isinstance(value, dict):
+        yield {**value, "surplus": 1}
+    elif isinstance(value, bool | int):
+        yield from (float(value), str(value), [value])
+        yield from (bool(value),) * (value in (0, 1))
+    elif isinstance(value, str):
+        yield from (f"{value} ", None, [value])
+    elif isinstance(value, list):
+        yield from ({str(i): each for i, each in enumerate(value)}, None)
+
+
+def put(data: Any, at: tuple[Any, ...], value: Any) -> Any:
+    if not at:
+        return value
+    copy = dict(data) if isinstance(data, dict) else list(data)
+    copy[at[0]] = put(data[at[0]], at[1:], value)
+    return copy
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_every_part_is_read_as_strictly_as_the_top(by_value: bool, tmp_path: Path) -> None:
+    """Numbers of another kind, surplus entries, lists that are none: in rows, cuts, charges, patterns, requirements."""
+    frame = pl.DataFrame({"a": list("xxyyzz"), "b": list("uuvvvw"), "s": list("112212")})
+    mask = km.PatternMask([["keep", "*"], ["*", "keep"], ["*", "*"]])
+    asked = km.Problem(km.Table.from_frame(frame, ["a", "b"], "s"), [km.KAnonymity(2), km.TCloseness("1/3")], mask)
+    if by_value:
+        instance = present(required_instance(asked))
+        types = instance.types.count
+        charged = RequiredPoint(np.full(types, 0.5), np.full(instance.candidates.count, 0.25), 0.0, 0)
+        data = certify_required(asked, instance, charged).as_dict()
+        data["charges"] = [{"sensitive": "s", "levels": [0, 1], "row": 0, "charge": 1}]
+        data["bound"] = "0"
+    else:
+        data = certificate(asked).as_dict()
+    data["counting_rows"] = [{"rows": [0, 1], "multiplier": 0}]
+    data["rank_one_rows"] = [{"rows": [0, 1], "weights": [1, 1], "denominator": 2, "multiplier": 0}]
+    assert check_certificate(asked, data).valid
+    path = tmp_path / "c.json"
+    Certificate.read(write_json(path, data))
+    for at, value in parts(data):
+        for other in others(value):
+            changed = put(data, at, other)
+            try:
+                report = check_certificate(asked, changed)
+            except km.InputError:
+                pass
+            else:
+                assert not report.valid, (at, other)
+            if at[:1] == ("problem",):
+                continue  # which is compared with a problem, by the checker
+            try:
+                kept = Certificate.read(write_json(path, changed)).as_dict()
+            except km.InputError:
+                continue
+            assert json.dumps(kept, sort_keys=True) == json.dumps(changed, sort_keys=True), (at, other)
+
+
+@pytest.mark.parametrize(
+    ("charge", "said"),
+    [
+        ({"levels": [1, 0, 0]}, "a level vector that is not allowed"),
+        ({"levels": [7, 0]}, "a level vector that is not allowed"),
+        ({"levels": [0, 0]}, "a level vector that is not allowed"),
+        ({"row": 6}, "names a row that the table does not have"),
+        ({}, "stated twice"),
+    ],
+)
+def test_a_charge_is_of_a_group_that_there_is(charge: dict[str, Any], said: str) -> None:
+    frame = pl.DataFrame({"a": list("xxyyzz"), "b": list("uuvvvw"), "s": list("112212")})
+    mask = km.PatternMask([["keep", "*"], ["*", "*"]])
+    asked = km.Problem(km.Table.from_frame(frame, ["a", "b"], "s"), [km.TCloseness("1/3")], mask)
+    instance = present(required_instance(asked))
+    zero = RequiredPoint(np.zeros(instance.types.count), np.zeros(instance.candidates.count), 0.0, 0)
+    data = certify_required(asked, instance, zero).as_dict()
+    first = {"sensitive": "s", "levels": [0, 1], "row": 0, "charge": 1}
+    data["charges"] = [first]
+    assert check_certificate(asked, data).valid
+    refused(check_certificate(asked, {**data, "charges": [first, {**first, **charge}]}), said)
+
+
+def write_json(path: Path, data: Any) -> Path:
+    path.write_text(json.dumps(data))
+    return path
 
 
 def test_a_file_is_written_whole_and_read_again(tmp_path: Path) -> None:
