@@ -30,13 +30,10 @@ WRITTEN = re.compile(
     r"(?P<digits>[\d.,' ]*?)(?P<exponent>[eE][+-]?\d{1,3})? ?(?P<after>[^\d\s.,+'-]{1,3})?",
     re.ASCII,
 )
-THOUSANDS = {  # a zero begins no group; in India the groups before the last one have two digits
-    mark: re.compile(
-        rf"([1-9]\d{{0,2}}(?P<by>[{by} '])\d{{3}}((?P=by)\d{{3}})*|[1-9]\d?({by}\d\d)+{by}\d{{3}})({decimals})?",
-        re.ASCII,
-    )
-    for mark, by, decimals in ((".", ",", r"\.\d*"), (",", r"\.", r",\d*"))
-}
+# a zero begins no group; in India the groups before the last one have two digits
+BY_POINT = r"[1-9]\d{0,2}(?P<by>[. '])\d{3}((?P=by)\d{3})*(,\d*)?"
+BY_COMMA = r"([1-9]\d{0,2}(?P<by>[, '])\d{3}((?P=by)\d{3})*|[1-9]\d?(,\d\d)+,\d{3})(\.\d*)?"
+THOUSANDS = {".": re.compile(BY_COMMA, re.ASCII), ",": re.compile(BY_POINT, re.ASCII)}
 PLAIN = {mark: re.compile(rf"\d+(?:{re.escape(mark)}\d*)?|{re.escape(mark)}\d+", re.ASCII) for mark in ".,"}
 
 Decimal = Literal["point", "comma"]

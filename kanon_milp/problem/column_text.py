@@ -37,8 +37,30 @@ def as_text(frame: nw.DataFrame[Any], names: Sequence[str], source: str) -> pl.D
 
 def _to_polars(series: nw.Series[Any]) -> pl.Series:
     """Raises TypeError for objects of which different ones become the same: times with a time zone and without one."""
+    if (spelled := _spelled(series)) is not None:
+        return spelled
     column = series.to_polars().alias("")
     merged = series.dtype == nw.Object and column.dtype.is_temporal()
     if merged and column.drop_nulls().n_unique() < series.drop_nulls().n_unique():
         raise TypeError
     return column
+
+
+def _spelled(series: nw.Series[Any]) -> pl.Series | None:
+    """Intervals and periods of pandas, such as `pd.cut` makes, as pandas writes them: (20, 30], 2024-01, 2024Q1. None
+    for other values, which polars knows itself."""
+    if not series.implementation.is_pandas_like():
+        return None
+    first = series.drop_nulls().head(1).to_list()
+    if not first or not _is_of_pandas(first[0]):
+        return None
+    missing, values = series.is_null().to_list(), series.to_list()
+    if not all(gone or _is_of_pandas(value) for value, gone in zip(values, missing, strict=True)):
+        return None
+    return pl.Series(
+        [None if gone else str(value) for value, gone in zip(values, missing, strict=True)], dtype=pl.String
+    )
+
+
+def _is_of_pandas(value: object) -> bool:
+    return type(value).__name__ in ("Interval", "Period") and type(value).__module__.startswith("pandas")

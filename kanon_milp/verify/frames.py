@@ -170,6 +170,10 @@ def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.inte
 
 
 def _to_polars(series: nw.Series[Any]) -> pl.Series:
+    if series.implementation.is_pandas_like():  # of which polars knows neither intervals nor periods
+        some = series.drop_nulls().head(1).to_list()
+        if some and type(some[0]).__name__ in ("Interval", "Period"):
+            return _each_as_text(series.to_list(), series.is_null().to_list())
     try:
         column = series.to_polars().alias("")
     except pl.exceptions.PanicException:  # no Exception of Python's

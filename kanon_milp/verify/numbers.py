@@ -132,11 +132,11 @@ def _plain(body: str, mark: str, *, grouped: bool) -> str | None:
     if between:
         sign = between.pop()
         first, *groups = whole.split(sign)
-        in_threes = 1 <= len(first) <= GROUP and all(len(each) == GROUP for each in groups)
-        other = MARKS[MARKS.index(mark) - 1]
-        as_in_india = 1 <= len(first) < GROUP and [len(each) for each in groups] == [2] * (len(groups) - 1) + [GROUP]
-        possible = grouped and not between and sign in (other, " ", "'") and not first.startswith("0")
-        if not possible or not (in_threes or (sign == other and as_in_india)):
+        sizes = [len(group) for group in groups]
+        in_threes = 1 <= len(first) <= GROUP and set(sizes) == {GROUP}
+        as_in_india = sign == "," and 1 <= len(first) < GROUP and sizes == [2] * (len(sizes) - 1) + [GROUP]
+        possible = grouped and not between and sign in (MARKS[MARKS.index(mark) - 1], " ", "'") and first[:1] != "0"
+        if not possible or not (in_threes or as_in_india):
             return None
         whole = first + "".join(groups)
     return f"{whole or '0'}.{''.join(decimals) or '0'}"

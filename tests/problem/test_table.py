@@ -212,3 +212,35 @@ def test_another_symbol_can_be_chosen(tmp_path: Path) -> None:
 def test_a_lazy_scan_sees_what_reading_sees(tmp_path: Path) -> None:
     path = write(tmp_path, TEXT)
     assert scan_frame(path).collect().equals(km.read_table(path, "a").frame.to_native())
+
+
+def test_intervals_and_periods_of_pandas_are_values_as_others() -> None:
+    """What `pd.cut` and periods make is quasi-identifying, sensitive or kept, as pandas writes it, and verified so."""
+    ages = pd.Series([21, 22, 35, 36, 47, 48, 52, None])
+    months = pd.PeriodIndex(
+        ["2020-01", "2020-01", "2020-02", "2020-02", "2021-01", "2021-01", "2021-03", None], freq="M"
+    )
+    frame = pd.DataFrame({"cut": pd.cut(ages, [20, 30, 40, 60]), "month": months, "ill": list("xyxyxyxy")})
+    frame["object"] = frame["cut"].astype(object)
+    frame["pairs"] = pd.arrays.IntervalArray.from_breaks(range(9))
+    for name, first in {"cut": "(20.0, 30.0]", "month": "2020-01", "object": "(20, 30]", "pairs": "(0, 1]"}.items():
+        for roles in ([name], "ill"), (["ill"], name):
+            table = km.Table.from_frame(frame[[name, "ill"]], *roles)
+            assert table.keys[name][0] == first
+            assert table.keys[name].null_count() == (0 if name == "pairs" else 1)
+            result = km.solve(km.Problem(table, km.KAnonymity(2)))
+            assert result.is_optimal
+            assert km.verify(result.problem, result.table).ok
+            wrong = result.table.copy()  # type: ignore[union-attr]
+            wrong[name] = [first, *[str(value) for value in wrong[name][1:-1]], first]
+            assert not km.verify(result.problem, wrong).ok
+    kept = km.Table.from_frame(frame, ["cut", "month"], "ill", keep=["object", "pairs"])
+    tree = km.Hierarchy.dates(frame["month"], ["year"])
+    assert tree.paths["2020-02"] == ("2020-02", "2020", "*")
+    result = km.solve(km.Problem(kept, km.KAnonymity(2), km.Hierarchies({"month": tree})))
+    assert result.is_optimal
+    assert list(result.table["cut"])[:1] + list(result.table["month"])[-2:] == ["(20.0, 30.0]", "*", "*"]  # type: ignore[index]
+    by_period = frame[["ill"]].set_index(months)
+    released = km.solve(km.Problem(km.Table.from_frame(by_period, "ill"), km.KAnonymity(2))).table
+    assert released is not None
+    assert released.index.equals(by_period.index)

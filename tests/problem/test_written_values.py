@@ -15,7 +15,8 @@ from hypothesis import given
 
 import kanon_milp as km
 from kanon_milp.problem.column_numbers import TWO_WAYS, UNCLEAR, numbers_of
-from kanon_milp.problem.generalization.dates import date_form
+from kanon_milp.problem.generalization.dates import date_form, looks_like_date
+from kanon_milp.report.value_kinds import read_values
 from kanon_milp.verify.numbers import numberings
 
 DAYS = st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)), min_size=1, max_size=8)
@@ -65,6 +66,44 @@ def test_a_slip_among_dates_is_another_value_and_is_told() -> None:
 def test_dates_that_may_be_of_two_forms_are_an_error_with_a_way_out() -> None:
     with pytest.raises(km.InputError, match=r"no value is a date .*--dates COLUMN=%m/%d/%Y"):
         km.Hierarchy.dates(["03/04/2024", "05/06/2024"])
+
+
+@pytest.mark.parametrize(
+    ("column", "levels", "path"),
+    [
+        (["1990", "1985"], None, ("1990", "1990s", "*")),
+        ([1990, 1985], "decade", ("1990", "1990s", "*")),
+        (["1990", "1985", "unknown"], ["decade"], ("1990", "1990s", "*")),
+        (["2020-05", "2021-01"], None, ("2020-05", "2020-Q2", "2020", "2020s", "*")),
+        (["2020Q2", "2021-Q1"], ["year"], ("2020Q2", "2020", "*")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::kanon_milp.KanonWarning")
+def test_years_months_and_quarters_are_generalized_as_what_they_are(column: Any, levels: Any, path: Any) -> None:
+    assert km.Hierarchy.dates(column, levels).paths[path[0]] == path
+
+
+def test_what_is_finer_than_a_value_is_not_known_and_said() -> None:
+    with pytest.raises(
+        km.InputError, match="the values are years, of which no month is known; possible levels are decade"
+    ):
+        km.Hierarchy.dates(["1990", "1985"], ["month", "year"])
+    kinds = km.inspect(pl.DataFrame({"born": [str(1950 + each % 40) for each in range(60)]})).columns
+    assert kinds[0].kind == "integer"
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        *((value, False) for value in ("123-45-6789", "12-34-5678", "12345-6789", "555-12-3456", "1.2.3", "192.168.1")),
+        *((value, False) for value in ("2024-13-13", "13/13/2020", "0171-12-3456", "06-12-34-56-78")),
+        *((value, True) for value in ("03/04/2024", "3.4.2024", "2024/1/2", "03-04-24", "03/04/2024 10:30")),
+    ],
+)
+def test_numbers_of_persons_and_phones_look_like_no_dates(value: str, is_one: bool) -> None:
+    assert looks_like_date(value) == is_one
+    column = pl.Series([value[:-1] + str(each) for each in range(10)])
+    assert is_one or "looks like dates" not in read_values(column).note
 
 
 def interval(column: list[str], value: str, widths: Any, **how: Any) -> str | None:
@@ -123,7 +162,9 @@ def number(text: str, mark: str) -> Fraction | None:
     grouped = len(groups) == 1 or (
         1 <= len(groups[0]) <= 3 and groups[0][0] != "0" and {len(g) for g in groups[1:]} == {3}
     )
-    if not digits or not grouped or (sign and mark in decimals):
+    sizes = [len(group) for group in groups]
+    in_india = mark == "." and sizes[0] < 3 and front[0] != "0" and sizes[1:] == [2] * (len(sizes) - 2) + [3]
+    if not digits or not (grouped or in_india) or (sign and mark in decimals):
         return None
     return Fraction(f"{'-' if text[0] == '-' else ''}{''.join(groups)}.{decimals or '0'}")
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -42,7 +43,14 @@ UNITS: dict[str, Callable[[datetime], str]] = {
     "decade": lambda at: f"{at.year // 10 * 10:04d}s",
 }
 OF_DATES = ("month", "quarter", "year")
-HOURS = 24
+# values that are parts of dates: the form, the month that it means, and what can be made of it
+PARTS = {
+    "month": (re.compile(r"\s*(\d{4})-(\d\d)\s*", re.ASCII), 1),
+    "quarter": (re.compile(r"\s*(\d{4})-?Q([1-4])\s*", re.ASCII), 3),
+    "year": (re.compile(r"\s*([12]\d{3})()\s*", re.ASCII), 1),
+}
+HOURS, DAYS, MONTHS = 24, 31, 12
+YEAR_DIGITS, MOST_DIGITS = (2, 4), 2
 MOSTLY = Fraction(9, 10)  # of the dates: slips such as 31.02.2024 do not make a form unknown
 
 
@@ -50,19 +58,32 @@ def date_rows(values: Values, levels: Any, form: str | None, missing: str, other
     """Rows of `Hierarchy.dates`."""
     if form is not None:
         text(form, "format")
-    known = values.read(*_way(values, form), other)
-    if levels is None:
-        timed = any((at.hour, at.minute, at.second, at.microsecond) != (0, 0, 0, 0) for at in known.values())
-        chosen = ["day", *OF_DATES] if timed else list(OF_DATES)
-    else:
+    part = _part(values.present) if form is None else None
+    read, what = _way(values, form) if part is None else (partial(_read_part, part), f"a {part}")
+    known = values.read(read, what, other)
+    if levels is not None:
         chosen = (
             [levels] if isinstance(levels, str) else list(listed(levels, "levels", "a list such as ['month', 'year']"))
+        )
+    elif part is not None:
+        chosen = _coarser(part)
+    else:
+        timed = any((at.hour, at.minute, at.second, at.microsecond) != (0, 0, 0, 0) for at in known.values())
+        chosen = ["day", *OF_DATES] if timed else list(OF_DATES)
+    if part is not None and (finer := [unit for unit in chosen if unit in list(UNITS)[: list(UNITS).index(part)]]):
+        raise InputError(
+            f"{values.source}: the values are {part}s, of which no {finer[0]} is known; possible levels are "
+            f"{', '.join(_coarser(part))}"
         )
     _check(chosen)
     paths = {
         value: [UNITS[unit](at) for unit in chosen] for value, at in sorted(known.items(), key=lambda pair: pair[1])
     }
     return values.rows(paths, missing, other)
+
+
+def _coarser(part: str) -> list[str]:
+    return list(UNITS)[list(UNITS).index(part) + 1 :]
 
 
 def _check(levels: list[Any]) -> None:
@@ -106,8 +127,38 @@ def date_form(values: Collection[str]) -> str | None:
 
 
 def looks_like_date(value: str) -> bool:
-    """Whether a value is a date of numbers in whatever order, perhaps with a time."""
-    return NUMBERS.fullmatch(value) is not None
+    """Whether a value is a date of numbers in whatever order, perhaps with a time: a day, a month and a year, which has
+    two or four digits, at one of the ends. 123-45-6789 is none, nor are 12-34-5678 and 1.2.3."""
+    found = NUMBERS.fullmatch(value)
+    if found is None:
+        return False
+    first, _, middle, last, *_ = found.groups()
+    return any(
+        len(year) in YEAR_DIGITS and any(_is_day(day, month) for day, month in ((a, b), (b, a)))
+        for year, a, b in ((last, first, middle), (first, middle, last))
+    )
+
+
+def _is_day(day: str, month: str) -> bool:
+    """Whether these can be a day and a month."""
+    return len(day) <= MOST_DIGITS and 1 <= int(month) <= MONTHS and 1 <= int(day) <= DAYS
+
+
+def _part(values: Collection[str]) -> str | None:
+    """What most values are where none is a day: months, quarters or years; None where no value is one of them."""
+    read = {part: sum(form.fullmatch(value) is not None for value in values) for part, (form, _) in PARTS.items()}
+    most = max(read, key=lambda part: read[part])
+    no_days = date_form(values) is None and not any(iso_date(value) for value in values)
+    return most if read[most] and no_days else None
+
+
+def _read_part(part: str, value: str) -> datetime | None:
+    form, months = PARTS[part]
+    found = form.fullmatch(value)
+    try:
+        return None if found is None else datetime(int(found[1]), months * int(found[2] or 1), 1)
+    except ValueError:
+        return None
 
 
 def date_reader(form: str) -> Reader:
