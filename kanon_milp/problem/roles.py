@@ -16,7 +16,6 @@ from kanon_milp.problem.arguments import column_name, column_names
 
 Names = Sequence[str] | str | None
 
-NEARLY_UNIQUE = 0.9  # share of distinct values from which on a column is named as a likely identifier
 SHOWN = 10  # columns named in a message
 HEADER_ROW = (
     "has the file a header row? If not, say so (header=False, --no-header), or name its columns (header=[...], "
@@ -100,30 +99,6 @@ class Roles:
         return [name for name in columns if name not in named]
 
 
-def warning(names: Sequence[str], frame: nw.DataFrame[Any], source: str, doubt: str) -> str:
-    """One line that names columns without a role, and with their share of distinct values those that tell rows apart.
-
-    Never a cell: only the names of columns, and of these only the number where the header looks like data (doubt).
-    Empty where all columns have a role.
-    """
-    if not names:
-        return ""
-    shares = {name: _distinct_share(frame, name) for name in names}
-    unique = sorted((name for name in names if shares[name] >= NEARLY_UNIQUE), key=lambda name: -shares[name])
-    loud = ""
-    if unique:
-        told = _some([f"{name} ({_percent(shares[name])} distinct values)" for name in unique])
-        told = f"{len(unique)} of them" if doubt else told
-        loud = f"; LIKELY IDENTIFIERS, since almost every row has a value of its own: {told}"
-    verbs = ("has", "is") if len(names) == 1 else ("have", "are")
-    many = f"{counted(len(names), 'column')} {verbs[0]} no role and {verbs[1]} released unchanged"
-    which = "" if doubt else f": {_some(names)}"
-    return printable(
-        f"{source}: {many}{which}{loud}; drop identifying columns (identifying=[...], "
-        "--identifying), and name those that may stay (keep=[...], --keep)"
-    )
-
-
 def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> str:
     """One line that names identifying columns whose values stand in several rows each, with the numbers; empty where
     there are none.
@@ -143,7 +118,7 @@ def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> s
         return ""
     return printable(
         f"{source}: K COUNTS ROWS, NOT PERSONS, and values of an identifying column stand in several rows: "
-        f"{_some(told)}; a group may be one person. Name the column that tells persons apart as the unit of protection "
+        f"{some(told)}; a group may be one person. Name the column that tells persons apart as the unit of protection "
         '(unit="...", --unit)'
     )
 
@@ -216,7 +191,7 @@ def missing_warning(names: Sequence[str], missing: Sequence[int], source: str) -
     told = [f"{name} ({counted(count, 'value')})" for name, count in zip(names, missing, strict=True) if count]
     if not told:
         return ""
-    return printable(f"{source}: values of {_some(told)} are missing, {MISSING_COUNTS}")
+    return printable(f"{source}: values of {some(told)} are missing, {MISSING_COUNTS}")
 
 
 def spoken(delimiter: str) -> str:
@@ -244,21 +219,7 @@ def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: s
     return InputError(text + (another_delimiter(columns) or among(name, columns)))
 
 
-def _distinct_share(frame: nw.DataFrame[Any], name: str) -> float:
-    """Distinct values per value that is not missing; 0 where there are fewer than two, or they cannot be compared."""
-    try:
-        column = frame.get_column(name)
-        missing = column.null_count()
-        present = len(column) - missing
-        return (column.n_unique() - (missing > 0)) / present if present > 1 else 0.0
-    except Exception:  # whatever backend: values of several kinds, or lists, which are no identifiers
-        return 0.0
-
-
-def _percent(share: float) -> str:
-    return f"{int(1000 * share) / 10:g} %"
-
-
-def _some(texts: Sequence[str]) -> str:
+def some(texts: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
     more = len(texts) - SHOWN
     return ", ".join(texts[:SHOWN]) + (f" and {more} more" if more > 0 else "")

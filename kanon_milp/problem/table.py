@@ -27,7 +27,8 @@ from kanon_milp.problem.arguments import (
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning, warning
+from kanon_milp.problem.role_guess import kept_warning, warning
+from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
 
@@ -152,6 +153,7 @@ class Table:
         said = {
             doubt: FileWarning,
             warning(roles.unclassified(eager.columns), eager, source, doubt): RoleWarning,
+            kept_warning(roles.insensitive, eager, source, doubt): RoleWarning,
             missing_warning(roles.sensitive, missing_of, source): RoleWarning,
             repeated_warning(repeated, as_text(eager, repeated, source), source): RoleWarning,
         }

@@ -12,10 +12,9 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.errors import counted
-from kanon_milp.problem.roles import MISSING_COUNTS, Roles
-from kanon_milp.report.proposal import listing, shell_word
-from kanon_milp.report.role_guess import (
+from kanon_milp.problem.role_guess import (
     FEW,
+    LOUD,
     PER_CLASS,
     Role,
     guess,
@@ -23,8 +22,11 @@ from kanon_milp.report.role_guess import (
     how_well_known,
     is_code,
     may_be_classes,
+    nearly_unique,
 )
-from kanon_milp.report.value_kinds import Kind, code_width, marks_of_missing, read_values
+from kanon_milp.problem.roles import MISSING_COUNTS, Roles
+from kanon_milp.problem.value_kinds import Kind, code_width, marks_of_missing, read_values
+from kanon_milp.report.proposal import listing, shell_word
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     role = next((role for role, names in reversed(named.items()) if name in names), None)
     proposed = role is None
     if role is None:
-        role = guess(name, read.kind, present.len(), distinct, unique)
+        role = guess(name, read.kind, present.len(), distinct)
         if distinct + (present.len() < values.len()) < FEW:
             role = "keep"
         elif role == "sensitive" and given.sensitive:
@@ -145,6 +147,20 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
     others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
     named = f" ({', '.join(others)}?)" if others else ""
     return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
+
+
+def identifying_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that are likely identifiers, and of those that somebody keeps and that tell rows apart."""
+    likely = [each.name for each in columns if each.proposed and each.role == "identifying"]
+    kept = [
+        each.name
+        for each in columns
+        if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
+    ]
+    told = [f"{LOUD}: {', '.join(likely)} (they are called so, or almost every row has a value of its own)"] * bool(
+        likely
+    )
+    return told + [f"kept, and almost every row has a value of its own: {', '.join(kept)}"] * bool(kept)
 
 
 def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:

@@ -29,6 +29,7 @@ from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.report.inspected_columns import (
     Column,
     column_of,
+    identifying_notes,
     marks_in,
     reading_notes,
     repeated_notes,
@@ -135,7 +136,7 @@ class Inspection:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before the command is run."""
-        many, found = len(self.quasi_identifiers), []
+        many, found = len(self.quasi_identifiers), identifying_notes(self.columns)
         if many > MOST_QUASI:
             found.append(
                 f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)"
@@ -311,7 +312,7 @@ def inspect(
     if not chosen:
         raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
     types = compress(texts, chosen)
-    gone = _suppressed(texts.select(chosen), symbol)
+    gone = _suppressed([texts[name] for name in chosen], symbol)  # a name may be a pattern of names
     held = texts if gone.all() else texts.filter(~gone)
     sizes = compress(held, chosen).counts if gone.any() else types.counts
     is_read = isinstance(table, str | Path | Database)
@@ -347,11 +348,11 @@ def _protection(
     symbol: str,
 ) -> Report:
     """What holds of sensitive attributes in classes of rows that are alike, distances being to the table itself."""
-    table = Original(frame, chosen, sensitive, texts.select(*chosen, *sensitive), source, symbol)
+    table = Original(frame, chosen, sensitive, texts[[*chosen, *sensitive]], source, symbol)
     return verify(Question(table, Suppression()))
 
 
-def _suppressed(chosen: pl.DataFrame, symbol: str) -> pl.Series:
+def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
     """Of each row whether all of its cells are suppressed: the symbol, or missing beside some that are the symbol."""
     symbols = [(column.alias("") == symbol).fill_null(value=False) for column in chosen]
     empty = [found | column.alias("").is_null() for found, column in zip(symbols, chosen, strict=True)]

@@ -111,6 +111,46 @@ def test_nearly_unique_columns_are_named_with_their_share() -> None:
     assert caught[0].filename == __file__
 
 
+def test_a_table_and_its_inspection_judge_columns_alike(tmp_path: Path) -> None:
+    """Names that come again, numbers of persons, texts of rows; not what others know, nor measurements."""
+    rows = 60
+    frame = pl.DataFrame(
+        {
+            "age": [str(20 + i % 3) for i in range(rows)],
+            "last name": [f"N{i % 12}" for i in range(rows)],
+            "patientId": [str(1000 + i // 3) for i in range(rows)],
+            "e-mail": [f"m{i % 40}@x" for i in range(rows)],
+            "remark": [f"text {i}" for i in range(rows)],
+            "born": [f"19{30 + i}-01-01" for i in range(rows)],
+            "weight": [f"{50 + i}.5" for i in range(rows)],
+            "ward": ["a", "b", "c"] * (rows // 3),
+        }
+    )
+    path = tmp_path / "t.csv"
+    frame.write_csv(path)
+    found = km.inspect(path, "age")
+    marked = {each.name for each in found.columns if each.role == "identifying"}
+    assert marked == {"last name", "patientId", "e-mail", "remark"}
+    loud = next(note for note in found.notes if note.startswith("LIKELY IDENTIFIERS, "))
+    done = run("solve", "--data", path, "--qi", "age", "--k", 2)
+    told = done.stderr.partition("LIKELY IDENTIFIERS")[2].partition(": ")[2].split("; ")[0]
+    assert {each.rpartition(" (")[0] for each in told.split(", ")} == marked
+    assert all(name in loud for name in marked)
+    assert "in: born (100 % distinct values), weight (100 % distinct values);" in done.stderr
+
+
+def test_a_kept_column_that_tells_rows_apart_is_named(tmp_path: Path) -> None:
+    path, page = tmp_path / "t.csv", tmp_path / "page.html"
+    pl.DataFrame({"age": [1, 2] * 10, "serial": range(20), "ward": ["a", "b"] * 10}).write_csv(path)
+    given = ("--data", path, "--qi", "age", "--keep", "serial,ward", "--k", 2)
+    done = run("solve", *given, "--report", page)
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("warning")]
+    assert "KEPT, AND ALMOST EVERY ROW HAS A VALUE OF ITS OWN: serial (100 % distinct values);" in line
+    assert "KEPT, AND ALMOST EVERY ROW HAS A VALUE OF ITS OWN: serial" in page.read_text()
+    inspected = km.inspect(path, "age", keep=["serial", "ward"])
+    assert "kept, and almost every row has a value of its own: serial" in inspected.notes
+
+
 def test_many_columns_make_a_short_warning() -> None:
     frame = pl.DataFrame({f"c{number}": ["x", "x"] for number in range(500)})
     with pytest.warns(km.RoleWarning, match=r"499 columns .* c10 and 489 more; drop"):
@@ -130,13 +170,13 @@ def test_no_near_match_is_shown_where_the_header_looks_like_data(asked: str, tmp
 
 def test_columns_without_a_role_are_counted_where_the_header_looks_like_data(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("Wilhelmina,12345,flu\nBob,12345,flu\nEve,12345,flu\n")
+    path.write_text("Wilhelmina,12345,flu\nBob,12345,flu\nEve,12345,flu\nJo,12345,flu\n")
     done = run("solve", "--data", path, "--qi", "12345", "--k", 2)
     first, line = done.stderr.splitlines()
     assert "the first row looks like data (1 of 3 names is written as data, 1 of 3 names is a value of the" in first
     assert "has the file a header row? If not, say so (header=False, --no-header)" in first
     assert "2 columns have no role and are released unchanged; LIKELY IDENTIFIERS" in line
-    assert "LIKELY IDENTIFIERS, since almost every row has a value of its own: 1 of them;" in line
+    assert "as they are called so or almost every row has a value of its own: 1 of them;" in line
     assert not any(cell in done.stderr for cell in ("Wilhelmina", "flu", "12345"))
     whole = run("solve", "--data", path, "--qi", "12345", "--identifying", "Wilhelmina", "--keep", "flu", "--k", 2)
     assert whole.stderr == f"{first}\n"
