@@ -157,10 +157,9 @@ def identifying_notes(columns: Sequence[Column]) -> list[str]:
         for each in columns
         if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
     ]
-    told = [f"{LOUD}: {', '.join(likely)} (they are called so, or almost every row has a value of its own)"] * bool(
-        likely
-    )
-    return told + [f"kept, and almost every row has a value of its own: {', '.join(kept)}"] * bool(kept)
+    how = "as they are called so or almost every row has a value of its own"
+    told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
+    return [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
 
 
 def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
