@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,17 +21,26 @@ from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
 from kanon_milp.cli.interrupts import signals
 from kanon_milp.cli.problem_options import Asked, with_problem
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, NotProvenError
 from kanon_milp.methods import registry
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
 from kanon_milp.problem.databases import Database, location
+from kanon_milp.problem.problem import Problem
 from kanon_milp.report import display, output
 from kanon_milp.report.pages.reports import page_of_result
+from kanon_milp.solvers import SolverAdapter
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
+from kanon_milp.system.limit import Limit
 from kanon_milp.system.signals import ctrl_c_sets
+
+if TYPE_CHECKING:
+    from kanon_milp.bounds import Certificate
+
+CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
+MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
 
 
 @with_problem
@@ -140,14 +153,13 @@ def solve(
     chosen.update({key: value for key, value in given.items() if value is not None})
     adapter = solvers.get(chosen.pop("name", "highs"), executable=cbc)
     with ctrl_c_sets(None, told=True) as stop:
-        result = solve_problem(
-            problem, adapter, log_file=log_file, interrupt=stop, progress=not (quiet or json), **chosen
-        )
-        proof = None if certificate is None or result.proof == "infeasible" else result.certify()
-        if proof is not None:  # a method without a proof of its own has one now
-            result = result.with_bound_of(proof)
+        chosen.update(log_file=log_file, interrupt=stop, progress=not (quiet or json))
+        result, proof, without = _solved(problem, adapter, chosen, certificate is not None)
+        described: dict[str, Any] = {}
+        if out is not None or report is not None or json:
+            model_file = None if read is None else read.path
+            described = output.described(result, model_file, _rest(result, stop))
         signals.answer = "ignore"  # what was found is written now, whoever asks again
-    described = output.described(result, None if read is None else read.path)
     beside: dict[str, Fill | None] = {}
     if certificate is not None:
         beside[os.path.realpath(certificate)] = None
@@ -176,7 +188,7 @@ def solve(
         elif beside or ways:
             write_together(Path(), beside, **ways)
     if certificate is not None and proof is None:
-        display.say("no certificate: it is proven that there is no table, so there is no loss to bound", err=True)
+        display.say(without, err=True)
         certificate = None
     searching = [f"--{key.replace('_', '-')}" for key in ("iteration_limit", "dask") if chosen.get(key) is not None]
     if searching and result.solver.method == "milp" and not quiet:
@@ -221,6 +233,44 @@ def _database(asked: Asked, to_table: str | None, to_database: Any) -> Database 
 
 def _put(content: Callable[[], bytes], file: IO[bytes]) -> None:
     file.write(content())
+
+
+def _solved(
+    problem: Problem, adapter: SolverAdapter, chosen: dict[str, Any], certified: bool
+) -> tuple[Result, Certificate | None, str]:
+    """The result with its certificate, or why there is none. A time limit is one for both."""
+    given, began = chosen.get("time_limit"), time.perf_counter()
+    asked = given if certified and isinstance(given, int | float) and given > 0 else None
+    if asked is not None:
+        chosen = {**chosen, "time_limit": (1 - CERTIFICATE_SHARE) * asked}
+    result = solve_problem(problem, adapter, **chosen)
+    if not certified:
+        return result, None, ""
+    if asked is not None:
+        options = replace(result.solver.options, time_limit=asked)
+        result = replace(result, solver=replace(result.solver, options=options))
+    if result.proof == "infeasible":
+        return result, None, "no certificate: it is proven that there is no table, so there is no loss to bound"
+    begins = time.perf_counter()
+    proof, without = None, ""
+    try:
+        left = None if asked is None else max(began + asked - begins, 0.0)
+        proof = result.certify(time_limit=left, interrupt=chosen["interrupt"])
+        result = result.with_bound_of(proof)  # a method without a proof of its own has one now
+    except NotProvenError as error:
+        proof, without = None, str(error)
+    seconds = time.perf_counter() - begins
+    spent = {**result.seconds, "certify": seconds, "total": result.seconds["total"] + seconds}
+    return replace(result, seconds=spent), proof, without
+
+
+def _rest(result: Result, stop: threading.Event) -> Limit:
+    """When what is told of a result beside what was asked for has to be known: at the limit, or a moment from now."""
+    asked = result.solver.options.time_limit
+    if stop.is_set():
+        return Limit(time.perf_counter() + MEASURES_SECONDS)
+    left = math.inf if asked is None else max(asked - result.seconds["total"], MEASURES_SECONDS)
+    return Limit(time.perf_counter() + left, stop)
 
 
 def _what_is_left(result: Result) -> str:

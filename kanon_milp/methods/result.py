@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,9 +20,11 @@ from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.plot import Trajectory, plot
 from kanon_milp.presolve.preparation import Size
+from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.markup import card
 from kanon_milp.system.text_tables import booktabs
 from kanon_milp.verify import Report
@@ -165,19 +169,27 @@ class Result:
             return 0.0
         return float(distance / abs(self.exact_objective)) if self.exact_objective else None
 
-    def certify(self) -> Certificate:
+    def certify(self, *, time_limit: float | None = None, interrupt: threading.Event | None = None) -> Certificate:
         """Return a proof of a lower bound on the loss that anybody can check from the table alone (`verify
         --certificate`): the multipliers of the Lagrangian bound, rounded and written down.
 
         Where the session has none they are computed first, which takes up to a minute; a second call computes again.
         Under requirements about sensitive attributes the bound with these inside the subproblems is computed too, up to
         another minute, and stated where it proves more. The bound can be lower than `bound`, which a solver may have
-        raised, and says nothing about side constraints, nor about what was added to a model. Raises InputError where
-        the loss is not what is minimized.
+        raised, and says nothing about side constraints, nor about what was added to a model.
+
+        time_limit: seconds. interrupt: set by whoever wants it to stop. Raises InputError where the loss is not what is
+        minimized, NotProvenError where it has to end before there is a certificate.
         """
         from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
 
-        return certify_problem(self.problem, self.dual, self.required)
+        seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", "a number of seconds")
+        limit = Limit(time.perf_counter() + seconds, interrupt)
+        try:
+            return certify_problem(self.problem, self.dual, self.required, limit)
+        except Over:
+            why = "it was interrupted" if limit.asked else "the time limit is too short"
+            raise NotProvenError(f"no certificate: {why}") from None
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

@@ -25,6 +25,7 @@ from kanon_milp.problem.table import Table, is_text
 from kanon_milp.report.measures import describe_release
 from kanon_milp.report.paths import RAN_IN, ran_in
 from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 Groups = NDArray[np.int64]
 
@@ -38,6 +39,7 @@ COLUMNAR: dict[str, tuple[str, Callable[[pl.DataFrame, io.BytesIO], object]]] = 
 }
 CLAIM = "result.json"
 PAGE = "report.html"  # beside it, where the page of a result goes by default
+NO_MEASURES = "there was no time to measure what the release costs and protects, column by column"
 FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
 
 
@@ -64,11 +66,16 @@ def earlier_files(folder: Path) -> list[str]:
     return [name for name in FILES if (folder / name).is_file()]
 
 
-def described(result: Result, model: Path | None = None) -> dict[str, Any]:
+def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT) -> dict[str, Any]:
     """The object of result.json: that of the result, the model file with its hash where there was one, and what the
-    released table costs and protects, column by column."""
+    released table costs and protects, column by column, where that is known within the limit."""
     found = result.as_dict()
-    found["measures"] = describe_release(result.problem, result.table, result.report) if result.verified else None
+    found["measures"] = None
+    if result.verified:
+        try:
+            found["measures"] = limit.call(describe_release, result.problem, result.table, result.report)
+        except Over:
+            found["message"] = "; ".join(each for each in (found["message"], NO_MEASURES) if each)
     file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
     return {**found, "input": {"model": file, **found["input"]}}
 
