@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+import time
 from pathlib import Path
 
 import pytest
 from command_line import run
+
+from kanon_milp import bounds
 
 TABLE = "zip,age,job\n" + "".join(f"{z},{a},{'x' if a % 2 else 'y'}\n" for z in (101, 102) for a in (31, 32, 33))
 QI = "zip,age,job"
@@ -129,3 +133,27 @@ def test_bad_usage_is_one_clear_error(table: Path) -> None:
         assert done.returncode == 2, arguments
         assert said in done.stderr
         assert done.stdout == ""
+
+
+def test_the_limit_is_one_for_table_and_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there is no time for it, there is a word instead, and the table all the same; what is printed has all."""
+
+    def certified_instance(_: object) -> None:
+        while True:
+            time.sleep(0.001)
+
+    draw = random.Random(1)
+    lines = ["a,b,c", *(",".join(draw.choice("xyz") for _ in range(3)) for _ in range(30))]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(bounds, "certified_instance", certified_instance)
+    asked = ("--data", tmp_path / "data.csv", "--qi", "a,b,c", "--k", 3, "--method", "greedy", "--time-limit", 3)
+    began = time.perf_counter()
+    done = run("solve", *asked, "--certificate", tmp_path / "bound.json", "--json")
+    took = time.perf_counter() - began
+    assert done.returncode == 4
+    assert "no certificate: the time limit is too short" in done.stderr
+    assert not (tmp_path / "bound.json").exists()
+    found = json.loads(done.stdout)
+    assert found["solver"]["options"]["time_limit"] == 3
+    assert found["seconds"]["certify"] > 1
+    assert 2 < found["seconds"]["total"] <= took < 30
