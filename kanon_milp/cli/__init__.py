@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
+NO_MEMORY = (
+    "error: there is not enough memory for this; give a sample of the rows, fewer quasi-identifiers or a pattern mask\n"
+)
+
+
 def command_line() -> int:
     """Do what the arguments say; one clear line for an error, and the exit code that says what happened."""
     from kanon_milp.cli.app import app
@@ -40,6 +45,9 @@ def command_line() -> int:
     except SolverError as error:
         sys.stderr.write(f"error: {error}\n")
         return NO_TABLE
+    except MemoryError:
+        sys.stderr.write(NO_MEMORY)
+        return BAD_INPUT
     except Interrupted as error:
         sys.stderr.write(str(error) or INTERRUPTED)
         return NO_TABLE

@@ -33,6 +33,7 @@ from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.presolve.preparation import Prepared, presolve
+from kanon_milp.presolve.resources import too_large
 from kanon_milp.presolve.untouched import untouched
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
@@ -192,6 +193,8 @@ def build_model(problem: Problem, formulation: str = "strong") -> pyo.ConcreteMo
     expect_problem(problem, "build_model")
     chosen = get_formulation(formulation)
     instance = _with_all_candidates(problem, chosen, Clock()).instance
+    if message := too_large(instance):
+        raise InputError(message)
     model = chosen.build(instance)
     mark(model, instance, chosen.name)
     return model

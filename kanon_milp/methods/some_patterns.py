@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +38,7 @@ BOUND_SHARE = 0.25
 CANDIDATES_SHARE = 0.1
 ROUND_SHARE, ROUND_SECONDS = 0.5, 5.0
 MOST_PAIRS = 10_000_000  # of a round
+RELEASES = 3  # tables are released and verified at the end of a round, and time is left for that
 SPREAD = 8  # one of so many level vectors is drawn from all
 
 
@@ -58,7 +60,8 @@ def solve_some_patterns(session: Session) -> Result:
 @dataclass(eq=False)
 class _Search:
     """What is known so far. found: the best table; used: the level vector of each of its groups, and how many rows it
-    has. proven: a bound, in units. round_: the instance of the last round."""
+    has. proven: a bound, in units. release_seconds: of releasing and verifying a table. round_: that of the last
+    round."""
 
     session: Session
     levels: Levels
@@ -66,6 +69,7 @@ class _Search:
     found: Found | None = None
     used: tuple[Ints, Ints] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     proven: int = 0
+    release_seconds: float = 0.0
     round_: Prepared | None = None
     trajectory: list[tuple[float, float | None, float | None]] = field(default_factory=list)
 
@@ -86,10 +90,13 @@ class _Search:
         self._note()
 
     def rounds(self) -> Iterator[Session]:
-        """A session over some level vectors, again and again until the limit; one alone under an iteration limit."""
+        """A session over some level vectors, again and again until the limit; without one, until the table gets no
+        better."""
         session, types = self.session, self.session.prepared.before.types
         draw = np.random.default_rng(session.options.seed)
-        while self.found is not None and not self.limit.over and not self._enough:
+        while self.found is not None and self.limit.left > RELEASES * self.release_seconds and not self._enough:
+            if self.limit.asked:
+                return
             levels = self._some(max(self._affordable, 1), draw)
             try:
                 with session.clock.step("candidates"):
@@ -98,13 +105,19 @@ class _Search:
                     self.round_ = reduced_instance(instance, session.prepared.row_types, self.limit)
             except Over:
                 return
+            before = self.found
             yield self._inner(self.round_)
-            if session.iterations is not None:
+            if session.options.time_limit is None and self.found is before:
                 return
 
     def take(self, result: Result) -> None:
         """The table of a round, where it is better, and better still where its groups can keep more."""
-        if result.groups is None or result.report is None or self.round_ is None:
+        if (
+            result.groups is None
+            or result.report is None
+            or self.round_ is None
+            or not self._better(result.exact_objective)
+        ):
             return
         self._release(partition_of_groups(self.session.prepared.before, result.groups))
         assignment = assignment_of_groups(self.round_, result.groups)
@@ -126,7 +139,7 @@ class _Search:
             outcome = replace(outcome, bound=Bound(self.proven * self.levels.unit, ("own bound",)))
         if self.round_ is not None:
             session = replace(session, prepared=replace(self.round_, shortage=shortage))
-        outcome = outcome.stopped("gap_limit" if self._enough else reason, shortage.said(used))
+        outcome = outcome.stopped("gap_limit") if self._enough else outcome.stopped(reason, shortage.said(used))
         if self.found is None:
             return session.end(session.fallback(outcome))
         return session.end(outcome.with_table(self.found, Scale.of_problem(session.instance)))
@@ -164,7 +177,8 @@ class _Search:
         assert self.found is not None
         options = session.options
         if not math.isinf(self.limit.ends):
-            seconds = max(ROUND_SHARE * self.limit.left, min(ROUND_SECONDS, self.limit.left))
+            left = self.limit.left - RELEASES * self.release_seconds
+            seconds = max(ROUND_SHARE * left, min(ROUND_SECONDS, left))
             options = replace(options, time_limit=time.perf_counter() - clock.began + seconds)
         known = assignment_of_groups(prepared, self.found.groups)
         tell = None if session.on_progress is None else self._tell
@@ -215,17 +229,24 @@ class _Search:
         made = released_partition(self.session.prepared.before, partition)
         if made is not None:
             instance, assignment = made
-            prepared = replace(self.session.prepared, before=instance, instance=instance, steps=[])
+            prepared, began = (
+                replace(self.session.prepared, before=instance, instance=instance, steps=[]),
+                time.perf_counter(),
+            )
             self._keep(replace(self.session, prepared=prepared).release(assignment), instance, assignment)
+            self.release_seconds = max(self.release_seconds, time.perf_counter() - began)
 
     def _keep(self, found: Found, instance: Instance, assignment: Assignment) -> None:
         """Take a table if it is valid and the best so far."""
-        if not found.report.ok or found.objective is None:
-            return
-        sign = -1 if self.session.problem.objective == "max_groups" else 1
-        if self.found is None or self.found.objective is None or sign * found.objective < sign * self.found.objective:
+        if found.report.ok and self._better(found.objective):
             vectors = instance.levels.vectors[instance.candidates.vector[assignment.candidate]]
             self.found, self.used = found, (self._places(vectors), assignment.rows)
+
+    def _better(self, objective: Fraction | None) -> bool:
+        """Whether a table of this objective is better than the best so far."""
+        sign = -1 if self.session.problem.objective == "max_groups" else 1
+        known = None if self.found is None else self.found.objective
+        return objective is not None and (known is None or sign * objective < sign * known)
 
     def _note(self) -> None:
         """What is known now, for the trajectory and for whoever watches."""

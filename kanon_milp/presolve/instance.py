@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +117,16 @@ def table_as_group(types: RowTypes) -> Group:
     return Group.of(types.sensitive, rows)
 
 
+_RECODED: WeakKeyDictionary[RowTypes, tuple[Problem, Levels]] = WeakKeyDictionary()
+
+
 def recode(problem: Problem, types: RowTypes) -> Levels:
-    """The problem's recoding over the domains that occur."""
-    return apply_recoding(problem.recoding, problem.table, types.domains[: len(types.names)])
+    """The problem's recoding over the domains that occur; made once, since level vectors may be a million."""
+    known = _RECODED.get(types)
+    if known is None or known[0] is not problem:
+        known = problem, apply_recoding(problem.recoding, problem.table, types.domains[: len(types.names)])
+        _RECODED[types] = known
+    return known[1]
 
 
 def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instance:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.memory import available_bytes
 
 # measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
 PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6
@@ -53,17 +53,3 @@ def vectors_in_memory(row_types: int, *, valued: bool = False) -> float:
     """
     free = available_bytes()
     return math.inf if free is None else SHARE * free / (row_types * (VALUED_BYTES if valued else COVER_BYTES))
-
-
-def available_bytes() -> int | None:
-    """Memory that is free for new programs, None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            fields = dict(line.split(":", 1) for line in file)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import itertools
+import math
 import re
 import warnings
 import zlib
@@ -26,6 +27,7 @@ from kanon_milp.errors import FileWarning, InputError, counted
 from kanon_milp.problem.arguments import listed, text
 from kanon_milp.problem.roles import another_delimiter, spoken
 from kanon_milp.system.extras import optional
+from kanon_milp.system.memory import available_bytes
 
 UTF8 = ("utf-8", "utf8")
 DELIMITERS = (",", ";", "\t", "|")
@@ -155,6 +157,8 @@ class NoTextError(ValueError):
     """Values of this kind have no text of their own; the message names the kind."""
 
 
+PIECE = 1 << 24  # bytes
+TIMES = 4  # as much memory as a file has bytes is needed to read it
 DAMAGED = EOFError, zlib.error, gzip.BadGzipFile  # what reading a damaged file compressed by gzip raises
 
 
@@ -194,10 +198,27 @@ def csv_bytes(frame: pl.DataFrame, fmt: CsvFormat) -> bytes:
 
 
 def unpacked(path: Path) -> bytes:
-    """The bytes of a file; of one whose name ends in .gz those that it packs. Raises InputError for a damaged one."""
-    raw = path.read_bytes()
+    """The bytes of a file; of one whose name ends in .gz those that it packs. Raises InputError for a damaged one, and
+    for one that memory does not hold."""
+    return b"".join(_pieces(path))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The same piece by piece, until they are more than memory holds."""
+    free = available_bytes()
+    most, size = math.inf if free is None else free / TIMES, 0
     try:
-        return gzip.decompress(raw) if path.suffix.lower() == ".gz" else raw
+        with _open(path) as file:
+            while piece := file.read(PIECE):
+                size += len(piece)
+                if size > most:
+                    unit = 2**30
+                    raise InputError(
+                        f"{path}: is too large for the memory that is free: it has more than {size / unit:.2g} GB"
+                        f"{' unpacked' if path.suffix.lower() == '.gz' else ''}, reading takes about {TIMES} times as "
+                        f"much, and {(free or 0) / unit:.2g} GB are free; give a sample of the rows"
+                    )
+                yield piece
     except DAMAGED:
         raise _damaged(path) from None
 
@@ -255,6 +276,9 @@ def read_excel(path: Path, fmt: CsvFormat) -> tuple[pl.DataFrame, CsvFormat]:
 
 def scan_csv(path: Path, fmt: CsvFormat) -> tuple[pl.LazyFrame, CsvFormat]:
     """Open a file lazily, and say how it is written; it is checked line by line."""
+    if path.suffix.lower() == ".gz":  # which is unpacked into memory
+        for _ in _pieces(path):
+            pass
     try:
         with _open(path) as file:
             head = file.read(HEAD)

@@ -317,5 +317,5 @@ def test_a_model_that_does_not_fit_into_memory_is_not_declared(monkeypatch: pyte
     counted = km.solve(km.Problem(table, [km.KAnonymity(2)], objective="max_groups"))
     assert (counted.stop_reason, exit_code(counted), counted.proof, counted.verified) == ("error", 4, "none", True)
     monkeypatch.setattr(resources, "available_bytes", lambda: 100)
-    with pytest.raises(km.InputError, match="memory that is free is too small for the candidates"):
+    with pytest.raises(km.InputError, match="Not enough memory to examine all 2 patterns"):
         km.build_model(km.Problem(table, [km.KAnonymity(2)]))
