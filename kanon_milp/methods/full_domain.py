@@ -156,6 +156,7 @@ def solve_method(session: Session) -> Result:
     instance, limit = session.prepared.before, session.limit
     with session.clock.step("search"):
         lattice = _Lattice(instance, FullDomain(suppression_limit=METHOD_SHARE))
+        lattice.look(lattice.heights)  # a table, also after the limit
         with suppress(Over):  # within one vector, too: its classes may be many
             limit.call(lattice.search, limit)
     best, numbers = lattice.best, (lattice.looked_at, lattice.levels.count)
@@ -185,7 +186,7 @@ class _Lattice:
         self._instance, self._asked = instance, asked
         self.levels: Levels = recode(instance.problem, instance.types)
         self._check = GroupCheck(instance)
-        self._heights = tuple(column.height for column in self.levels.columns)
+        self.heights = tuple(column.height for column in self.levels.columns)
         requirements = instance.problem.requirements
         self._least = max(1, *(least_rows(each, instance.table_group) for each in requirements))
         self._most_suppressed = int(asked.share * instance.types.n)
@@ -200,7 +201,7 @@ class _Lattice:
     def search(self, limit: Limit = NO_LIMIT) -> None:
         """Look at vectors until `best` is the best feasible one, the lexicographically first of equal ones; or until
         the limit."""
-        bottom: Vector = (0,) * len(self._heights)
+        bottom: Vector = (0,) * len(self.heights)
         open_: list[tuple[Fraction, Vector]] = [(Fraction(0), bottom)]
         seen = {bottom}
         self._descend(limit)
@@ -208,10 +209,10 @@ class _Lattice:
             bound, vector = heapq.heappop(open_)
             if self.best is not None and bound > self.best.value:
                 break
-            bound = max(bound, self._look(vector)[1])
+            bound = max(bound, self.look(vector)[1])
             if self.best is not None and bound > self.best.value:
                 continue
-            for j, height in enumerate(self._heights):
+            for j, height in enumerate(self.heights):
                 above = (*vector[:j], vector[j] + 1, *vector[j + 1 :])
                 if vector[j] < height and above not in seen:
                     seen.add(above)
@@ -220,13 +221,13 @@ class _Lattice:
     def _descend(self, limit: Limit) -> None:
         """A first feasible vector: from the fully suppressed one downwards by the best step each time, as long as one
         is feasible and no worse."""
-        at = self._look(self._heights)[0]
+        at = self.look(self.heights)[0]
         while at is not None and not limit.over:
             below = [(*at.vector[:j], level - 1, *at.vector[j + 1 :]) for j, level in enumerate(at.vector) if level]
-            found = (self._look(vector)[0] for vector in below if not limit.over)
+            found = (self.look(vector)[0] for vector in below if not limit.over)
             at = min((each for each in found if each is not None and each.value <= at.value), default=None)
 
-    def _look(self, vector: Vector) -> tuple[_Found | None, Fraction]:
+    def look(self, vector: Vector) -> tuple[_Found | None, Fraction]:
         """The vector with its value, None where it is not feasible; and the bound from there upwards."""
         if vector not in self._known:
             classes = self.classes(vector)
@@ -268,11 +269,11 @@ class _Lattice:
 
     def _cell_share(self, vector: Vector) -> Fraction:
         """Sum of level/height over the columns."""
-        return sum((Fraction(v, h) for v, h in zip(vector, self._heights, strict=True)), Fraction(0))
+        return sum((Fraction(v, h) for v, h in zip(vector, self.heights, strict=True)), Fraction(0))
 
     def _cost(self, vector: Vector) -> Fraction:
         """Loss of a row."""
-        at = int(np.ravel_multi_index(vector, [height + 1 for height in self._heights]))
+        at = int(np.ravel_multi_index(vector, [height + 1 for height in self.heights]))
         return int(self.levels.costs[at]) * self.levels.unit
 
     def value(self, vector: Vector, classes: _Classes) -> Fraction:
@@ -282,7 +283,7 @@ class _Lattice:
         suppressed = n - kept_rows
         match self._asked.objective:
             case "loss":
-                return self._cost(vector) * kept_rows + self._cost(self._heights) * suppressed
+                return self._cost(vector) * kept_rows + self._cost(self.heights) * suppressed
             case "precision":
                 return self._cell_share(vector) * kept_rows + len(vector) * suppressed
             case "discernibility":
@@ -304,13 +305,13 @@ class _Lattice:
 
     def partition(self, vector: Vector) -> tuple[Partition, int]:
         """The classes as groups, those that are suppressed as one; and the rows of the latter."""
-        classes, shape = self.classes(vector), [height + 1 for height in self._heights]
+        classes, shape = self.classes(vector), [height + 1 for height in self.heights]
         suppressed = ~classes.kept[classes.of_type]
         group = np.where(suppressed, len(classes.sizes), classes.of_type)
         _, group = np.unique(group, return_inverse=True)
         at = np.full(int(group.max()) + 1, int(np.ravel_multi_index(vector, shape)), dtype=np.int64)
         if suppressed.any():
-            at[-1] = int(np.ravel_multi_index(self._heights, shape))
+            at[-1] = int(np.ravel_multi_index(self.heights, shape))
         types = np.arange(self._instance.types.count)
         counts = self._instance.types.counts
         return Partition(group.astype(np.int64), types, counts, at, full_domain=True), int(counts[suppressed].sum())
