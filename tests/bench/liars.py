@@ -154,6 +154,10 @@ def unbounded_with_objective(model: LinearModel, honest: RawResult) -> RawResult
     return RawResult(StopReason.UNBOUNDED, None, None) if model.c.any() else honest
 
 
+def optimal_without_a_point(_: LinearModel, honest: RawResult) -> RawResult:
+    return replace(honest, x=None)
+
+
 class Teller(Liar):
     """A solver on the template of all adapters, which checks what it says."""
 
@@ -167,7 +171,8 @@ class Teller(Liar):
 
 
 TALES: dict[str, Tale] = {
-    tale.__name__: tale for tale in (out_of_the_model, no_numbers, unbounded, unbounded_with_objective)
+    tale.__name__: tale
+    for tale in (out_of_the_model, no_numbers, unbounded, unbounded_with_objective, optimal_without_a_point)
 }
 for each in LIES.values():
     km.register_solver(Liar(each))

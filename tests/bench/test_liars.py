@@ -112,6 +112,7 @@ TALES = {
     "no_numbers": "not finite",
     "unbounded": "unbounded",
     "unbounded_with_objective": "unbounded",
+    "optimal_without_a_point": "says optimal",
 }
 
 
