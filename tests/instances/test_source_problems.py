@@ -172,6 +172,35 @@ def test_a_table_of_ones_own_source_problem_says_what_is_true_of_it(
         assert km.solve(generate(family, source=given, answer="no").problem()).proof == "infeasible"
 
 
+@pytest.mark.parametrize(
+    ("family", "source", "said"),
+    [
+        ("matching_27", TRIPLES, "perfect matching of 2 triples: a b c; d e f"),
+        ("three_set_cover", SETS, "cover by 2 sets: a b c; d e f"),
+        ("edge_partition", STAR, "0 triangles and 1 stars: 0-1 0-2 0-3"),
+        ("half_clique", CLIQUE, "clique of 3 vertices: 1 2 3"),
+        ("bisection", {"edges": [["a", "b"], ["b", "c"], ["c", "d"]]}, "cut of 1 edges: a b; c d"),
+        ("bipartite", SQUARE, "complete bipartite subgraph with 2 + 2 vertices: a b w x"),
+        ("one_in_three", [["x", "y", "z"], ["x", "-y", "-z"], ["-x", "y", "w"]], ""),
+    ],
+)
+def test_a_solution_is_read_back_by_the_names_of_the_source(family: str, source: Any, said: str) -> None:
+    found = generate(family, source=source)
+    assert found.groups is not None
+    assert found.read_back is not None
+    words = found.read_back(found.groups)
+    assert words == said or not said
+    if family == "one_in_three":
+        truth = {part.split()[0]: part.endswith("true") for part in words.partition(": ")[2].split(", ")}
+        for clause in source:
+            assert sum(truth[name.lstrip("-")] != name.startswith("-") for name in clause) == 1
+        return
+    result = km.solve(found.problem())
+    assert result.groups is not None
+    groups = [np.flatnonzero(result.groups == number).tolist() for number in np.unique(result.groups)]
+    assert found.read_back(groups).partition(":")[0] == said.partition(":")[0]
+
+
 def test_columns_of_ones_own_sets(tmp_path: Path) -> None:
     found = generate_any("minimum_cover", asked=Asked(source=OVERLAP))
     assert isinstance(found, GeneratedColumns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Generic, Literal, TypeVar
@@ -215,6 +215,13 @@ class ColumnFamily(SizedFamily[GeneratedColumns]):
         """A table: with the answer no, one that has no quasi-identifier of `at_most` columns. Raises InputError for a
         size that is too small."""
         return self.made(size, seed, asked)
+
+
+def listed(names: Sequence[str], parts: Iterable[Iterable[int]]) -> str:
+    """The parts of a solution by the names that a source problem of one's own has; empty without names."""
+    if not names:
+        return ""
+    return ": " + "; ".join(" ".join(names[number] for number in part) for part in parts)
 
 
 def settled(asked: Answer | None, *, perfect: bool, otherwise: Answer) -> Answer:

@@ -16,6 +16,7 @@ from kanon_milp.instances.families.base import (
     GeneratedColumns,
     Groups,
     columns,
+    listed,
     refuse_large,
     settled,
     text_frame,
@@ -49,7 +50,7 @@ def three_set_cover_of(source: Source, asked: Answer | None) -> Generated:
     if any(len(each) != 3 for each in sets):
         raise InputError("three_set_cover: sets of three different elements are expected")
     refuse_large(2 * elements + 3 * len(sets), 3)
-    return _three_set_cover(sets, elements, smallest_cover(range(elements), sets), asked)
+    return _three_set_cover(sets, elements, smallest_cover(range(elements), sets), asked, source.names[0])
 
 
 def _without_partition(size: int, draw: random.Random) -> list[tuple[int, ...]]:
@@ -65,7 +66,11 @@ def _without_partition(size: int, draw: random.Random) -> list[tuple[int, ...]]:
 
 
 def _three_set_cover(
-    sets: list[tuple[int, ...]], elements: int, cover: list[int] | None, asked: Answer | None
+    sets: list[tuple[int, ...]],
+    elements: int,
+    cover: list[int] | None,
+    asked: Answer | None,
+    names: tuple[str, ...] = (),
 ) -> Generated:
     """cover: the smallest one, None where the sets do not cover."""
     perfect = cover is not None and 3 * len(cover) == elements
@@ -96,12 +101,12 @@ def _three_set_cover(
         sides={"cost_bound": spent + 3 * least} if answer == "no" else {},
         groups=None if answer == "no" else tuple(tuple(group) for group in [*by_element, *by_set]),
         source_problem=f"a cover of {elements} elements by {fewest} of {len(sets)} sets of three",
-        read_back=lambda found: _read_cover(found, sets, elements),
+        read_back=lambda found: _read_cover(found, sets, elements, names),
         answer=answer,
     )
 
 
-def _read_cover(groups: Groups, sets: list[tuple[int, ...]], elements: int) -> str:
+def _read_cover(groups: Groups, sets: list[tuple[int, ...]], elements: int, names: Sequence[str]) -> str:
     """The sets of which some row is with the two rows of its element."""
     chosen = {
         (row - 2 * elements) // 3
@@ -113,7 +118,7 @@ def _read_cover(groups: Groups, sets: list[tuple[int, ...]], elements: int) -> s
     covered = {u for i in chosen for u in sets[i]}
     if len(covered) < elements:
         raise ValueError("the sets of the groups do not cover")
-    return f"cover by {len(chosen)} sets"
+    return f"cover by {len(chosen)} sets" + listed(names, (sets[i] for i in sorted(chosen)))
 
 
 def minimum_cover(size: int, draw: random.Random, answer: Answer) -> GeneratedColumns:

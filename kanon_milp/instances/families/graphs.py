@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from kanon_milp.errors import InputError
@@ -17,6 +18,7 @@ from kanon_milp.instances.families.base import (
     Groups,
     Parameter,
     columns,
+    listed,
     masked,
     refuse_large,
     settled,
@@ -63,7 +65,13 @@ def edge_partition_of(source: Source, asked: Answer | None) -> Generated:
     refuse_large(len(edges), vertices)
     parts = _parts(edges)
     found = exact_cover(range(len(edges)), parts)
-    return _edge_partition(edges, vertices, None if found is None else [parts[number] for number in found], asked)
+    return _edge_partition(
+        edges,
+        vertices,
+        None if found is None else [parts[number] for number in found],
+        asked,
+        source.names[0],
+    )
 
 
 def _parts(edges: list[Edge]) -> list[tuple[int, ...]]:
@@ -105,7 +113,11 @@ def _without_partition(size: int, draw: random.Random) -> tuple[list[Edge], int]
 
 
 def _edge_partition(
-    edges: list[Edge], vertices: int, parts: list[tuple[int, ...]] | None, asked: Answer | None
+    edges: list[Edge],
+    vertices: int,
+    parts: list[tuple[int, ...]] | None,
+    asked: Answer | None,
+    names: tuple[str, ...] = (),
 ) -> Generated:
     answer = settled(asked, perfect=parts is not None, otherwise="no")
     words = "the edges fall into triangles and stars" if parts else "the edges do not: all ways were tried"
@@ -124,19 +136,20 @@ def _edge_partition(
         sides={} if parts else {"cost_bound": 3 * len(edges)},
         groups=tuple(parts) if parts else None,
         source_problem=f"a partition of {len(edges)} edges into triangles and stars with three rays",
-        read_back=lambda found: _read_edges(found, edges),
+        read_back=lambda found: _read_edges(found, edges, names),
         answer=answer,
     )
 
 
-def _read_edges(groups: Groups, edges: list[Edge]) -> str:
+def _read_edges(groups: Groups, edges: list[Edge], names: Sequence[str]) -> str:
     kinds: Counter[str] = Counter()
     for group in groups:
         touched = Counter(v for row in group for v in edges[row])
         if len(group) != 3 or sorted(touched.values()) not in ([2, 2, 2], [1, 1, 1, 3]):
             raise ValueError("a group is neither a triangle nor a star with three rays")
         kinds["triangles" if len(touched) == 3 else "stars"] += 1
-    return f"{kinds['triangles']} triangles and {kinds['stars']} stars"
+    words = f"{kinds['triangles']} triangles and {kinds['stars']} stars"
+    return words + listed([f"{names[a]}-{names[b]}" for a, b in edges] if names else (), groups)
 
 
 @dataclass(frozen=True)
@@ -149,6 +162,7 @@ class _Bipartite:
     chosen: tuple[int, ...]
     common: int
     answer: Answer
+    names: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def drawn(cls, q: int, draw: random.Random, answer: Answer) -> _Bipartite:
@@ -177,7 +191,7 @@ class _Bipartite:
         neighbours: list[set[int]] = [set() for _ in range(sizes[0])]
         for (_, a), (_, b) in source.members:
             neighbours[a].add(b)
-        return cls.solved(sizes[0] // 2, neighbours, asked)
+        return replace(cls.solved(sizes[0] // 2, neighbours, asked), names=source.names)
 
     @classmethod
     def solved(cls, q: int, neighbours: list[set[int]], asked: Answer | None) -> _Bipartite:
@@ -295,7 +309,9 @@ def _read_subgraph(groups: Groups, graph: _Bipartite, ones: range) -> str:
         first = [row for row in group if row < half]
         common = set.intersection(set(range(half)), *(graph.neighbours[a] for a in first))
         if len(first) >= graph.q and len(common) >= graph.q and any(row in ones for row in group):
-            return f"complete bipartite subgraph with {len(first)} + {len(common)} vertices"
+            words = f"complete bipartite subgraph with {len(first)} + {len(common)} vertices"
+            both = [*first, *(half + b for b in sorted(common))]
+            return words + listed([name for part in graph.names for name in part], [both])
     raise ValueError("no group stands for a complete bipartite subgraph")
 
 

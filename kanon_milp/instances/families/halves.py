@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from kanon_milp.instances.families.base import (
     Groups,
     Parameter,
     columns,
+    listed,
     masked,
     settled,
     text_frame,
@@ -40,6 +42,7 @@ class _Bisection:
     half: tuple[int, ...]
     cut: int
     answer: Answer = "yes"
+    names: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -76,7 +79,7 @@ class _Bisection:
         old = [set(group) for group in groups if min(group) < self.vertices]
         if [len(half) for half in old] != [self.vertices // 2] * 2 or max(map(max, old)) >= self.vertices:
             raise ValueError("no two groups of half of the rows")
-        return f"cut of {_cut(self.edges, old[0])} edges"
+        return f"cut of {_cut(self.edges, old[0])} edges" + listed(self.names, map(sorted, old))
 
 
 def _bisection(size: int, draw: random.Random, most: int, answer: Answer) -> _Bisection:
@@ -101,7 +104,7 @@ def _bisection_of(source: Source, asked: Answer | None, most: int, family: str) 
     half = smallest_bisection(n, edges)
     if asked == "no" and not _cut(edges, set(half)):
         raise InputError(f"{family}: halves without an edge between them cannot be improved on; the answer is not no")
-    return _Bisection(n, edges, half, _cut(edges, set(half)), asked or "yes")
+    return _Bisection(n, edges, half, _cut(edges, set(half)), asked or "yes", source.names[0])
 
 
 def _cut(edges: list[Edge], inside: set[int]) -> int:
@@ -199,11 +202,16 @@ def half_clique_of(source: Source, asked: Answer | None, c: Fraction) -> Generat
             f"half_clique: an even number of 6 to {2 * MOST_CLIQUE} vertices is expected, found {n}: any set of half "
             "of them may give a pattern"
         )
-    return _half_clique(edges, n, clique(n, edges, n // 2), asked, c)
+    return _half_clique(edges, n, clique(n, edges, n // 2), asked, c, source.names[0])
 
 
 def _half_clique(
-    edges: list[Edge], n: int, found: tuple[int, ...] | None, asked: Answer | None, c: Fraction
+    edges: list[Edge],
+    n: int,
+    found: tuple[int, ...] | None,
+    asked: Answer | None,
+    c: Fraction,
+    names: tuple[str, ...] = (),
 ) -> Generated:
     """Vertices are rows as in Theorem 3; the new rows have a value of their own in every column. So a group with a new
     row loses everything, and the other group should be the vertices outside of the clique, whose columns are its edges.
@@ -232,17 +240,17 @@ def _half_clique(
         sides={} if found else {"cost_bound": bound},
         groups=(rest, (*found, *range(n, rows_in_all))) if found else None,
         source_problem=f"a clique of {size} vertices in a graph with {n} vertices and {m} edges",
-        read_back=lambda groups: _read_clique(groups, edges, n),
+        read_back=lambda groups: _read_clique(groups, edges, n, names),
         answer=answer,
     )
 
 
-def _read_clique(groups: Groups, edges: list[Edge], n: int) -> str:
+def _read_clique(groups: Groups, edges: list[Edge], n: int, names: Sequence[str]) -> str:
     known = set(edges)
     for group in groups:
         clique = sorted(row for row in group if row < n)
         if len(clique) == n // 2 and known.issuperset(itertools.combinations(clique, 2)):
-            return f"clique of {len(clique)} vertices"
+            return f"clique of {len(clique)} vertices" + listed(names, [clique])
     raise ValueError("no group holds a clique of half of the vertices")
 
 

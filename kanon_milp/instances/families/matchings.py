@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ from kanon_milp.instances.families.base import (
     Groups,
     Parameter,
     columns,
+    listed,
     masked,
     refuse_large,
     settled,
@@ -37,6 +39,7 @@ class _Matching:
     size: int
     best: list[Triple]
     answer: Answer
+    names: tuple[str, ...] = ()  # of the elements, part by part
 
     @classmethod
     def drawn(cls, size: int, draw: random.Random, answer: Answer) -> _Matching:
@@ -49,7 +52,8 @@ class _Matching:
     @classmethod
     def of_source(cls, source: Source, asked: Answer | None) -> _Matching:
         """One's own, solved."""
-        return cls.solved(list(source.members), len(source.names[0]), asked)
+        found = cls.solved(list(source.members), len(source.names[0]), asked)
+        return replace(found, names=tuple(itertools.chain(*source.names)))
 
     @classmethod
     def solved(cls, triples: list[Triple], size: int, asked: Answer | None) -> _Matching:
@@ -83,7 +87,8 @@ class _Matching:
         found = [tuple(sorted(group)) for group in groups if tuple(sorted(group)) in known]
         if len(found) < len(self.best):
             raise ValueError("too few groups are triples")
-        return f"{'perfect ' if len(found) == self.size else ''}matching of {len(found)} triples"
+        words = f"{'perfect ' if len(found) == self.size else ''}matching of {len(found)} triples"
+        return words + listed(self.names, found)
 
     def generated(self, found: Generated, perfect: int) -> Generated:
         """The instance: three cells more for each triple that is missing; for no, at most as much as a perfect matching

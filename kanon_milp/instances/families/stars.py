@@ -131,11 +131,15 @@ def one_in_three_of(source: Source, asked: Answer | None) -> Generated:
     """The same, of a formula of one's own."""
     clauses = list(source.members)
     refuse_large(60 * len(clauses), 40 * len(clauses))
-    return _one_in_three(clauses, one_true_literal(clauses), asked, random.Random(0))
+    return _one_in_three(clauses, one_true_literal(clauses), asked, random.Random(0), source.names[0])
 
 
 def _one_in_three(
-    clauses: list[Clause], truth: dict[int, bool] | None, asked: Answer | None, draw: random.Random
+    clauses: list[Clause],
+    truth: dict[int, bool] | None,
+    asked: Answer | None,
+    draw: random.Random,
+    names: tuple[str, ...] = (),
 ) -> Generated:
     """A vertex of a tree is the centre of the star of its three edges exactly if its neighbours are not, and the three
     edges between the trees make one tree's deepest vertices centres and not the other's: true or false. A clause's
@@ -167,7 +171,7 @@ def _one_in_three(
         sides={} if truth is not None else {"cost_bound": 3 * m},
         groups=graph.partition(truth) if truth is not None else None,
         source_problem=f"values of {len(graph.parents) // 2} variables with one true literal in each of {size} clauses",
-        read_back=lambda found: _read_truth(found, graph, clauses),
+        read_back=lambda found: _read_truth(found, graph, clauses, names),
         answer=answer,
     )
 
@@ -197,7 +201,7 @@ def _opposite(literal: Literal) -> Literal:
     return literal[0], not literal[1]
 
 
-def _read_truth(groups: Groups, graph: _Graph, clauses: list[Clause]) -> str:
+def _read_truth(groups: Groups, graph: _Graph, clauses: list[Clause], names: tuple[str, ...]) -> str:
     """A literal is true where the deepest vertices of its tree are centres of stars."""
     truth: dict[Literal, bool] = {}
     for group in groups:
@@ -214,7 +218,8 @@ def _read_truth(groups: Groups, graph: _Graph, clauses: list[Clause]) -> str:
                 raise ValueError("a tree has centres at odd and at even depths")
     if any(sum(truth[literal] for literal in clause) != 1 for clause in clauses):
         raise ValueError("a clause has not one true literal")
-    return f"one true literal in each of {len(clauses)} clauses"
+    values = (f"{name} {str(truth[number, True]).lower()}" for number, name in enumerate(names))
+    return f"one true literal in each of {len(clauses)} clauses{': ' if names else ''}{', '.join(values)}"
 
 
 FAMILIES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kanon_milp.errors import InputError
@@ -14,6 +15,7 @@ from kanon_milp.instances.families.base import (
     Generated,
     Groups,
     columns,
+    listed,
     masked,
     refuse_large,
     settled,
@@ -48,7 +50,7 @@ def two_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
 
 def two_diversity_of(source: Source, asked: Answer | None) -> Generated:
     """The same, of a graph of one's own."""
-    return _partition(*_solved(source, "triangles_2_diversity"), asked, _TWO)
+    return _partition(*_solved(source, "triangles_2_diversity"), asked, _TWO, source.names)
 
 
 def three_diversity(size: int, draw: random.Random, answer: Answer) -> Generated:
@@ -58,7 +60,7 @@ def three_diversity(size: int, draw: random.Random, answer: Answer) -> Generated
 
 def three_diversity_of(source: Source, asked: Answer | None) -> Generated:
     """The same, of a graph of one's own."""
-    return _partition(*_solved(source, "triangles_3_diversity"), asked, _THREE)
+    return _partition(*_solved(source, "triangles_3_diversity"), asked, _THREE, source.names)
 
 
 _TWO = _Case("Theorem 1.6", LDiversity(2, form="distinct"), [f"touches_{part}" for part in PARTS])
@@ -91,10 +93,12 @@ def _partition(
     triangles: list[Triangle] | None,
     asked: Answer | None,
     case: _Case,
+    names: tuple[tuple[str, ...], ...] = (),
 ) -> Generated:
     """An edge is a row that says which two vertices it joins: a triangle loses three cells a row, and no other group
     that is diverse loses as few."""
     theorem, requirement, sensitive = case
+    called = ["-".join(names[part][number] for part, number in edge) for edge in edges] if names else ()
     answer = settled(asked, perfect=triangles is not None, otherwise="no")
     place = {edge: row for row, edge in enumerate(edges)}
     vertices = sorted({v for edge in edges for v in edge})
@@ -103,13 +107,13 @@ def _partition(
     secrets: list[list[object]] = [[int(part in each) for part in range(3)] for each in touched]
     if len(sensitive) == 1:
         secrets = [["".join(PARTS[part] for part in sorted(each))] for each in touched]
-    names, m = columns("v", len(vertices)), len(edges)
+    held, m = columns("v", len(vertices)), len(edges)
     kind = f"{requirement.l}-diversity of {'three attributes' if len(sensitive) > 1 else 'one attribute'}"
     triples = [tuple(sorted({v for edge in each for v in edge})) for each in _triangles(edges)]
     return Generated(
         f"Edge partition of a tripartite graph with {m} edges into triangles as {kind}",
-        text_frame([[*row, *secret] for row, secret in zip(rows, secrets, strict=True)], [*names, *sensitive]),
-        names,
+        text_frame([[*row, *secret] for row, secret in zip(rows, secrets, strict=True)], [*held, *sensitive]),
+        held,
         (requirement,),
         3 * m if answer == "yes" else None,
         f"Blocki, Williams 2010, {theorem}: three cells a row, if "
@@ -124,7 +128,7 @@ def _partition(
         sides={} if answer == "yes" else {"cost_bound": 3 * m},
         groups=None if triangles is None else tuple(tuple(place[edge] for edge in each) for each in triangles),
         source_problem=f"a partition of {m} edges of a tripartite graph into triangles",
-        read_back=lambda found: _read_triangles(found, edges),
+        read_back=lambda found: _read_triangles(found, edges, called),
         answer=answer,
     )
 
@@ -170,11 +174,11 @@ def _falls_apart(edges: list[Edge]) -> list[Triangle] | None:
     return None if found is None else [triangles[number] for number in found]
 
 
-def _read_triangles(groups: Groups, edges: list[Edge]) -> str:
+def _read_triangles(groups: Groups, edges: list[Edge], names: Sequence[str]) -> str:
     known = {frozenset(each) for each in _triangles(edges)}
     if not all(frozenset(edges[row] for row in group) in known for group in groups):
         raise ValueError("a group is no triangle")
-    return f"{len(groups)} triangles"
+    return f"{len(groups)} triangles" + listed(names, groups)
 
 
 _SIZE = "triangles"
