@@ -96,6 +96,9 @@ def test_a_source_problem_that_is_too_large_is_not_guessed(monkeypatch: pytest.M
     monkeypatch.setattr(source_problems, "MOST_STEPS", 5)
     with pytest.raises(InputError, match="was not solved exactly in 5 steps"):
         smallest_cover(range(6), [[i, (i + 1) % 6] for i in range(6)])
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="was not solved exactly"):  # too deep for Python
+        exact_cover(range(5000), [[i] for i in range(5000)])
 
 
 TRIPLES = {"triples": [["a", "b", "c"], ["d", "e", "f"], ["a", "e", "c"]]}

@@ -54,14 +54,18 @@ def three_set_cover_of(source: Source, asked: Answer | None) -> Generated:
 
 
 def _without_partition(size: int, draw: random.Random) -> list[tuple[int, ...]]:
-    """Sets that cover so many times three elements, each of them, and so many of the sets do not."""
-    universe = list(range(3 * size))
+    """Sets of three that cover three times so many elements, though so many of the sets do not: sets of an exact cover
+    are taken away, and sets for what is not covered then are drawn, until there is none."""
+    universe = range(3 * size)
+    sets = {tuple(sorted(draw.sample(universe, 3))) for _ in range((EXTRA + 1) * size)}
     for _ in range(ATTEMPTS if size > 1 else 0):
-        sets = sorted({tuple(sorted(draw.sample(universe, 3))) for _ in range((EXTRA + 1) * size)})
-        while (found := exact_cover(universe, sets)) is not None:
-            del sets[draw.choice(found)]
-        if set(universe) == {u for each in sets for u in each}:
-            return sets
+        for u in sorted(set(universe).difference(*sets)):
+            sets.add(tuple(sorted((u, *draw.sample([v for v in universe if v != u], 2)))))
+        listed_sets = sorted(sets)
+        found = exact_cover(universe, listed_sets)
+        if found is None:
+            return listed_sets
+        sets.remove(listed_sets[draw.choice(found)])
     raise InputError(f"three_set_cover: no sets that {size} of them do not cover were found; choose a larger size")
 
 

@@ -6,24 +6,27 @@ give up after `MOST_STEPS` and raise InputError: no answer is guessed.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import networkx as nx
 
 from kanon_milp.errors import InputError, nearest, unreadable
 
-MOST_STEPS = 2_000_000
+MOST_STEPS = 500_000
 SHIPPED = Path(__file__).with_name("sources")
 Triple = tuple[int, int, int]
 Edge = tuple[int, int]
 Literal = tuple[int, bool]  # a variable, and whether it is meant to be true
 Clause = tuple[Literal, Literal, Literal]
 Item = TypeVar("Item", bound=Hashable)
+P = ParamSpec("P")
+T = TypeVar("T")
 _FORMS = {
     "triples": '{"triples": [["x1", "y1", "z1"], ...]}, with "elements": [[...], [...], [...]] where some are in none',
     "sets": '{"sets": [["a", "b", "c"], ...]}, with "universe": [...] where some elements are in none',
@@ -44,6 +47,23 @@ class Source:
     members: tuple[Any, ...]
 
 
+def _not_solved() -> InputError:
+    return InputError(f"the source problem was not solved exactly in {MOST_STEPS:,} steps; take a smaller one")
+
+
+def _searched(solve: Callable[P, T]) -> Callable[P, T]:
+    """A search that gives up where it gets too deep for Python, too."""
+
+    @functools.wraps(solve)
+    def search(*args: P.args, **more: P.kwargs) -> T:
+        try:
+            return solve(*args, **more)
+        except RecursionError:
+            raise _not_solved() from None
+
+    return search
+
+
 class _Steps:
     """Counts the steps of a search."""
 
@@ -54,9 +74,10 @@ class _Steps:
         """One more."""
         self._left -= 1
         if not self._left:
-            raise InputError(f"the source problem was not solved exactly in {MOST_STEPS:,} steps; take a smaller one")
+            raise _not_solved()
 
 
+@_searched
 def exact_cover(items: Iterable[Item], options: Sequence[Iterable[Item]]) -> list[int] | None:
     """Numbers of options that hold every item exactly once; None where there are none. The item in the fewest options
     comes first."""
@@ -89,6 +110,7 @@ def exact_cover(items: Iterable[Item], options: Sequence[Iterable[Item]]) -> lis
     return None if found is None else sorted(found)
 
 
+@_searched
 def largest_matching(triples: Sequence[Triple]) -> list[int]:
     """Numbers of as many triples as possible of which no two share an element: of the first part's elements, one after
     the other, each triple or none."""
@@ -116,6 +138,7 @@ def largest_matching(triples: Sequence[Triple]) -> list[int]:
     return sorted(best)
 
 
+@_searched
 def smallest_cover(universe: Iterable[int], sets: Sequence[Iterable[int]]) -> list[int] | None:
     """Numbers of as few sets as possible that cover; None where not all of them do. One more set each time: an element
     that is in the fewest sets needs one of them."""
@@ -144,6 +167,7 @@ def smallest_cover(universe: Iterable[int], sets: Sequence[Iterable[int]]) -> li
     raise AssertionError("all sets cover")
 
 
+@_searched
 def one_true_literal(clauses: Sequence[Clause]) -> dict[int, bool] | None:
     """Values of the variables with exactly one true literal in each clause; None where there are none."""
     steps = _Steps()
