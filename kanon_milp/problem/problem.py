@@ -60,7 +60,9 @@ class Problem:
         text(self.name, "name of the problem")
         asked = _listed(self.privacy)
         object.__setattr__(self, "privacy", asked)
-        bound = tuple(each for requirement in asked for each in bound_to(self.table, requirement))
+        # of a released table it is judged whether it has what is asked for, not whether some table could
+        asked_of = () if self.table.is_released else asked
+        bound = tuple(each for requirement in asked_of for each in bound_to(self.table, requirement))
         object.__setattr__(self, "requirements", bound)
         for what, value, known in (
             ("objective", self.objective, OBJECTIVES),

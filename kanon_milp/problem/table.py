@@ -108,7 +108,8 @@ class Table:
         are kept too, with a RoleWarning. unit: the column of those who are protected, such as patients with several
         rows each: k counts its different values, and it is dropped as identifying columns are. missing: "value" makes
         missing values one value of their own, "error" refuses them; a unit must not be missing. released: the table is
-        one that was released, to be judged alone by `verify`; it may hold the symbol, and no other function takes it.
+        one that was released, to be judged alone by `verify`; it may hold the symbol, which may be "" for missing
+        cells, and no other function takes it.
         Raises InputError for an empty table, unknown or repeated columns, a column with two roles, values that are no
         scalars, and a table that already contains `symbol`.
         """
@@ -130,7 +131,7 @@ class Table:
         released: bool = False,
     ) -> Table:
         text(symbol, "symbol")
-        if not symbol:
+        if not symbol and not released:
             raise InputError("symbol: the suppression symbol must not be empty")
         if symbol in csv_format.missing_values:
             raise InputError("symbol: the suppression symbol stands for a missing value, too; choose another symbol")

@@ -353,8 +353,9 @@ def _protection(
 
 
 def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
-    """Of each row whether all of its cells are suppressed: the symbol, or missing beside some that are the symbol."""
-    symbols = [(column.alias("") == symbol).fill_null(value=False) for column in chosen]
+    """Of each row whether all of its cells are suppressed: the symbol, or missing beside some that are the symbol; with
+    "" for the symbol, missing."""
+    symbols = [(column.alias("") == symbol).fill_null(value=not symbol) for column in chosen]
     empty = [found | column.alias("").is_null() for found, column in zip(symbols, chosen, strict=True)]
     return reduce(operator.or_, symbols) & reduce(operator.and_, empty)
 

@@ -23,6 +23,7 @@ from kanon_milp.verify.frames import (
     emptied,
     leaking,
     open_released,
+    row_numbers,
     rows_by_id,
     text_columns,
     there_are,
@@ -323,6 +324,7 @@ def _notes(
         f'column "{name}" is identifying, and the same in all rows: it tells nothing of anybody'
         for name in emptied(table, frame)
     ]
+    notes += [f'column "{name}" counts the rows: it tells nothing of anybody' for name in row_numbers(table, frame)]
     notes += [f'column "{name}" has numbers or dates written otherwise than the original' for name in written]
     if reading.alone and table.unit is not None:
         notes.append(f'column "{table.unit}" tells whose the rows are, and must not be in what is given away')

@@ -102,7 +102,7 @@ def suppressed_cells(original: pl.DataFrame, released: pl.DataFrame, symbol: str
     columns = {}
     for name in released.columns:
         after = released[name].alias("")
-        found = (after == symbol).fill_null(value=False)
+        found = (after == symbol).fill_null(value=not symbol)  # without a symbol, missing cells are suppressed
         if original.height == released.height:
             before = original[name].alias("")
             left_out = after.is_null()

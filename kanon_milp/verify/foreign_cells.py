@@ -134,7 +134,7 @@ class Domain:
             found += self._stripped.get(member, [])
             for number in numbers_in(member):
                 found += [v for numbers in self._numbers for v in _numbered(numbers, number, number, True, True)]
-            for date in _dates(member, self._orders):
+            for date in (*_dates(member, self._orders), *_part_of_date(member)):
                 found += [value for dates in self._calendars for value in _beginning(dates, (date,))]
         return found
 

@@ -58,8 +58,8 @@ def compare_shape(table: TableData, released: nw.DataFrame[Any], rewritten: Coll
     after = dict.fromkeys(released.columns)
     found = [f'column "{name}" is missing' for name in before if name not in after]
     found += leaking(table, released)
-    unknown = (name for name in after if name not in before and name not in identifying)
-    found += [f'column "{name}" is not in the original{_row_numbers(released[name])}' for name in unknown]
+    numbers = row_numbers(table, released)
+    found += [f'column "{name}" is not in the original' for name in _added(table, released) if name not in numbers]
     if len(released) != len(table.frame):
         found.append(f"{there_are(len(released))}, the original has {len(table.frame)}")
         return found
@@ -88,6 +88,20 @@ def emptied(table: TableData, released: nw.DataFrame[Any]) -> list[str]:
             cells = _as_text(_to_polars(released[name])).unique().to_list()
             if len(cells) == 1 and (len(released) > 1 or cells[0] in (None, "", table.symbol)):
                 found.append(name)
+    return found
+
+
+def _added(table: TableData, released: nw.DataFrame[Any]) -> list[str]:
+    return [name for name in released.columns if name not in table.frame.columns and name not in table.identifying]
+
+
+def row_numbers(table: TableData, released: nw.DataFrame[Any]) -> list[str]:
+    """The columns that are not in the original and count the rows from 0 or 1 on, as R and pandas write them."""
+    found = []
+    for name in _added(table, released):
+        cells = _as_text(_to_polars(released[name])).to_list()
+        if any(cells == [str(row) for row in range(first, first + len(cells))] for first in (0, 1)):
+            found.append(name)
     return found
 
 
@@ -150,14 +164,6 @@ def list_rows(rows: NDArray[np.integer[Any]]) -> str:
     shown = ", ".join(str(int(row) + 1) for row in rows[:SHOWN])
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return f"row{'s' if len(rows) > 1 else ''} {shown}{more}"
-
-
-def _row_numbers(column: nw.Series[Any]) -> str:
-    """A hint where a column counts the rows."""
-    cells = _as_text(_to_polars(column)).to_list()
-    if any(cells == [str(row) for row in range(first, first + len(cells))] for first in (0, 1)):
-        return "; it counts the rows, as R and pandas do unless told row.names = FALSE or index=False: leave it out"
-    return ""
 
 
 def _differing(before: nw.Series[Any], after: nw.Series[Any]) -> NDArray[np.integer[Any]]:

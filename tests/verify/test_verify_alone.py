@@ -214,13 +214,37 @@ def test_other_columns_may_be_written_otherwise(original: Path, tmp_path: Path, 
     assert ('column "income" has numbers or dates written otherwise' in done.stdout) == (exit_code == 0)
 
 
-def test_row_numbers_that_r_and_pandas_write_are_named(original: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("first", "header"), [(1, '""'), (0, ""), (0, "Unnamed: 0")])
+def test_row_numbers_that_r_and_pandas_write_are_passed_over(
+    original: Path, tmp_path: Path, first: int, header: str
+) -> None:
     path = tmp_path / "r.csv"
-    rows = lines("7894").splitlines()
-    path.write_text(f",{rows[0]}\n" + "".join(f"{number},{row}\n" for number, row in enumerate(rows[1:], 1)))
-    done = run("verify", path, "--original", original, *ROLES, "--identifying", "name")
-    assert done.returncode == 6
-    assert "it counts the rows, as R and pandas do unless told row.names = FALSE or index=False" in done.stdout
+    names, *rows = lines("7894").splitlines()
+    for shift, exit_code in ((0, 0), (1, 6)):  # numbers in another order say which row it was
+        numbers = [first + (place + shift) % len(rows) for place in range(len(rows))]
+        body = "".join(f"{number},{row}\n" for number, row in zip(numbers, rows, strict=True))
+        path.write_text(f"{header},{names}\n{body}")
+        done = run("verify", path, "--original", original, *ROLES, "--identifying", "name")
+        assert done.returncode == exit_code, done.stdout
+        assert ("counts the rows: it tells nothing of anybody" in done.stdout) == (exit_code == 0)
+
+
+@pytest.mark.parametrize("row", ["*,*,flu", ",,flu"])
+def test_rows_that_are_left_out_are_suppressed_where_that_is_the_symbol(released: Path, row: str) -> None:
+    released.write_text(RELEASED.replace("*,*,flu", row))
+    symbol = ["--symbol", ""] if row.startswith(",") else []
+    done = run("verify", released, *KEYS, "--k", 2, "--suppressed-rows", "exempt", *symbol)
+    assert done.returncode == 0, done.stdout
+    assert "1 row fully" in done.stdout
+    assert run("verify", released, *KEYS, "--k", 2, *symbol).returncode == 6
+    seen = json.loads(run("inspect", released, *KEYS, *symbol, "--json").stdout)
+    assert (seen["classes"]["suppressed_rows"], seen["risk"]["prosecutor_highest"]) == (1, 0.5)
+
+
+def test_one_sensitive_value_is_judged_as_any(released: Path) -> None:
+    released.write_text("zip,disease\n1,flu\n1,flu\n")
+    assert run("verify", released, "--qi", "zip", "--sensitive", "disease", "--p", 2).returncode == 6
+    assert run("verify", released, "--qi", "zip", "--sensitive", "disease", "--p", 1).returncode == 0
 
 
 def test_units_are_counted_in_a_table_alone(tmp_path: Path) -> None:
