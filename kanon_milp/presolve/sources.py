@@ -41,10 +41,8 @@ def row_types(
         return compress(with_missing(types, fmt), roles.quasi_identifiers, roles.sensitive, rows)
     frame = scan_frame(source, fmt)
     columns = frame.collect_schema().names()
-    doubt = ""
-    if header is True:
-        head = nw.from_native(frame.head(LOOKED_AT).collect(), eager_only=True)
-        doubt = header_doubt(columns, head, str(source))
+    head = nw.from_native(frame.head(LOOKED_AT).collect(), eager_only=True)
+    doubt = header_doubt(columns, head, str(source), has_header=header is True)
     if doubt:
         warnings.warn(doubt, FileWarning, stacklevel=2)
     roles = Roles.of(columns) if roles is None else roles

@@ -239,7 +239,7 @@ def read_text(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[pl.DataFrame, Csv
     shape = _shape(io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="\n"), path, fmt)
     fmt = _told(path, shape, fmt)
     if shape.rows == 0:
-        raise InputError(f"{path}: the table has no rows")
+        raise InputError(f"{path}: the table has no rows{' below its header' * (fmt.header is True)}")
     if shape.blanks:
         blanks = set(shape.blanks)
         raw = b"".join(line for number, line in enumerate(io.BytesIO(raw), 1) if number not in blanks)
@@ -463,10 +463,9 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
     missing value.
     """
     names, before, lines = _header(iter(lines), path, fmt)
-    every = re.compile(r'"[^"]*(?:""[^"]*)*"(?:D"[^"]*(?:""[^"]*)*")*\s*'.replace("D", re.escape(fmt.delimiter)))
     blanks: list[int] = []
     row, last, quoted = 0, 0, True
-    for fields, end, written in _fields(lines, fmt.delimiter, path, before):
+    for fields, end, every in _fields(lines, fmt.delimiter, path, before):
         if fields == 0:
             blanks.append(end)
             continue
@@ -479,7 +478,7 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
             raise InputError(
                 f"{path}: line {end}: row {number} has {counted(fields, 'field')}, {first} has {len(names)}{doubt}"
             )
-        quoted = quoted and every.fullmatch(written) is not None
+        quoted = quoted and every
     quoted = quoted and row > 0
     if len(names) == 1 and not quoted:
         return _Shape(names, before, row + len(blanks), (), quoted)
@@ -543,14 +542,20 @@ def _row(line: str, lines: Iterator[str], delimiter: str) -> tuple[list[str], li
     return cells, taken, "".join(taken)
 
 
-def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> Iterator[tuple[int, int, str]]:
-    """For each row its number of fields (0 for a blank line), the number of its last line, and its text; before: lines
-    read."""
+def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> Iterator[tuple[int, int, bool]]:
+    """For each row its number of fields (0 for a blank line), the number of its last line, and whether every cell is
+    quoted; before: lines read."""
+    quoted = re.compile(r'"[^"]*(?:""[^"]*)*"(?:D"[^"]*(?:""[^"]*)*")*\r?\n?'.replace("D", re.escape(delimiter)))
+    between = f'"{delimiter}"'
     end = before  # line at which the row before ends
     while (line := next(lines, None)) is not None:
         if '"' not in line:  # counting delimiters is exact, and fast
             end += 1
-            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, end, line
+            yield (line.count(delimiter) or bool(line.strip()) - 1) + 1, end, False
+            continue
+        if '""' not in line and quoted.fullmatch(line):  # and so it is here
+            end += 1
+            yield line.count(between) + 1, end, True
             continue
         try:
             cells, taken, text = _row(line, lines, delimiter)
@@ -559,7 +564,7 @@ def _fields(lines: Iterator[str], delimiter: str, path: Path, before: int) -> It
                 f"{path}: the row that begins in line {end + 1} is not valid CSV: {_fault(error)}"
             ) from None
         end += len(taken)
-        yield len(cells), end, text
+        yield len(cells), end, quoted.fullmatch(text) is not None
 
 
 def _fault(error: csv.Error) -> str:

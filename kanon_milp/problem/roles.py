@@ -123,15 +123,18 @@ def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> s
     )
 
 
-def header_doubt(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> str:
+def header_doubt(names: Sequence[str], frame: nw.DataFrame[Any], source: str, *, has_header: bool = True) -> str:
     """One line that says why the header of a table looks like a row of data, without its cells; empty where it does
-    not. names: those that a file or a user has given as text. Only the first rows are looked at.
+    not. names: those that a file or a user has given as text. Only the first rows are looked at. has_header: False
+    where the names are not from the table; then, why its first row looks like a header.
 
     A number, a date or a code as name says so where the values of its column are written alike; years and numbers in
     steps that are alike are names as others are (2019, 2020; 0, 1, 2), unless the values are years. A text says so
     where it is a value of its own column, in two columns or half of them; but not in a line that repeats the header.
     """
-    head = frame.head(LOOKED_AT)
+    head = frame.head(max(100, min(LOOKED_AT, 1_000_000 // (len(names) or 1))))
+    if not has_header:
+        return _first_row_doubt([_texts(head, name) for name in names], source)
     stepped = _in_steps([name for name in names if INTEGER.fullmatch(name.strip())])
     cells = {name: _texts(head, name) for name in names if name.strip()}
     titles = [name.strip() for name in cells]
@@ -158,6 +161,20 @@ def header_doubt(names: Sequence[str], frame: nw.DataFrame[Any], source: str) ->
         else "",
     ]
     return f"{source}: the first row looks like data ({', '.join(filter(None, counts))}); {HEADER_ROW}"
+
+
+def _first_row_doubt(columns: Sequence[Sequence[str]], source: str) -> str:
+    """Numbers (dates, times) under a first cell that is none are said to have a name above them."""
+    above = 0
+    for first, *values in filter(None, columns):
+        present = [each for each in values if each]
+        above += bool(first) and len(present) > 1 and not DATA.fullmatch(first) and all(map(DATA.fullmatch, present))
+    if not above:
+        return ""
+    return (
+        f"{source}: the first row looks like names of columns ({counted(above, 'column')} of numbers below text), and "
+        "is taken for data; leave --no-header and --header out (header=True) if it is the header"
+    )
 
 
 def _texts(frame: nw.DataFrame[Any], name: str) -> list[str]:

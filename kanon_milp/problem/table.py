@@ -138,7 +138,7 @@ class Table:
         begin_threads()
         eager, own_names = open_frame(frame, source)
         header = [name for name in eager.columns if name not in own_names]
-        doubt = header_doubt(header, eager, source) if csv_format.header is True else ""
+        doubt = header_doubt(header, eager, source, has_header=csv_format.header is True)
         roles.check(eager.columns, source, doubt)
         if len(eager) == 0:
             raise InputError(f"{source}: the table has no rows")

@@ -297,8 +297,8 @@ def inspect(
     another = another_delimiter(frame.columns)
     if delimiter is None and another:
         raise InputError(f"{source}{another.replace(';', ':', 1)}")
-    named = [name for name in frame.columns if name not in own_names] if fmt.header is True else []
-    doubt = header_doubt(named, frame, source)
+    named = [name for name in frame.columns if name not in own_names]
+    doubt = header_doubt(named, frame, source, has_header=fmt.header is True)
     if doubt:
         warnings.warn(doubt, FileWarning, stacklevel=2)
     given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit)

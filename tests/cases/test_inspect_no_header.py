@@ -119,6 +119,21 @@ def test_what_cannot_be_meant_is_refused(option: tuple[str, ...], message: str, 
     assert message in done.stderr
 
 
+def test_a_header_that_is_taken_for_data_is_noticed(tmp_path: Path) -> None:
+    path = put(tmp_path, "age,sex,born\n39,f,1.5.1980\n,m,1.5.1981\n41,f,\n42,f,1.1.1990\n")
+    for option in (("--no-header",), ("--header", "x,y,z")):
+        name = "column_1" if option[0] == "--no-header" else "x"
+        for command in (("inspect", path), ("compress", path, "--qi", name), ("solve", "--data", path, "--qi", name)):
+            done = run(*command, *option, *(("--k", 2) if command[0] == "solve" else ()))
+            assert done.returncode == 0
+            assert "the first row looks like names of columns (2 columns of numbers below text)" in done.stderr
+    assert run("inspect", path, "--header", "age,sex,born").stderr == ""  # just these are the header
+    assert (
+        "among its 3 columns; the first row looks like names"
+        in run("inspect", path, "--qi", "age", "--no-header").stderr
+    )
+
+
 HEADERS = [
     "country,2019,2020,2021\nDE,83,84,85\nFR,66,67,2020\nIT,60,60,60\n",  # years
     "country,2020\nDE,83\nFR,2020\n",
