@@ -90,8 +90,9 @@ def verify_files(
     )
     path = Path(anonymized)
     fmt = CsvFormat.asked(path, delimiter, encoding, missing_values, header)
-    if encoding is None:
-        fmt = replace(fmt, encoding=table.csv.encoding)
+    fmt = replace(fmt, encoding=table.csv.encoding if encoding is None else fmt.encoding)
+    if delimiter is None and table.kind == "CSV":
+        fmt = replace(fmt, delimiter=table.csv.delimiter)
     frame = read_released(path, fmt, table.quasi_identifiers)
     _check_released(table, frame, path)
     recoding = _recoding(table, mask, hierarchies, weights, makers=makers)

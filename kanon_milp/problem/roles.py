@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from kanon_milp.errors import InputError, among, counted, printable
+from kanon_milp.errors import InputError, among, counted, nearest, printable
 from kanon_milp.problem.arguments import column_name, column_names
 
 Names = Sequence[str] | str | None
@@ -233,7 +233,10 @@ def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: s
     text = f'{source}: there is no column "{name}" ({role})'
     if doubt:
         return InputError(f"{text} among its {counted(len(columns), 'column')}; {doubt.removeprefix(f'{source}: ')}")
-    return InputError(text + (another_delimiter(columns) or among(name, columns)))
+    hint = another_delimiter(columns) or among(name, columns)
+    return InputError(
+        text + hint + ("" if nearest(name, list(columns)) else "; if no row names the columns, say --no-header")
+    )
 
 
 def some(texts: Sequence[str]) -> str:

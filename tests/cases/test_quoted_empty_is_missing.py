@@ -54,6 +54,8 @@ def test_solve_warns_labels_and_refuses(people: Path) -> None:
         (TEXT.replace('"21"', "21"), [("21", "flu"), ("24", "gout"), ("", "flu"), ("33", "")]),
         (TEXT + '"40",\n', [("21", "flu"), ("24", "gout"), ("", "flu"), ("33", "")]),
         ('"a"\n"x"\n""\n\n', [("x",), (None,)]),
+        ('"="\n","\n', [(",",)]),
+        ('"a","b"\n",",","\n"","x,"\n', [(",", ","), (None, "x,")]),
         ('a\nx\n""\n\n', [("x",), ("",), (None,)]),
     ],
 )
