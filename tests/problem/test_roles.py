@@ -54,6 +54,7 @@ def test_identifying_columns_are_not_released_and_the_verifier_checks_that(peopl
         "sensitive": ["disease"],
         "identifying": ["name", "ssn"],
         "insensitive": ["ward"],
+        "unit": [],
         "unclassified": [],
     }
     assert run("verify", out / "anonymized.csv", "--original", people, *ASKED, *roles).returncode == 0
