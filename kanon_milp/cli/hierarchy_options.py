@@ -16,7 +16,11 @@ from kanon_milp.problem.recoding_files import Makers
 
 Numeric = Annotated[
     list[str] | None,
-    typer.Option("--numeric", metavar="AGE=5,10,20", help="Numbers as intervals of these widths, a level each."),
+    typer.Option(
+        "--numeric",
+        metavar="AGE=5,10,20",
+        help="Numbers as intervals of these widths, a level each; PAY=100,comma says that decimals have a comma.",
+    ),
 ]
 Quantiles = Annotated[
     list[str] | None,

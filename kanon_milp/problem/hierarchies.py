@@ -38,8 +38,8 @@ class Hierarchy:
     (`*`), all of the same length. source: what error messages call it, such as its file.
     A label may stand for different values at two levels, as the city and the canton Basel do: `released` and `renamed`
     tell them apart.
-    Raises InputError that names the entry (or row of a file) and the kind of fault: a path that does not begin with its
-    value, paths of different lengths, no common top, and levels that are not nested.
+    Raises InputError that names the entry (or line of a file) and the kind of fault: a path that does not begin with
+    its value, paths of different lengths, no common top, and levels that are not nested.
     """
 
     paths: Mapping[Label, tuple[Label, ...]]
@@ -53,7 +53,7 @@ class Hierarchy:
             )
         if not self.paths:
             raise InputError(f"{self.source}: the hierarchy has no rows")
-        entries = ((number, value, labels) for number, (value, labels) in enumerate(self.paths.items(), 1))
+        entries = ((f"row {number}", value, labels) for number, (value, labels) in enumerate(self.paths.items(), 1))
         object.__setattr__(self, "paths", _nested(entries, self.source))
 
     @classmethod
@@ -62,22 +62,24 @@ class Hierarchy:
 
         Equal rows count once.
         """
-        first: dict[Label, tuple[int, tuple[Label, ...]]] = {}
-        repeated = False
-        for number, row in enumerate(listed(rows, source, "a list of rows (value, label, ..., '*')"), 1):
-            path = _labels(row, f"{source}: row {number}")
+        given = listed(rows, source, "a list of rows (value, label, ..., '*')")
+        return cls._placed([(f"row {number}", row) for number, row in enumerate(given, 1)], source)
+
+    @classmethod
+    def _placed(cls, rows: Sequence[tuple[str, Sequence[Label]]], source: str) -> Hierarchy:
+        """Build from rows, each with its place in messages."""
+        first: dict[Label, tuple[str, tuple[Label, ...]]] = {}
+        for place, row in rows:
+            path = _labels(row, f"{source}: {place}")
             if not path:
-                raise InputError(f"{source}: row {number} has 0 levels, expected at least 2")
-            earlier, known = first.setdefault(path[0], (number, path))
-            repeated |= earlier != number
+                raise InputError(f"{source}: {place} has 0 levels, expected at least 2")
+            earlier, known = first.setdefault(path[0], (place, path))
             if known != path:
                 raise InputError(
-                    f"{source}: rows {earlier} and {number} have the same value in level0 and different labels; each "
-                    "value has one row"
+                    f"{source}: {earlier} and {place} have the same value in level0 and different labels; each value "
+                    "has one row"
                 )
-        if repeated:  # so that errors count the rows as they were given
-            _nested(((number, value, path) for value, (number, path) in first.items()), source)
-        return cls({value: path for value, (_, path) in first.items()}, source)
+        return cls(_nested([(place, value, path) for value, (place, path) in first.items()], source), source)
 
     @classmethod
     def from_frame(cls, frame: Any, source: str = "hierarchy") -> Hierarchy:
@@ -100,7 +102,7 @@ class Hierarchy:
         The delimiter is the file's own: a comma, semicolon, tab or |. Without a header, rows end in one common label.
         """
         path = file_path(path, "path of a hierarchy")
-        return cls.from_rows(read_hierarchy_rows(path, encoding), str(path))
+        return cls._placed(read_hierarchy_rows(path, encoding), str(path))
 
     @classmethod
     def intervals(
@@ -277,13 +279,13 @@ class Hierarchy:
         }
 
 
-def _nested(entries: Iterable[tuple[int, Label, Sequence[Label]]], source: str) -> dict[Label, tuple[Label, ...]]:
-    """The paths of a hierarchy, checked. entries: number in messages, value, and its labels."""
+def _nested(entries: Iterable[tuple[str, Label, Sequence[Label]]], source: str) -> dict[Label, tuple[Label, ...]]:
+    """The paths of a hierarchy, checked. entries: place in messages, value, and its labels."""
     paths: dict[Label, tuple[Label, ...]] = {}
-    parent: dict[tuple[int, Label], tuple[Label, int]] = {}
+    parent: dict[tuple[int, Label], tuple[Label, str]] = {}
     height = -1
-    for number, value, labels in entries:
-        where = f"{source}: row {number}"
+    for place, value, labels in entries:
+        where = f"{source}: {place}"
         path = _labels(labels, where)
         _label(value, where)
         if path and path[0] != value:
@@ -292,7 +294,7 @@ def _nested(entries: Iterable[tuple[int, Label, Sequence[Label]]], source: str) 
         _check_path(path, height, parent, where)
         paths[value] = path
         for level in range(1, len(path) - 1):
-            parent.setdefault((level, path[level]), (path[level + 1], number))
+            parent.setdefault((level, path[level]), (path[level + 1], place))
     return paths
 
 
@@ -310,7 +312,7 @@ def _label(label: object, where: str) -> None:
 
 
 def _check_path(
-    path: tuple[Label, ...], height: int, parent: Mapping[tuple[int, Label], tuple[Label, int]], where: str
+    path: tuple[Label, ...], height: int, parent: Mapping[tuple[int, Label], tuple[Label, str]], where: str
 ) -> None:
     """Check one path against those before it. height: levels that it should have."""
     if len(path) < 2 or len(path) != height:
@@ -325,7 +327,7 @@ def _check_path(
         if level and (level, label) in parent and parent[level, label][0] != path[level + 1]:
             raise InputError(
                 f'{where}: levels are not nested: the label "{label}" of level{level} lies in another label of '
-                f"level{level + 1} than in row {parent[level, label][1]}"
+                f"level{level + 1} than in {parent[level, label][1]}"
             )
 
 

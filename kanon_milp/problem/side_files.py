@@ -30,25 +30,28 @@ def read_side_frame(path: Path, encoding: str | None, looks_right: Callable[[Row
     if file_kind(path) != "CSV":
         return read_frame(path)
     raw, fmt = _content(path, encoding)
-    return read_text(path, raw, replace(fmt, delimiter=_delimiter(path, raw, looks_right)))[0]
+    return _read(path, raw, replace(fmt, delimiter=_delimiter(path, raw, looks_right)))
 
 
-def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[Label, ...]]:
-    """The rows of a hierarchy: value, label at level 1, ..., `*`; a missing value is None, as in a table.
+def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[str, tuple[Label, ...]]]:
+    """The rows of a hierarchy, each with its place in messages, such as "line 3": value, label at level 1, ..., `*`; a
+    missing value is None, as in a table.
 
     The header level0,level1,... may be missing, as in the files of ARX; then all rows must end in one label, which is
     the top whatever its name. Raises InputError for a file that cannot be read as a hierarchy.
     """
     if file_kind(path) != "CSV":
         frame = read_frame(path)
-        return _below_header([tuple(frame.columns), *frame.cast(pl.String).rows()], path)
+        below = _below_header([tuple(frame.columns), *frame.cast(pl.String).rows()], path)
+        return [(f"row {number}", row) for number, row in enumerate(below, 1)]
     raw, fmt = _content(path, encoding)
     delimiter = _delimiter(path, raw, _has_levels, _has_stars, _has_one_top)
     rows = _divided(raw, delimiter)
-    for number, row in enumerate(rows, 1):
+    places = _places(raw, delimiter)
+    for place, row in zip(places, rows, strict=False):
         if len(row) != len(rows[0]):
             raise InputError(
-                f"{path}: line {number} has {len(row)} columns, the first line {len(rows[0])}; each row of a hierarchy "
+                f"{path}: {place} has {len(row)} columns, the first line {len(rows[0])}; each row of a hierarchy "
                 "has one label for each level"
             )
     if len(rows[0]) < 2:
@@ -56,8 +59,32 @@ def read_hierarchy_rows(path: Path, encoding: str | None = None) -> list[tuple[L
     header = _is_header(rows[0])
     if header and len(rows) == 1:
         return []
-    below = read_text(path, raw, replace(fmt, delimiter=delimiter, header=header))[0].rows()
-    return below if header else _below_header(below, path)
+    found = _read(path, raw, replace(fmt, delimiter=delimiter, header=header)).rows()
+    found = found if header else _below_header(found, path)
+    if len(places) - header != len(found):  # such as lines of separators alone
+        return [(f"row {number}", row) for number, row in enumerate(found, 1)]
+    return list(zip(places[header:], found, strict=True))
+
+
+def _read(path: Path, raw: bytes, fmt: CsvFormat) -> pl.DataFrame:
+    try:
+        return read_text(path, raw, fmt)[0]
+    except pl.exceptions.PolarsError as error:  # whose message may quote cells
+        raise InputError(f"{path}: cannot be read as CSV ({type(error).__name__})") from None
+
+
+def _places(raw: bytes, delimiter: str) -> list[str]:
+    """At which lines of the file its rows begin."""
+    text = raw.decode()
+    begins, read, before = [], [], 1
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    for row in reader:
+        begins.append(before)
+        read.append(row)
+        before = reader.line_num + 1
+    several = any(len(row) > 1 for row in read)
+    held = [line for line, row in zip(begins, read, strict=True) if len(row) > 1 or "".join(row).strip() or not several]
+    return [f"line {line}" for line in (held[1:] if SEP.match(text) and held[:1] == [1] else held)]
 
 
 def _content(path: Path, encoding: str | None) -> tuple[bytes, CsvFormat]:

@@ -86,7 +86,7 @@ def test_bad_masks_are_refused(patterns: Any, columns: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([("31", "30s", "*"), ("31", "40s", "*")], "rows 1 and 2 have the same value in level0"),
+        ([("31", "30s", "*"), ("31", "40s", "*")], "row 1 and row 2 have the same value in level0"),
         ([("31", "30s", "*"), ("38", "30s", "x", "*")], "row 2 has 4 levels, expected 3"),
         ([("31", "30s", "*"), ("38", "30s", "top")], "last level"),
         (
@@ -284,7 +284,7 @@ def test_equal_rows_of_a_hierarchy_count_once_and_others_of_a_value_are_named() 
     row = ("31", "30s", "*")
     assert km.Hierarchy.from_rows([row, ("38", "30s", "*"), row]).paths == {"31": row, "38": ("38", "30s", "*")}
     with pytest.raises(
-        km.InputError, match="rows 2 and 3 have the same value in level0 and different labels"
+        km.InputError, match="row 2 and row 3 have the same value in level0 and different labels"
     ) as caught:
         km.Hierarchy.from_rows([row, ("38", "30s", "*"), ("38", "40s", "*")])
     assert "38" not in str(caught.value)

@@ -32,6 +32,14 @@ def test_a_hierarchy_is_read_whatever_its_delimiter_and_with_or_without_a_header
     assert km.Hierarchy.read(path).paths == PATHS
 
 
+def test_a_line_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "age.csv"
+    path.write_bytes(
+        '\ufeff"31";"[30,40)";"*"\r\n"38";"[30,40)";"*"\r\n"31";"[30,40)";"*"\r\n"45";"[40,50)";"*"\r\n'.encode()
+    )
+    assert km.Hierarchy.read(path).paths == PATHS
+
+
 def test_an_empty_value_is_missing_and_a_quoted_one_is_text(tmp_path: Path) -> None:
     path = tmp_path / "age.csv"
     path.write_text('31;x;*\n;unknown;*\n"";empty;*\n')
@@ -48,6 +56,15 @@ def test_an_empty_value_is_missing_and_a_quoted_one_is_text(tmp_path: Path) -> N
         ("31;30s;a\n38;30s;b\n", "not all rows end in the same label"),
         ("a;x,y;top,all\nb;x,y;top,all\n", '"," and ";" both divide the file evenly'),
         ("level0;level1\n", "the hierarchy has no rows"),
+        (";;\na;x;*\n", "not all rows end in the same label"),
+        ('a;"x;*\n', "at least two columns"),
+        ("a;x;*\n\nb;x;*\n\nc;*\n", "line 5 has 2 columns, the first line 3"),
+        (
+            "level0,level1,level2\na,x,*\n\nb,x,*\nb,y,*\n",
+            "line 4 and line 5 have the same value in level0 and different",
+        ),
+        ("sep=;\na;x;*\nb;y;*\na;z;*\n", "line 2 and line 4 have the same value"),
+        ('a;"x\ny";u;*\nb;"x\ny";v;*\n', "line 3: levels are not nested: .* of level1 lies in .* than in line 1"),
     ],
 )
 def test_a_file_that_is_no_hierarchy_is_told_what_is_wrong(text: str, message: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_european_dates_and_decimal_commas_are_read_and_it_is_told() -> None:
     assert notes["bmi"] == "numbers are read with a decimal comma"
     assert "--dates COLUMN=%d/%m/%Y" in notes["seen"]
     assert "--numeric COLUMN=5,10,point, or comma" in notes["pay"]
-    assert notes["age"] == "?,NA look like missing values; the command reads it so (--missing-values '?,NA')"
+    assert notes["age"] == "?,NA look like missing values; make them null in the data frame"
     assert "missing" not in notes.get("ward", "")
 
 
