@@ -35,7 +35,8 @@ def three_set_cover(size: int, draw: random.Random, answer: Answer) -> Generated
     refuse_large(15 * size, 3)
     if answer != "yes":
         sets = _without_partition(size, draw)
-        return _three_set_cover(sets, 3 * size, smallest_cover(range(3 * size), sets), answer)
+        cover = smallest_cover(range(3 * size), sets) if answer == "imperfect" else None
+        return _three_set_cover(sets, 3 * size, cover, answer)
     universe = list(range(3 * size))
     order = universe[:]
     draw.shuffle(order)
@@ -76,7 +77,7 @@ def _three_set_cover(
     asked: Answer | None,
     names: tuple[str, ...] = (),
 ) -> Generated:
-    """cover: the smallest one, None where the sets do not cover."""
+    """cover: the smallest one, None where the sets do not cover, and where it is not needed for the answer no."""
     perfect = cover is not None and 3 * len(cover) == elements
     answer = settled(asked, perfect=perfect, otherwise="no" if cover is None else "imperfect")
     own = itertools.count()
@@ -88,7 +89,7 @@ def _three_set_cover(
     by_set = [[at[i, u] for u in each] for i, each in enumerate(sets) if i not in chosen]
     spent = 4 * elements + 3 * len(sets)
     least = -(-elements // 3)
-    words = "the sets do not cover"
+    words = f"no {least} of the sets cover: all ways were tried"
     if cover is not None:
         words = f"{len(cover)} sets cover, and " + (
             "fewer sets of three do not" if 3 * len(cover) - elements < 3 else "no fewer do: all were tried"

@@ -33,7 +33,8 @@ LOW, HIGH = Fraction(1, 5), Fraction(2, 5)  # t of Theorem 6 and of Theorem 7, w
 
 @dataclass(frozen=True)
 class _Matching:
-    """Triples of three times `size` elements, and as many of them as possible that share no element."""
+    """Triples of three times `size` elements, and as many of them as possible that share no element; for the answer no,
+    which needs none, it may be any."""
 
     triples: list[Triple]
     size: int
@@ -47,7 +48,8 @@ class _Matching:
         if answer == "yes":
             triples, perfect = _triples(size, draw)
             return cls(triples, size, perfect, answer)
-        return cls.solved(_without_perfect(size, draw), size, answer)
+        triples = _without_perfect(size, draw)
+        return cls(triples, size, [], answer) if answer == "no" else cls.solved(triples, size, answer)
 
     @classmethod
     def of_source(cls, source: Source, asked: Answer | None) -> _Matching:
@@ -79,6 +81,8 @@ class _Matching:
         """What is known of it."""
         if self.answer == "yes":
             return "there is a perfect matching"
+        if self.answer == "no":
+            return "there is no perfect matching: all were tried"
         return f"the largest matching has {len(self.best)} of {self.size} triples; all were tried"
 
     def read_back(self, groups: Groups) -> str:

@@ -18,7 +18,7 @@ import networkx as nx
 
 from kanon_milp.errors import InputError, nearest, unreadable
 
-MOST_STEPS = 500_000
+MOST_STEPS = 2_000_000
 SHIPPED = Path(__file__).with_name("sources")
 Triple = tuple[int, int, int]
 Edge = tuple[int, int]
