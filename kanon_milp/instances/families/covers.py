@@ -35,8 +35,8 @@ def three_set_cover(size: int, draw: random.Random, answer: Answer) -> Generated
     refuse_large(15 * size, 3)
     if answer != "yes":
         sets = _without_partition(size, draw)
-        cover = smallest_cover(range(3 * size), sets) if answer == "imperfect" else None
-        return _three_set_cover(sets, 3 * size, cover, answer)
+        fewest = smallest_cover(range(3 * size), sets) if answer == "imperfect" else None
+        return _three_set_cover(sets, 3 * size, fewest, answer)
     universe = list(range(3 * size))
     order = universe[:]
     draw.shuffle(order)
