@@ -32,11 +32,11 @@ def sha256_of(path: Path) -> str | None:
         return None
 
 
-def users_code(problem: Problem, formulation: Formulation, solver: object = None) -> tuple[str, ...]:
+def users_code(problem: Problem, formulation: Formulation) -> tuple[str, ...]:
     """Code of the user's own that a proof takes on trust, each as its kind and name, such as "requirement at_most".
 
     What it says (smallest groups, flags, constraints, costs of moving values) is used as it is, in models, bounds and
-    reductions alike. solver: an adapter whose word nobody else has confirmed.
+    reductions alike.
     """
     recoding, requirements = problem.recoding, problem.requirements
     distances = [each for each in (getattr(r, "distance", None) for r in requirements) if not isinstance(each, str)]
@@ -50,7 +50,6 @@ def users_code(problem: Problem, formulation: Formulation, solver: object = None
             for each in (recoding.mask,)
             if each is not None and each is not recoding
         ),
-        *(("solver", str(getattr(each, "name", "")), each) for each in (solver,) if each is not None),
     ]
     named = [f"{kind} {name}" for kind, name, thing in parts if not is_built_in(thing)]
     if not is_ours(formulation.declare):

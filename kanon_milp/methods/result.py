@@ -37,7 +37,7 @@ Numeric = int | float
 
 MODEL = "model"  # the objective of a problem whose model was given another one, in `result.json`
 # kinds of code of a user's own, before its name
-TRUSTED = ("formulation", "requirement", "distance", "recoding", "hierarchy", "mask", "solver", "registered")
+TRUSTED = ("formulation", "requirement", "distance", "recoding", "hierarchy", "mask", "registered")
 NO_SOLVER = "none"  # the name of the solver where the method uses none
 ROW: dict[str, Any] = {  # of `Result.to_frame`
     **dict.fromkeys(("problem", "kind"), pl.String),
@@ -105,7 +105,7 @@ class Result:
     solver, or the same one in another setting, has solved the same model and agrees), "own bound" (computed by this
     package), "certificate" (a proof that anybody can check from the table alone), "method NAME" (a registered one),
     "registered bound" (one of a user's own says so); and code of the user's own whose word it takes: "formulation
-    NAME", "requirement NAME", "distance CLASS", "solver NAME" (where nobody else has confirmed it), ...
+    NAME", "requirement NAME", "distance CLASS", ...
     exact_objective, exact_bound: of what was optimized (`optimized`), in the user's units: loss, number of groups, or
     the objective of a model that was changed; objective of the released table.
     table: the released table in the user's own kind of data frame, or None. groups: int64 (n,), group of each row

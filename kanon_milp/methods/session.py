@@ -300,9 +300,7 @@ class Session:
 
     def _backing(self, proven_by: tuple[str, ...]) -> tuple[str, ...]:
         """What a proof is backed by, with the user's code that it takes on trust."""
-        adapter = self.adapter if "solver" in proven_by and "second look" not in proven_by else None
-        trusted = users_code(self.problem, self.formulation, adapter)
-        return tuple(dict.fromkeys((*proven_by, *trusted)))
+        return tuple(dict.fromkeys((*proven_by, *users_code(self.problem, self.formulation))))
 
 
 def limit_of(clock: Clock, options: SolverOptions, interrupt: threading.Event | None) -> Limit:

@@ -104,6 +104,8 @@ def show_result(
     if result.report is not None and result.report.ok:
         report = result.report
         cells = report.n * report.m
+        if result.goal != "loss":
+            grid.add_row("loss", f"{in_words(report.cost)}, which was not what was optimized")
         grid.add_row(
             "suppressed",
             f"{report.suppressed_cells:,} of {cells:,} cells ({100 * report.suppressed_cells / cells:.1f} %)",

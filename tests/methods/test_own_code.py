@@ -542,7 +542,8 @@ def test_a_solver_that_nobody_has_confirmed_is_named(monkeypatch: pytest.MonkeyP
     assert confirmed.backed_by == ("solver", "second look")
     monkeypatch.setattr("kanon_milp.solvers.second_look.SMALL", 0)
     alone = km.solve(PROBLEM, _highs(lambda raw: raw), method="milp")
-    assert alone.backed_by == ("solver", "solver told")
+    assert alone.backed_by == ("solver",)
+    assert proof_sentence(described(alone)).endswith("This is backed by the solver told.")
     assert km.solve(PROBLEM, "highs", method="milp").backed_by == ("solver",)
 
 

@@ -39,7 +39,8 @@ def optimized(described: Mapping[str, Any]) -> str:
 def backing(described: Mapping[str, Any]) -> str:
     """What the proof is backed by, as a sentence; empty where that is not known."""
     words = described["proof_backed_by"]
-    proven = [BACKED.get(each, each) for each in words if each in BACKED or each.startswith("method ")]
+    named = BACKED | {"solver": f"the solver {described.get('solver', {}).get('name', '')}".strip()}
+    proven = [named.get(each, each) for each in words if each in BACKED or each.startswith("method ")]
     trusted = [each for each in words if each not in BACKED and not each.startswith("method ")]
     backed = f" This is backed by {' and by '.join(proven)}." if proven else ""
     if trusted:
