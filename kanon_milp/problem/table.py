@@ -149,6 +149,8 @@ class Table:
             _refuse_missing(keys, source, FILL)
         missing_of = [keys[name].null_count() for name in roles.sensitive]
         if released:  # nothing is kept or written of it
+            if doubt:
+                warnings.warn(doubt, FileWarning, stacklevel=3)
             return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
         repeated = () if roles.unit else roles.identifying
         said = {

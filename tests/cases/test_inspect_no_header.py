@@ -16,7 +16,7 @@ import kanon_milp as km
 WORDS = "Berlin,female,flu\nBonn,male,cold\nBerlin,male,flu\nBonn,female,gout\nBonn,male,flu\n"
 ADULT = """39, State-gov, 77516, Bachelors, 13, White, Male, 2174, 40, <=50K
 50, Self-emp, 83311, Bachelors, 13, White, Male, 0, 13, <=50K
-38, Private, 215646, HS-grad, 9, White, Male, 0, 40, <=50K
+39, Private, 215646, HS-grad, 9, White, Male, 0, 40, <=50K
 53, ?, 234721, 11th, 7, Black, Male, 0, 40, <=50K
 28, Private, 338409, Bachelors, 13, Black, Female, 0, 40, <=50K
 
@@ -41,6 +41,7 @@ def test_every_command_says_that_the_first_row_looks_like_data(name: str, tmp_pa
         ("hierarchy", words, "--column", "Berlin", "--prefix", "1", "--out", tmp_path / "h"),
         ("solve", "--data", words, "--qi", "Berlin,female", "--sensitive", "flu", "--k", 2),
         ("verify", words, "--original", words, "--qi", "Berlin", "--keep", "female,flu", "--k", 1),
+        ("verify", words, "--qi", "Berlin", "--k", 1),
         ("sweep", "--data", words, "--qi", "Berlin", "--k", "2", "--out", tmp_path / "s"),
         ("compare", "--data", words, "--qi", "Berlin", "--k", 2, "--methods", "greedy"),
     ):
