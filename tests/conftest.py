@@ -20,6 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tables in tests need no role for every column; tests about the warning ask for it."""
     gc.disable()  # until all tests have been imported
     config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.RoleWarning")
+    config.addinivalue_line("filterwarnings", "ignore::kanon_milp.errors.FileWarning")
     # compiling all modules takes a third of a process that tests start, and rewriting assertions half of the collection
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
