@@ -126,6 +126,7 @@ def find_quasi_identifiers(
     if not (isinstance(reading, str) and reading in READINGS):
         raise wrong("reading", 'one of "identify" and "violate"', reading)
     instance_of(every, bool, "every", "True or False")
+    instance_of(fewest, bool, "fewest", "True or False")
     adapter = adapter_of(solver)
     check_available(adapter)
     types = _compressed(table, columns)

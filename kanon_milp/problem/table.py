@@ -131,6 +131,7 @@ class Table:
         released: bool = False,
     ) -> Table:
         text(symbol, "symbol")
+        instance_of(released, bool, "released", "True or False")
         if not symbol and not released:
             raise InputError("symbol: the suppression symbol must not be empty")
         if symbol in csv_format.missing_values:

@@ -17,7 +17,7 @@ from kanon_milp.methods import registry
 from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
-from kanon_milp.problem.arguments import instance_of, listed, text, wrong
+from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.report.boxes import boxes as boxes_of
 from kanon_milp.report.metrics import Metrics, measure
@@ -27,7 +27,7 @@ from kanon_milp.system.markup import grid, join
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
-from kanon_milp.verify.plain import MissingKeys
+from kanon_milp.verify.plain import MISSING_KEYS, MissingKeys
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
@@ -205,6 +205,9 @@ def compare(
     if released is not None and not isinstance(released, Mapping):
         raise wrong("released", "a mapping from names to data frames", released)
     instance_of(boxes, bool, "boxes", "True or False")
+    one_of(missing_keys, MISSING_KEYS, "missing_keys")
+    if row_id is not None:
+        text(row_id, "row_id")
     if on_method is not None and not callable(on_method):
         raise wrong("on_method", "a function of the name of a method", on_method)
     # first, as one that cannot be measured is an error that should not cost the time of all methods

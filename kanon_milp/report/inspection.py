@@ -287,6 +287,7 @@ def inspect(
     values are told apart from the classes. Raises
     InputError for columns that the table does not have, and where no quasi-identifier is left.
     """
+    text(symbol, "symbol")
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
     if not ks:
         raise InputError("k: name at least one")
@@ -348,7 +349,7 @@ def _protection(
     symbol: str,
 ) -> Report:
     """What holds of sensitive attributes in classes of rows that are alike, distances being to the table itself."""
-    table = Original(frame, chosen, sensitive, texts[[*chosen, *sensitive]], source, symbol)
+    table = Original(frame, chosen, sensitive, texts[[*chosen, *sensitive]], source, symbol, is_released=True)
     return verify(Question(table, Suppression()))
 
 

@@ -82,7 +82,8 @@ def verify(
         raise InputError(f"cells must be one of {', '.join(CELLS)}")
     if not (isinstance(missing_keys, str) and missing_keys in MISSING_KEYS):
         raise InputError(f"missing_keys must be one of {', '.join(MISSING_KEYS)}")
-    reading = Reading(cells, missing_keys, row_id, alone=anonymized is None)
+    alone = anonymized is None and getattr(problem.table, "is_released", False)
+    reading = Reading(cells, missing_keys, row_id, alone)
     if reading.alone and (cells != "labels" or row_id is not None):
         raise InputError("cells and row_id are about a released table and its original; name both")
     asked = Asked.of(problem, distances or {})

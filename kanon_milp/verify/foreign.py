@@ -73,7 +73,7 @@ def _blamed(name: str, original: pl.Series, released: pl.Series, rows: NDArray[n
             "what stands for a missing value is named by --missing-values"
         )
     elif 2 * len(rows) > released.len() > 2:
-        way_out = "are the rows in the order of the original?"
+        way_out = "are the rows in the order of the original? (--id names a column by which they are matched)"
     else:
         way_out = "mend the cell, or suppress it"
     what = f"{'the first is' if len(rows) > 1 else 'it is'} {kind or kind_of(cell)}"

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, among, counted
+from kanon_milp.errors import InputError, among, counted, kind_of
 from kanon_milp.verify.plain import Roles, TableData
 
 SHOWN = 5
@@ -59,7 +59,11 @@ def compare_shape(table: TableData, released: nw.DataFrame[Any], rewritten: Coll
     found = [f'column "{name}" is missing' for name in before if name not in after]
     found += leaking(table, released)
     numbers = row_numbers(table, released)
-    found += [f'column "{name}" is not in the original' for name in _added(table, released) if name not in numbers]
+    for name in _added(table, released):
+        if name not in numbers:
+            unnamed = not name or name.startswith("Unnamed: ")
+            why = "; R and pandas write numbers of rows so: row.names = FALSE and index=False leave them out" * unnamed
+            found.append(f'column "{name}" is not in the original{why}')
     if len(released) != len(table.frame):
         found.append(f"{there_are(len(released))}, the original has {len(table.frame)}")
         return found
@@ -111,6 +115,8 @@ def rows_by_id(table: TableData, released: nw.DataFrame[Any], name: str) -> NDAr
     Raises InputError where a table has no such column, one of its cells is missing or there twice, or none of the
     original.
     """
+    if not isinstance(name, str):
+        raise InputError(f"row_id: the name of a column is expected, found {kind_of(name)}")
     if name in (*table.quasi_identifiers, *table.sensitive):
         raise InputError(f'row_id: column "{name}" has a role; rows are matched by an identifying column, or another')
     ids = []

@@ -30,6 +30,7 @@ class Original:
     symbol: str = "*"
     identifying: tuple[str, ...] = ()
     unit: str | None = None
+    is_released: bool = False
 
     @classmethod
     def of(cls, table: TableData) -> Original:

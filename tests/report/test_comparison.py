@@ -265,7 +265,7 @@ def test_one_bad_cell_of_another_tool_is_the_only_one_that_is_blamed() -> None:
         assert bad not in row.message
     turned = pl.DataFrame({"age": list(reversed(frame["age"].to_list())), "sex": ["*"] * 10})
     (row,) = km.compare(asked, (), released={"other": turned}).rows
-    assert "are the rows in the order of the original?" in row.message
+    assert "are the rows in the order of the original? (--id names" in row.message
     unnamed = pl.DataFrame({"age": ["NA"] * 10, "sex": ["*"] * 10})
     (row,) = km.compare(asked, (), released={"other": unnamed}).rows
     assert row.message.endswith("the first is text of 2 characters; write a value, an interval such as 20-39, " + REST)

@@ -102,6 +102,13 @@ def test_inspect_measures_what_is_sensitive(released: Path) -> None:
     assert json.loads(run("inspect", released, *KEYS, "--json").stdout)["sensitive"] == {}
 
 
+def test_an_original_is_not_judged_alone_by_mistake() -> None:
+    """A method that found no table has None for it."""
+    problem = km.Problem(km.Table.from_frame(pl.DataFrame({"u": ["a", "a"]}), ["u"]), km.KAnonymity(2))
+    with pytest.raises(km.InputError, match="NoneType is not a data frame"):
+        km.verify(problem, None)
+
+
 def test_no_other_function_takes_a_released_table() -> None:
     frame = pl.DataFrame({"u": ["*", "a"]})
     problem = km.Problem(km.Table.from_frame(frame, ["u"], released=True), km.KAnonymity(1))
