@@ -67,13 +67,14 @@ class Extension:
         }
 
 
-def not_compared(model: pyo.ConcreteModel) -> Extension:
-    """What is known of a model before it is compared: the objective that is active."""
+def not_compared(model: pyo.ConcreteModel, unit: Fraction) -> Extension:
+    """What is known of a model before it is compared: the objective that is active. unit: of the objective `loss`."""
     goal = next(model.component_data_objects(pyo.Objective, active=True), None)
     if goal is None:
         return Extension(compared=False, relaxed=True)
     sense = "minimize" if goal.sense == pyo.minimize else "maximize"
-    return Extension(objective=goal.name, sense=sense, compared=False, relaxed=True)
+    worth = unit if states_loss(model) else Fraction(1)
+    return Extension(objective=goal.name, sense=sense, unit=worth, relaxed=True, compared=False)
 
 
 def extension_of(

@@ -290,7 +290,8 @@ class Result:
         reason = self.stop_reason.replace("_", " ")
         if self.exact_objective is None:
             known = "" if self.exact_bound is None else f"; the optimum is not better than {bound}"
-            return f"no table found ({reason}){self._of_what()}{known}{'; ' if self.message else ''}{self.message}"
+            whose = "" if self.extension is None else f" by the extended model ({self.extension.words})"
+            return f"no table found ({reason}){whose}{known}{'; ' if self.message else ''}{self.message}"
         reached = f"{objective} groups" if self.goal == "groups" else f"{self.goal} {objective}"
         reached += self._of_what()
         if self.exact_bound is None:

@@ -246,7 +246,7 @@ def solve_model(
             interrupt=stop,
             on_progress=on_progress,
             files=files,
-            extension=not_compared(model),
+            extension=not_compared(model, prepared.instance.levels.unit),
         )
         return solve_direct(session, model, own=False)
 

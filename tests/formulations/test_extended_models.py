@@ -454,6 +454,19 @@ def test_the_components_of_an_extension_are_named(name: str) -> None:
         assert result.with_bound_of(result.certify()) is result
 
 
+def test_a_model_that_there_was_no_time_to_compare_says_so() -> None:
+    problem = six()
+    model = km.build_model(problem)
+    model.few = pyo.Constraint(expr=sum(model.open.values()) <= 2)
+    result = km.solve_model(problem, model, time_limit=1e-6)
+    assert (result.stop_reason, result.proof, result.bound) == ("time_limit", "none", None)
+    assert result.as_dict()["extended"]["compared"] is False
+    assert "no table found (time limit) by the extended model (the time was over before it was compared" in (
+        result.summary()
+    )
+    assert "proven that" not in said(result)
+
+
 @pytest.mark.parametrize("formulation", ["strong", "textbook", "groups"])
 def test_a_model_that_nobody_has_changed_is_the_problem(formulation: str) -> None:
     rows = [("a", "u"), ("a", "u"), ("a", "v"), ("b", "v"), ("b", "w"), ("b", "w"), ("c", "u")]

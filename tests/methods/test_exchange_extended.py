@@ -12,6 +12,8 @@ from present import present
 from written_solutions import highs_solutions
 
 import kanon_milp as km
+from kanon_milp.report.output import described
+from kanon_milp.report.pages.wording import amount, proof_sentence
 
 
 def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) -> None:
@@ -26,7 +28,12 @@ def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) 
     assert result.verified
     assert result.report is not None
     assert result.report.groups <= 2
-    assert result.objective == km.solve_model(problem, model).require_optimal().objective
+    assert result.objective == result.loss == km.solve_model(problem, model).require_optimal().objective
+    assert result.as_dict()["extended"]["added"] == ["few"]
+    assert "of the extended model (few added)" in result.summary()
+    said = proof_sentence(described(result))
+    assert "no solution of the model as it was extended (few added) has a loss below" in said
+    assert "Tables outside of that model may lose less." in said
     assert present(result.objective) > present(km.solve(problem).require_optimal().objective)
     assert result.proof != "optimal"
     with pytest.raises(km.InputError, match=r"another model of this table: an extended one \(which model= takes"):
@@ -40,6 +47,19 @@ def test_an_extended_model_goes_out_and_its_solution_comes_back(tmp_path: Path) 
     (solution, *_) = highs_solutions(tmp_path / "m.lp", tmp_path)
     result = km.import_solution(problem, solution, model=model)
     assert (result.objective, result.verified, result.proof) == (2, True, "none")
+    assert result.optimized == "objective most of the model (maximized)"
+    assert present(result.report).cost == result.loss != result.objective
+    assert f"The table loses {amount(result.loss)};" in proof_sentence(described(result))
+    # with a requirement switched off, a bound for all tables says nothing of the model's solutions
+    loose = km.build_model(problem)
+    loose.k_anonymity.deactivate()
+    km.export_model(problem, tmp_path / "loose.mps", model=loose)
+    assert "extended: k_anonymity.size deactivated" in (tmp_path / "loose.mps").read_text()
+    (solution, *_) = highs_solutions(tmp_path / "loose.mps", tmp_path)
+    result = km.import_solution(problem, solution, model=loose, names=tmp_path / "loose.mps.names.csv")
+    assert not result.verified
+    assert (result.proof, result.bound, result.table) == ("none", None, None)
+    assert "k_anonymity.size deactivated" in result.summary()
 
 
 def test_what_breaks_an_added_constraint_is_no_solution_of_the_extended_model(tmp_path: Path) -> None:
