@@ -149,7 +149,7 @@ class Session:
             release = expand(self.prepared.before, assignment)
             table = self.problem.table.released(release.columns)
         with self.clock.step("verify"):
-            report = verify(self.problem, table, partition=release.group.tolist())
+            report = verify(self.problem, table, partition=release.group.tolist(), minimal=not self.limit.over)
         return Found(table, release.group, report, verified_objective(self.problem, report))
 
     def finish(self, assignment: Assignment | None, *, bound: Fraction | None = None, message: str = "") -> Result:

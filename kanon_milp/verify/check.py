@@ -50,6 +50,7 @@ def verify(
     cells: Cells = "labels",
     missing_keys: MissingKeys = "own",
     row_id: str | None = None,
+    minimal: bool = True,
 ) -> Report:
     """Check a released table exactly: shape, each cell, mask, cost, requirements and side constraints.
 
@@ -68,6 +69,7 @@ def verify(
     value, as sdcMicro counts: requirements are judged, for each row, on all rows that match it.
     row_id: a column of both tables that tells which row is whose, where the rows are in another order, or some were
     dropped; a dropped row costs what a fully suppressed one does.
+    minimal: whether to look for entries that could be more specific, which takes longer than all the rest.
     Raises InputError where the two cannot be compared at all (no such quasi-identifier, no rows, partition of
     another length), and for hierarchies that are none. A released table that is wrong gives violations.
     """
@@ -83,7 +85,7 @@ def verify(
     if not (isinstance(missing_keys, str) and missing_keys in MISSING_KEYS):
         raise InputError(f"missing_keys must be one of {', '.join(MISSING_KEYS)}")
     alone = anonymized is None and getattr(problem.table, "is_released", False)
-    reading = Reading(cells, missing_keys, row_id, alone)
+    reading = Reading(cells, missing_keys, row_id, alone, minimal)
     if reading.alone and (cells != "labels" or row_id is not None):
         raise InputError("cells and row_id are about a released table and its original; name both")
     asked = Asked.of(problem, distances or {})
@@ -160,12 +162,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a released table is read; see `verify`. alone: without an original."""
+    """How a released table is read, and what is looked at; see `verify`. alone: without an original."""
 
     cells: Cells
     missing_keys: MissingKeys
     row_id: str | None
     alone: bool
+    minimal: bool
 
 
 def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, reading: Reading) -> Report:
@@ -236,7 +239,14 @@ def _examine(asked: Asked, anonymized: Any, partition: Sequence[int] | None, rea
                 'holds (missing_keys="match", --missing-keys match)'
             )
     minimal, not_minimal_text = None, None
-    if legal and readings is not None and asked.rules and groups.matching is None and original.n == table.n:
+    if (
+        reading.minimal
+        and legal
+        and readings is not None
+        and asked.rules
+        and groups.matching is None
+        and original.n == table.n
+    ):
         kept = Property(asked.rules, exempt, asked.min_groups, asked.max_groups)
         try:
             not_minimal_text = (

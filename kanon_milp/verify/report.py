@@ -40,8 +40,9 @@ class Report:
     was given.
     minimal: whether the table is a minimal generalization with what was asked for (Bredereck et al. 2012, section 4.4):
     it has it, and would not with any entry replaced by a more specific value. None where there is nothing to check this
-    against: no requirements, other rows, columns or cells than the original allows. A table that is not minimal is no
-    violation. not_minimal: what could be more specific.
+    against: no requirements, other rows, columns or cells than the original allows; and where nobody looked, as a solve
+    session does not once its time is over. A table that is not minimal is no violation. not_minimal: what could be more
+    specific.
     own: requirements and ground distances of the user's making: the verifier has no definition of them, and takes what
     their own code says.
     warnings: what is no violation, and to be known: identifying columns of which groups have fewer than k values.

@@ -309,3 +309,11 @@ def test_a_script_without_a_guard_gets_one_error(tmp_path: Path) -> None:
     assert bare.stderr.rstrip().splitlines()[-1].startswith("kanon_milp.errors.InputError: threads above 1")
     guarded = "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in search.splitlines())
     assert script(tmp_path, guarded).stdout == "True\n"
+
+
+def test_what_nobody_asked_for_is_not_looked_at_once_the_time_is_over() -> None:
+    """Whether a table is a minimal generalization takes longer than all else that the verifier does."""
+    asked = problem(30, 3, 2)
+    late, done = (km.solve(asked, method="greedy", time_limit=limit) for limit in (1e-6, 60))
+    assert (present(late.report).ok, present(late.report).minimal) == (True, None)
+    assert present(done.report).minimal is not None
