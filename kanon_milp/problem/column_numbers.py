@@ -76,7 +76,8 @@ def numbers_of(values: Collection[Label], decimal: Decimal | None = None, *, fra
     for value in values:
         if value is None:
             continue
-        if fractions and FRACTION.fullmatch(value.strip()):
+        plain = value.isascii() and value.isdigit()  # most numbers are
+        if plain or (fractions and FRACTION.fullmatch(value.strip())):
             found, unit = dict.fromkeys(".,", _fraction(value.strip())), ""
         else:
             found, unit = _read(value)

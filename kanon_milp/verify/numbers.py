@@ -65,7 +65,8 @@ def numberings(values: Iterable[str | None], *, quotients: bool = False) -> list
     units = set()
     for value in values:
         text = "" if value is None else value.strip()
-        quotient = _quotient(text) if quotients and QUOTIENT.fullmatch(text) else None
+        simple = (text.isascii() and text.isdigit()) or (quotients and QUOTIENT.fullmatch(text))
+        quotient = _quotient(text) if simple else None
         for way, mark in zip(ways, MARKS, strict=True):
             number, unit = (quotient, "") if quotient is not None else _written(text, mark)
             if number is not None and value is not None:
