@@ -105,7 +105,7 @@ class _Relaxed:
         self.least = np.maximum(instance.least, most + 1)
         self.chosen = np.full((len(self.least), most), -1, np.int32)
         self.sizes, self.groups = self.least.copy(), self.least.copy()
-        self.prices = no_prices(instance.candidates.count, nodes)
+        self.prices = no_prices(instance.candidates.count, 0 if self.tree.convex else nodes)
         self.rooms = [(make_levels(nodes), make_workspace(widest, self.tree)) for _ in range(parts)]
 
     def memory(self, begin: int, end: int, part: int) -> Memory:

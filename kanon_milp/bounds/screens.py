@@ -41,7 +41,8 @@ WIDEST = 16.0  # units between the two ends of a marginal cost
 
 
 class Prices(NamedTuple):
-    """Remembered of each candidate. of_limits, of_shares: float32 (G, nodes), π and p."""
+    """Remembered of each candidate. of_limits, of_shares: float32 (G, nodes), π and p; (G, 0) where there are no limits
+    and charges."""
 
     of_limits: NDArray[np.float32]
     of_shares: NDArray[np.float32]
@@ -132,7 +133,9 @@ def screen(
         left[g] = False
         if candidates.support[g] < candidates.least[g]:
             continue
-        base = candidates.cost[g] - _shifts(thetas[g], prices.of_limits[g], prices.of_shares[g], tree, room)
+        base = candidates.cost[g]
+        if not tree.convex:
+            base -= _shifts(thetas[g], prices.of_limits[g], prices.of_shares[g], tree, room)
         value, held, cheapest, different = 0.0, 0.0, np.inf, 0
         begin = candidates.indptr[g]
         for cell in range(candidates.cell_indptr[g], candidates.cell_indptr[g + 1]):
@@ -326,5 +329,5 @@ def solve_left(
             )
             continue
         negative, phi[g], groups[g] = cheapest_negative(groups[g], tries, candidate, rows, tree, memory.room)
-        if not negative:
+        if not negative and not tree.convex:
             _remember(groups[g], g, candidate, rows, tree, memory)

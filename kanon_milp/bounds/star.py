@@ -92,7 +92,9 @@ def compose_star(
     need = size * grain
     value = -theta * tree.closeness * size
     chosen, cell, length, different = 0, 0, 0, 0
-    for v in range(len(tree.own) - 1):
+    # without limits and charges, nothing is to be said of values that the cover lacks: there may be thousands
+    for step in range(len(values) if tree.convex else len(tree.own) - 1):
+        v = values[step] if tree.convex else step
         low, high = tree.value_grid[v, 0] * size, tree.value_grid[v, 1] * size
         if integral:
             fewest, greatest = integral_limits(tree.of_value[v], size)

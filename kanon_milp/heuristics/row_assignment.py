@@ -44,8 +44,9 @@ class Cells:
             return None
         code, values = instance.sensitive_codes(attributes)
         candidates = instance.candidates
-        of_pair = candidates.candidate_of_pair().astype(np.int64) * len(values) + code[candidates.members]
-        rows = np.bincount(of_pair, weights=x, minlength=candidates.count * len(values))
+        cell = candidates.candidate_of_pair().astype(np.int64) * len(values) + code[candidates.members]
+        of_pair = np.unique(cell, return_inverse=True)[1].astype(np.int64)
+        rows = np.bincount(of_pair, weights=x)
         filled = rows > 1 - 1e-5
         return cls(of_pair, filled, filled if exclusive else np.ones_like(filled))
 

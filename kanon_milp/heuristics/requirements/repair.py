@@ -61,15 +61,15 @@ def repair(
 
 
 class _Table:
-    """Rows of every pair, and numbers of rows by value of each open group."""
+    """Rows of every pair, and which groups are open. Numbers of rows by value are counted when they are asked for, as
+    there may be thousands of values."""
 
     def __init__(self, instance: Instance, assignment: Assignment, check: GroupCheck, root: int) -> None:
         self._instance, self._check, self._root = instance, check, root
         self._rows = assignment.rows_of_pairs(instance)
         size = np.bincount(assignment.candidate, weights=assignment.rows, minlength=instance.candidates.count)
         self._size = size.astype(np.int64)
-        self._groups = {g: self._counts(g) for g in np.flatnonzero(self._size).tolist()}
-        self._groups.setdefault(root, self._counts(root))
+        self._groups = dict.fromkeys([*np.flatnonzero(self._size).tolist(), root])
 
     def _pairs(self, g: int) -> slice:
         indptr = self._instance.candidates.indptr
@@ -81,7 +81,7 @@ class _Table:
 
     def exchange(self, g: int) -> bool:
         """Move one or two rows between a group and the root so that the group satisfies the requirements."""
-        root_values, values = self._groups[self._root], self._groups[g]
+        root_values, values = self._counts(self._root), self._counts(g)
         entering = [(u, 1) for u in np.flatnonzero(root_values).tolist() if self._row(u, self._root, g) is not None]
         leaving = [(u, -1) for u in np.flatnonzero(values).tolist()]
         single = [(change,) for change in entering + leaving]
@@ -94,7 +94,7 @@ class _Table:
                 moved = [self._move(u, self._root, g) if by > 0 else self._move(u, g, self._root) for u, by in changes]
                 if all(moved):
                     return True
-                values = self._groups[g]
+                values = self._counts(g)
         return False
 
     def _row(self, u: int, g: int, h: int) -> tuple[int, int] | None:
@@ -117,10 +117,8 @@ class _Table:
             return False
         self._rows[pairs[0]] -= 1
         self._rows[pairs[1]] += 1
-        for group, by in ((g, -1), (h, 1)):
-            self._groups[group] = self._groups[group].copy()
-            self._groups[group][u] += by
-            self._size[group] += by
+        self._size[g] -= 1
+        self._size[h] += 1
         return True
 
     def merge(self, g: int) -> bool:
@@ -134,7 +132,7 @@ class _Table:
             if loss > (cost[self._root] - cost[g]) * self._size[g]:
                 break
             cover = candidates.members[self._pairs(h)]
-            if np.isin(types, cover).all() and self._check.holds(h, self._groups[g] + self._groups[h]):
+            if np.isin(types, cover).all() and self._check.holds(h, self._counts(g) + self._counts(h)):
                 self.put(g, h)
                 return True
         return False
@@ -147,7 +145,8 @@ class _Table:
         held = self._rows[mine] > 0
         self._rows[at[held]] += self._rows[mine][held]
         self._rows[mine] = 0
-        self._groups[h] = self._groups[h] + self._groups.pop(g)
+        del self._groups[g]
+        self._groups.setdefault(h)
         self._size[h], self._size[g] = self._size[h] + self._size[g], 0
 
     def with_root(self) -> Assignment | None:
@@ -156,7 +155,7 @@ class _Table:
         loss = self._size * (cost[root] - cost)
         used = [g for g in self._groups if g != root]
         used.sort(key=lambda g: (int(loss[g]), g))
-        while self._size[root] and not self._check.holds(root, self._groups[root]):
+        while self._size[root] and not self._check.holds(root, self._counts(root)):
             if not used:
                 return None
             self.put(used.pop(0), root)

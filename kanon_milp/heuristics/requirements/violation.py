@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.system.jit import compiled_part_in_place
 
@@ -29,6 +30,7 @@ Small = NDArray[np.int32]
 FRACTION = 0.5  # of a row, that any violation counts in addition: small ones would be bargains
 LARGEST = 1 << 62
 FINE = 1 << 20  # denominator of limits and weights that are rounded
+MOST_COLOURS, PER_VALUE = 128, 8  # columns of an attribute of which different values are all that is asked, at least
 
 
 class Rules(NamedTuple):
@@ -59,22 +61,30 @@ class Rules(NamedTuple):
 
 
 def rules_of(instance: Instance) -> tuple[Rules, Ints]:
-    """The rules of an instance, and the joint sensitive value of each row type, int64 (t,)."""
+    """The rules of an instance, and the joint sensitive value of each row type, int64 (t,).
+
+    Of an attribute with very many values, such as units of protection, of which only different ones are asked for,
+    several share a column. Groups are small beside the columns, so few of their values do; and as those that do count
+    as one, a group is not taken for better than it is.
+    """
     attributes = instance.problem.attributes
-    value, joint = instance.sensitive_codes(attributes)
-    places = [instance.sensitive_codes((name,))[1] for name in attributes]
-    begins = indptr_of(np.array([len(each) for each in places], np.int64)).tolist()
-    columns = np.array(
-        [
-            [begin + place.index((label,)) for begin, place, label in zip(begins, places, labels, strict=False)]
-            for labels in joint
-        ],
-        dtype=np.int32,
-    ).reshape(len(joint), len(attributes))
     relaxations, limited, presence, trees = relaxations_of(instance), [], [], []
+    of_type, widths = [], []
+    for name in attributes:
+        code, values = instance.sensitive_codes((name,))
+        meant, width = [each for each in relaxations if each.attribute == name], len(values)
+        if all(each.convex for each in meant):
+            width = min(width, max([MOST_COLOURS, *(PER_VALUE * each.presence for each in meant)]))
+        of_type.append(_coloured(code, len(values)) % width if width < len(values) else code)
+        widths.append(width)
+    begins = indptr_of(np.array(widths, np.int64)).tolist()
+    key = mixed_key(of_type, widths) if attributes else np.zeros(instance.types.count, np.int64)
+    _, first, value = np.unique(key, return_index=True, return_inverse=True)
+    held = [begin + code[first] for begin, code in zip(begins, of_type, strict=False)]
+    columns = np.array(held, np.int32).reshape(len(attributes), len(first)).T.copy()
     for begin, end, name in zip(begins, begins[1:], attributes, strict=False):
         meant = [each for each in relaxations if each.attribute == name]
-        for v, interval in enumerate(_limits(meant, end - begin)):
+        for v, interval in enumerate([] if all(each.convex for each in meant) else _limits(meant, end - begin)):
             if interval != ALL:
                 low, high = _inwards(interval, instance.types.n)
                 limited.append((begin + v, low.numerator, low.denominator, high.numerator, high.denominator))
@@ -100,7 +110,17 @@ def rules_of(instance: Instance) -> tuple[Rules, Ints]:
         ).reshape(-1, 5),
         np.zeros(len(nodes) + 1, np.int64),
     )
-    return rules, value
+    return rules, value.astype(np.int64)
+
+
+def _coloured(code: Ints, values: int) -> Ints:
+    """Values numbered as they come in the order of the row types, in which those that are alike stand together."""
+    first = np.full(values, len(code), np.int64)
+    np.minimum.at(first, code, np.arange(len(code)))
+    rank = np.empty(values, np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(values)
+    found: Ints = rank[code]
+    return found
 
 
 def says_all(instance: Instance) -> bool:
@@ -188,6 +208,8 @@ def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> 
         for v in range(rules.presence[j, 0], rules.presence[j, 1]):
             if counts[g, v] > 0:
                 lacking -= 1
+                if lacking == 0:
+                    break
         found += max(lacking, 0)
     node = 0
     for j in range(len(rules.roots)):
