@@ -208,20 +208,14 @@ class Inspection:
             ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
             *([("suppressed", told_apart)] if self.suppressed else []),
             ("identify", f"{', '.join(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
-            ("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"),
         ]
-        for each in self.touched:
+        if self.unit_risk is not None:
+            lines += _facts_of_units(self.unit_risk)
+        else:
+            lines.append(("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"))
+        for each in () if self.unit_risk is not None else self.touched:
             above = f"in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"
             lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
-        if (of_unit := self.unit_risk) is not None:
-            all_, alone = of_unit["units"], of_unit["alone"]
-            told = f"{all_:,} different; {alone:,} ({alone / all_:.1%}) with a row that nobody else's is like"
-            lines.append(("units", f"{of_unit['unit']}: {told}"))
-            lines.append(("", f"risk {of_unit['highest']:.1%} at most, {of_unit['average']:.1%} on average"))
-            for k, below in of_unit["below"].items():
-                lines.append(
-                    (f"k = {k}", f"{below:,} units ({below / all_:.1%}) have a row in a class of fewer than {k} units")
-                )
         for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
             said = [line.strip() for line in attribute_lines(name, held)]
             lines += [("sensitive", said[0]), *(("", line) for line in said[1:])]
@@ -359,6 +353,22 @@ def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
     symbols = [(column.alias("") == symbol).fill_null(value=not symbol) for column in chosen]
     empty = [found | column.alias("").is_null() for found, column in zip(symbols, chosen, strict=True)]
     return reduce(operator.or_, symbols) & reduce(operator.and_, empty)
+
+
+def _facts_of_units(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Risks of units, in place of those of rows."""
+    units, alone = risk["units"], risk["alone"]
+    lines = [
+        (
+            "unit",
+            f"{risk['unit']}: {units:,} different; {alone:,} ({alone / units:.1%}) with a row that is like no other's",
+        ),
+        ("risk", f"of a unit: prosecutor {risk['highest']:.1%} at most, {risk['average']:.1%} on average"),
+    ]
+    for k, below in risk["below"].items():
+        told = f"with a row in a class of fewer than {k} units: a risk above {1 / int(k):.0%}"
+        lines.append((f"k = {k}", f"{counted(below, 'unit')} ({below / units:.1%}) {told}"))
+    return lines
 
 
 def _are(rows: int, share: float) -> str:

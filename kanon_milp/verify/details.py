@@ -19,7 +19,8 @@ from kanon_milp.verify.ratios import Ratios
 def group_frame(groups: Grouping) -> pl.DataFrame:
     """One row a group, in the order of their first rows; no value of the table is in it, only counts of rows.
 
-    Columns: group (number from 1), first_row (from 1, header not counted), rows, suppressed (all quasi-identifiers
+    Columns: group (number from 1), first_row (from 1, header not counted), rows, units (different ones, where these are
+    counted), suppressed (all quasi-identifiers
     are the symbol), and for each sensitive attribute A: A.p, A.l (frequency), A.l_entropy (rounded down), A.c_2
     (r_1 / (r_2 + ... + r_m); nothing for groups of one value), A.alpha, A.t_equal and the other ground distances,
     A.beta, A.delta (natural logarithm, rounded up; nothing where the group lacks a value) and A.delta_present. Each
@@ -30,6 +31,7 @@ def group_frame(groups: Grouping) -> pl.DataFrame:
         pl.Series("group", np.arange(1, len(groups.size) + 1)),
         pl.Series("first_row", first + 1),
         pl.Series("rows", groups.size),
+        *(pl.Series("units", groups.held(unit)) for unit in groups.sensitive.hidden),
         pl.Series("suppressed", groups.suppressed),
     ]
     for name, counts in groups.counts.items():
