@@ -177,6 +177,109 @@ def subproblems(
     return total
 
 
+@compiled
+def different_values(
+    candidates: PricedCandidates[np.float64],
+    rows: PricedRows[np.float64],
+    values: tuple[Ints, int],
+    everything: bool,
+    left: NDArray[np.bool_],
+    phi: NDArray[np.float64],
+    taken: NDArray[np.float64],
+    average: tuple[Codes, NDArray[np.float64]],
+) -> None:
+    """The same where a group needs rows of so many different values, too: φ (G,) of the candidates in `left`.
+
+    values: int64 (t,), the value of each row type, and how many a group needs. The cheapest group has all rows below 0,
+    and of the others the cheapest: the first row of a value that it lacks always, any other row only as long as that
+    leaves room for the values that are missing. (A group with other rows can be changed into it row by row, and costs
+    no more.) Adds the groups with φ < 0 to `taken` (t,), and to `average`: the covers in ascending order, and of each pair
+    (pairs + 1,) the rows times the last entry; arrays that are empty are left out.
+    """
+    indptr, members, cost, least, _ = candidates
+    counts, multipliers, order, rise = rows
+    value_of, presence = values
+    widest = 1
+    for g in range(len(cost)):
+        widest = max(widest, indptr[g + 1] - indptr[g])
+    seen = np.full(int(value_of.max()) + 1, -1, np.int64)
+    keys, items = np.empty(widest + 1), np.empty(widest + 1, np.int64)
+    chosen, amounts = np.empty(widest + 1, np.int64), np.empty(widest + 1)
+    for g in range(len(cost)):
+        phi[g] = 0.0
+        if not left[g]:
+            continue
+        w, begin, end = cost[g], indptr[g], indptr[g + 1]
+        value, held, different, number = 0.0, 0.0, 0, 0
+        for at in range(begin, end):
+            i = members[at]
+            if w - order[i] >= rise:
+                break
+            if w - multipliers[i] < 0 and counts[i] > 0:
+                value += counts[i] * (w - multipliers[i])
+                held += counts[i]
+                chosen[number], amounts[number] = i, counts[i]
+                number += 1
+                if seen[value_of[i]] != g:
+                    seen[value_of[i]] = g
+                    different += 1
+        if not everything and value >= 0:
+            continue
+        # rows that are missing, and those among them that need not be first ones of a value
+        need = max(least[g] - held, float(presence - different))
+        others = need - max(presence - different, 0)
+        entries, first, at = 0, 0, begin
+        while need > 0 and (everything or value < 0):
+            # what comes later in the cover costs at least this
+            floor = w - order[members[at]] - rise if at < end else np.inf
+            if first < entries and keys[first] <= floor:
+                i, key = items[first], keys[first]
+                first += 1
+                new = seen[value_of[i]] != g
+                amount = min(counts[i], others + (1.0 if new else 0.0), need)
+                if amount > 0:
+                    if new:
+                        seen[value_of[i]] = g
+                    others -= amount - (1.0 if new else 0.0)
+                    need -= amount
+                    value += amount * key
+                    chosen[number], amounts[number] = i, amount
+                    number += 1
+                continue
+            if at == end:
+                break
+            i = members[at]
+            at += 1
+            key = w - multipliers[i]
+            if key >= 0 and counts[i] > 0:
+                e = entries
+                while e > first and keys[e - 1] > key:
+                    keys[e], items[e] = keys[e - 1], items[e - 1]
+                    e -= 1
+                keys[e], items[e] = key, i
+                entries += 1
+        if need > 0 and (everything or value < 0):
+            phi[g] = np.inf
+            continue
+        phi[g] = value if everything else min(value, 0.0)
+        if value >= 0:
+            continue
+        if len(taken) > 0:
+            for a in range(number):
+                taken[chosen[a]] += amounts[a]
+        if len(average[1]) == 0:
+            continue
+        for a in range(number):
+            low, high = begin, end
+            while low < high:
+                middle = (low + high) // 2
+                if average[0][middle] < chosen[a]:
+                    low = middle + 1
+                else:
+                    high = middle
+            average[1][low] += average[1][-1] * amounts[a]
+
+
 def sorted_covers(covers: Ragged[np.int32], multipliers: NDArray[Scalar]) -> Codes:
     """The values of the covers, each with its row types by falling multiplier."""
     found: Codes = ordered_covers(covers, np.argsort(-multipliers, kind="stable"))

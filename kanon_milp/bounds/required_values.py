@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import ordered_covers
+from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, ordered_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, make_workspace
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
@@ -27,6 +27,7 @@ Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 NOTHING = np.zeros(0)
+MANY = 256  # values, such as units of protection
 TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
@@ -99,6 +100,8 @@ class _Relaxed:
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
+        # where different ones of many values are all that is asked, groups are found in covers sorted by multiplier
+        self.plain = self.tree.convex and self.tree.star and nodes > MANY
         self.small = small_sizes(relaxation, instance.least) if small else None
         most = 0 if self.small is None else self.small.most
         # the smallest size that is charged; the rows of groups that are smaller, -1 for none
@@ -155,6 +158,7 @@ class RequiredEvaluator(Evaluator):
         self.right = np.concatenate([self.counts, np.zeros(len(self.charged) * instance.candidates.count)])
         # the last point, and which relaxation gave the group of each candidate, -1 where it was closed
         self._last, self._which = np.zeros(0), np.full(instance.candidates.count, -1)
+        self.sort(first)
         # averages of the rows of each pair, divided by `_faded`; and room for a factor
         self._rows, self._faded = np.zeros(instance.candidates.pairs + 1), 1.0
 
@@ -167,7 +171,30 @@ class RequiredEvaluator(Evaluator):
         return point
 
     def sort(self, point: Floats) -> None:
-        """Nothing: a cover is sorted when its candidate is solved."""
+        """The covers by falling multiplier, where some relaxation needs that; else a cover is sorted when its candidate
+        is solved."""
+        if any(relaxed.plain for relaxed in getattr(self, "relaxed", ())):
+            super().sort(point)
+
+    def _plainly(
+        self, v: int, number: int, multipliers: Floats, left: Flags, everything: bool, taken: Taken | None = None
+    ) -> Floats:
+        """φ of the candidates of a part that are `left`, where different values are all that is asked."""
+        begin, end = self._ends[number : number + 2]
+        priced, relaxed = self.candidates, self.relaxed[v]
+        rise = np.float64((multipliers - self.order).max(initial=0.0))
+        some = PricedCandidates(
+            priced.indptr[begin : end + 1], priced.members, priced.cost[begin:end], priced.least[begin:end],
+            priced.surcharge[begin:end],
+        )  # fmt: skip
+        phi = np.empty(end - begin)
+        rows = NOTHING if taken is None else taken.rows
+        average = (self.instance.candidates.members, NOTHING if taken is None else taken.average)
+        different_values(
+            some, PricedRows(self.counts, multipliers, self.order, rise), (relaxed.cells.rank, relaxed.tree.presence),
+            everything, left, phi, rows, average,
+        )  # fmt: skip
+        return phi
 
     def thetas(self, point: Floats, v: int) -> Floats:
         """θ of one relaxation, 0 for one without a charge."""
@@ -213,6 +240,9 @@ class RequiredEvaluator(Evaluator):
         for v, relaxed in enumerate(self.relaxed):
             rows, wanted = ValuedRows(self.counts, multipliers, relaxed.cells.rank), which == v
             taken = Taken(self._taken[number], excesses[v], self.instance.candidates.members, NOTHING)
+            if relaxed.plain:
+                self._plainly(v, number, multipliers, wanted, False, taken)
+                continue
             some = self.some(v, begin, end, thetas[v])
             relaxed.take(some, rows, begin, wanted, taken, number)
         return most
@@ -226,9 +256,14 @@ class RequiredEvaluator(Evaluator):
         multipliers, candidates = np.ascontiguousarray(self._last[: self.types]), self.instance.candidates
         self._rows[-1] = weight / self._faded
         for v, relaxed in enumerate(self.relaxed):
+            taken = Taken(NOTHING, NOTHING, candidates.members, self._rows)
+            if relaxed.plain:
+                for number in range(self.parts):
+                    wanted = self._which[self._ends[number] : self._ends[number + 1]] == v
+                    self._plainly(v, number, multipliers, wanted, False, taken)
+                continue
             some = self.some(v, 0, candidates.count, self.thetas(self._last, v))
             rows = ValuedRows(self.counts, multipliers, relaxed.cells.rank)
-            taken = Taken(NOTHING, NOTHING, candidates.members, self._rows)
             relaxed.take(some, rows, 0, self._which == v, taken)
 
     @property
@@ -257,6 +292,8 @@ class RequiredEvaluator(Evaluator):
         """
         begin, end = self._ends[number : number + 2]
         relaxed = self.relaxed[v]
+        if relaxed.plain:
+            return self._plainly(v, number, multipliers, left, everything)
         rows, some = ValuedRows(self.counts, multipliers, relaxed.cells.rank), self.some(v, begin, end, thetas)
         memory = relaxed.memory(begin, end, number)
         phi = np.zeros(end - begin)

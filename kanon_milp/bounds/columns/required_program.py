@@ -121,6 +121,8 @@ class RequiredPricing(Pricing):
         # cuts only add to φ
         chosen = np.flatnonzero(phi < below)
         phi[:] = max(below, 0.0)
+        if relaxed.plain:  # whose covers are sorted otherwise
+            relaxed.covers = relaxed.cells.covers(at.instance, prices.multipliers)
         some, room = at.some(0, 0, len(phi), thetas), relaxed.rooms[0][1]
         rows = ValuedRows(self.counts, prices.multipliers, relaxed.cells.rank)
         cuts = PricedCuts(*self.by_type, prices.cut_multipliers)
