@@ -193,8 +193,8 @@ def different_values(
     values: int64 (t,), the value of each row type, and how many a group needs. The cheapest group has all rows below 0,
     and of the others the cheapest: the first row of a value that it lacks always, any other row only as long as that
     leaves room for the values that are missing. (A group with other rows can be changed into it row by row, and costs
-    no more.) Adds the groups with φ < 0 to `taken` (t,), and to `average`: the covers in ascending order, and of each pair
-    (pairs + 1,) the rows times the last entry; arrays that are empty are left out.
+    no more.) Adds the groups with φ < 0 to `taken` (t,), and to `average`: the covers in ascending order, and of each
+    pair (pairs + 1,) the rows times the last entry; arrays that are empty are left out.
     """
     indptr, members, cost, least, _ = candidates
     counts, multipliers, order, rise = rows
