@@ -49,7 +49,12 @@ def open_client(address: str | None, parallel: int) -> Iterator[Any]:
     }
     with dask.config.set(settings), contextlib.ExitStack() as closing:
         if address is None:
+            # its scratch space would stay in the current directory
+            scratch = closing.enter_context(
+                tempfile.TemporaryDirectory(prefix="kanon-milp-", ignore_cleanup_errors=True)
+            )
             cluster = distributed.LocalCluster(
+                local_directory=scratch,
                 n_workers=1,
                 threads_per_worker=parallel,
                 processes=False,
@@ -136,7 +141,7 @@ def _place(parallel: int, token: str) -> Iterator[None]:
             yield
         return
     folder = _folder(token)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     while True:
         for number in range(parallel):
             file = (folder / f"{_address()}-{number}").open("w")

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from bench_here import runs_here
-from command_line import run, with_ctrl_c
+from command_line import run, run_in, with_ctrl_c
 from places import LIBRARY, ROOT
 from polars.testing import assert_frame_equal
 
@@ -79,6 +79,14 @@ def test_all_rows_are_there(four: tuple[Path, pl.DataFrame]) -> None:
     assert (frame["seconds"] > 0).all()
     assert (frame["peak_bytes"] > 5e7).all()
     assert frame["known"].to_list() == ["54"] * 4
+
+
+@pytest.mark.processes
+def test_nothing_is_left_beside_the_folder_of_a_study(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(f'time_limit = 20\n{FOUR[FOUR.index("[[") :]}')
+    done = run_in(tmp_path, "bench", "one.toml", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.toml", "out"]
 
 
 @pytest.mark.processes
