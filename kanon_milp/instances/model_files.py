@@ -98,6 +98,8 @@ def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
 
 def parse_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file, numbers with a fraction as Decimal. Raises InputError for a file that is none."""
+    if exists(path) and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: is a pipe or a device, not a file; write into a file what it gives, and name that")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:

@@ -393,6 +393,8 @@ def file_kind(path: Path) -> FileKind:
         raise InputError(f"{path}: no such file")
     if path.is_dir():
         raise InputError(f"{path}: is a folder, not a file")
+    if not path.is_file():  # which would be waited for, or read without an end
+        raise InputError(f"{path}: is a pipe or a device, not a file; write into a file what it gives, and name that")
     suffixes = [s.lower() for s in path.suffixes]
     suffix = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
     if suffix in PARQUET_SUFFIXES:

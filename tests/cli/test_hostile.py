@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import multiprocessing
+import os
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -289,3 +290,26 @@ def test_a_table_may_be_very_wide(guarded: Command, tmp_path: Path) -> None:
     assert (done.returncode, without_warnings(done)) == (0, "")
     everything = ("solve", "--data", path, "--qi", ",".join(names), "--k", 2)
     one_line(guarded(*everything), "more than 1,048,576 level vectors are possible")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zero"])
+def test_what_is_no_file_is_not_waited_for(guarded: Command, people: Path, tmp_path: Path, kind: str) -> None:
+    """A pipe that nobody writes to, and a device without an end."""
+    for ending in (".csv", ".parquet", ".toml"):
+        path = tmp_path / f"a{ending}"
+        if kind == "pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+    table, solve = tmp_path / "a.csv", ("solve", "--data", people, "--qi", "a,b", "--k", "2")
+    for command in (
+        ("inspect", table),
+        ("inspect", tmp_path / "a.parquet"),
+        ("solve", "--data", table, "--qi", "a", "--k", "2"),
+        (*solve, "--mask", table),
+        ("solve", tmp_path / "a.toml"),
+        ("bench", tmp_path / "a.toml", "--out", tmp_path / "out"),
+    ):
+        done = guarded(*command)
+        assert done.returncode == 2, command
+        assert "is a pipe or a device, not a file" in done.stderr or "no such" in done.stderr, command
