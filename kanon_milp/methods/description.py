@@ -24,7 +24,9 @@ def fingerprints(problem: Problem) -> dict[str, str | None]:
 
 
 def sha256_of(path: Path) -> str | None:
-    """SHA-256 of a file, None where it cannot be read."""
+    """SHA-256 of a file, None where it cannot be read, or is a device, which need not end."""
+    if not path.is_file():
+        return None
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -83,7 +83,7 @@ def test_all_rows_are_there(four: tuple[Path, pl.DataFrame]) -> None:
 
 @pytest.mark.processes
 def test_nothing_is_left_beside_the_folder_of_a_study(tmp_path: Path) -> None:
-    (tmp_path / "one.toml").write_text(f'time_limit = 20\n{FOUR[FOUR.index("[[") :]}')
+    (tmp_path / "one.toml").write_text(f"time_limit = 20\n{FOUR[FOUR.index('[[') :]}")
     done = run_in(tmp_path, "bench", "one.toml", "--out", "out")
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.toml", "out"]
