@@ -3,6 +3,7 @@ quasi-identifiers, in polynomial time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.presolve.instance import recode
 from kanon_milp.presolve.partition import Partition
+from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import is_size_only, least_rows
 from kanon_milp.problem.problem import Problem
@@ -45,7 +47,7 @@ def solve_m_approximation(session: Session) -> Result:
     everything = Partition(np.zeros_like(of_all), of_all, before.types.counts)
     if limit.over:
         return session.finish_partition(everything, message=CUT_SHORT)
-    types, levels = before.types, recode(session.problem, before.types)
+    types, levels = before.types, recode(session.problem, before.types, _least_general)
     k = max(least_rows(requirement, before.table_group) for requirement in session.problem.requirements)
     alike = mixed_key(list(types.codes.T.astype(np.int64)), [len(d) for d in types.domains[: len(types.names)]])
     _, of_type = np.unique(alike, return_inverse=True)
@@ -70,6 +72,11 @@ def solve_m_approximation(session: Session) -> Result:
     partition = _partition(of_type, types.counts, taken)
     least = levels.costs[(levels.vectors != 0).any(axis=1)].min(initial=levels.costs.max())
     return session.finish_partition(partition, bound=losing * int(least) * levels.unit)
+
+
+def _least_general(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+    """The level vector that keeps everything, and those that generalize one column by one level, int16 (m + 1, m)."""
+    return np.vstack([np.zeros((1, len(columns)), np.int16), np.eye(len(columns), dtype=np.int16)])
 
 
 def _partition(of_type: Ints, counts: Ints, taken: Ints) -> Partition:

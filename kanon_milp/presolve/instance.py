@@ -18,7 +18,7 @@ from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Levels, apply_recoding
+from kanon_milp.problem.recoding import Choice, Levels, apply_recoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +120,17 @@ def table_as_group(types: RowTypes) -> Group:
 _RECODED: WeakKeyDictionary[RowTypes, tuple[Problem, Levels]] = WeakKeyDictionary()
 
 
-def recode(problem: Problem, types: RowTypes) -> Levels:
-    """The problem's recoding over the domains that occur; made once, since level vectors may be a million."""
+def recode(problem: Problem, types: RowTypes, some: Choice | None = None) -> Levels:
+    """The problem's recoding over the domains that occur; all of it is made once, since level vectors may be a million.
+
+    some: which level vectors to look at where all are allowed, as in `apply_recoding`.
+    """
+    domains = types.domains[: len(types.names)]
+    if some is not None:
+        return apply_recoding(problem.recoding, problem.table, domains, some)
     known = _RECODED.get(types)
     if known is None or known[0] is not problem:
-        known = problem, apply_recoding(problem.recoding, problem.table, types.domains[: len(types.names)])
+        known = problem, apply_recoding(problem.recoding, problem.table, domains)
         _RECODED[types] = known
     return known[1]
 

@@ -7,6 +7,7 @@ be too many to enumerate, those of its groups are as many as there are groups.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance, exempt_candidates, recode
 from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.recoding import Levels
 
@@ -53,11 +55,17 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
     candidates are the released rows, and what each row type receives; None where the recoding can generalize some group
     to no common row.
     """
-    types, levels = instance.types, recode(instance.problem, instance.types)
+    types = instance.types
     order = np.lexsort((partition.row_type, partition.group))
     group, row_type, rows = partition.group[order], partition.row_type[order], partition.rows[order]
     begin = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    vector = _cheapest_above(_common_levels(levels, types.codes[row_type], begin), levels)
+
+    def wanted(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+        """What is looked at where all level vectors are allowed; a group's cheapest one is then its own."""
+        return np.unique(_common_levels(columns, types.codes[row_type], begin), axis=0)
+
+    levels = recode(instance.problem, types, wanted if partition.vector is None else None)
+    vector = _cheapest_above(_common_levels(levels.columns, types.codes[row_type], begin), levels)
     if partition.vector is not None:
         vector = np.where(partition.vector < 0, vector, partition.vector)
     if (vector < 0).any():
@@ -91,13 +99,13 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
     return found, Assignment.from_pairs(found, placed)
 
 
-def _common_levels(levels: Levels, codes: NDArray[np.int32], begin: Ints) -> NDArray[np.int16]:
+def _common_levels(columns: Sequence[ColumnLevels], codes: NDArray[np.int32], begin: Ints) -> NDArray[np.int16]:
     """For each group the lowest level of each column at which its rows are alike, int16 (groups, m).
 
     codes: int32 (entries, m), sorted by group; begin: where each group begins.
     """
-    found = np.empty((len(begin), len(levels.columns)), dtype=np.int16)
-    for j, column in enumerate(levels.columns):
+    found = np.empty((len(begin), len(columns)), dtype=np.int16)
+    for j, column in enumerate(columns):
         height = np.full(len(begin), column.height, dtype=np.int16)
         for level in range(column.height - 1, -1, -1):
             labels = column.label_of[level, codes[:, j]]

@@ -11,11 +11,11 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, reduce, restore, restore_values
-from kanon_milp.presolve.reductions.base import T
+from kanon_milp.presolve.reductions.base import T, separable_by_group
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
-from kanon_milp.problem.recoding import Levels
+from kanon_milp.problem.recoding import Levels, closures, fully_suppressed
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
@@ -120,7 +120,8 @@ def presolve(
     which constraints or another objective are added; only candidates that no group can have are dropped then, since a
     dominated one may be what the addition asks for. enumerated: False for methods that need no candidates: the instance
     has those of one level vector, the fully suppressed or else the most expensive one. limit: of the session. Where
-    that or the memory is too small for all candidates, the instance has these, too, and is not reduced.
+    that or the memory is too small for all candidates, the instance has these, too, and is not reduced. All candidates
+    are those that a best table needs, where there are far fewer closures of sets of rows than level vectors.
     """
     clock.seconds["read"] = problem.table.read_seconds
     with clock.step("compress"):
@@ -129,11 +130,12 @@ def presolve(
         obstacle = refuse_one_group(problem, types)
     row_types = (compressed.count, compressed.star_count)
     with clock.step("candidates"):
-        levels = recode(problem, types)
         if enumerated:
+            closed = reduced and not open_model and _closures_suffice(problem)
+            levels = recode(problem, types, (lambda columns: closures(columns, types.codes)) if closed else None)
             before, shortage = _candidates(problem, types, levels, limit)
         else:
-            before, shortage = with_candidates(problem, types, levels.last), None
+            before, shortage = with_candidates(problem, types, recode(problem, types, fully_suppressed).last), None
     if shortage is not None or not enumerated:
         return Prepared(problem, before, before, [], row_types, obstacle, shortage)
     with clock.step("reduce"):
@@ -141,6 +143,16 @@ def presolve(
     # a model over row types that no candidate covers cannot be stated: it is declared over all candidates
     instance = before if not reduced or found.obstacle is not None else found.instance
     return replace(found, instance=instance, obstacle=obstacle or found.obstacle)
+
+
+def _closures_suffice(problem: Problem) -> bool:
+    """Whether some best table releases each group at its closure.
+
+    Costs do not fall from level to level, so a group loses no more there. Groups that are alike then are one, which has
+    what is required where requirements are closed under merging, and judge each group alone; there may be fewer groups.
+    """
+    enough = problem.objective == "loss" and problem.min_groups is None
+    return enough and problem.merge_closed and separable_by_group(problem)
 
 
 def reduced_instance(

@@ -16,7 +16,7 @@ import math
 import random
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -46,6 +46,7 @@ from kanon_milp.problem.table import Table
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
+FEWER = 4  # level vectors that are allowed for one at which rows are released, where these alone are looked at
 MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
 COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
@@ -208,12 +209,15 @@ def _hierarchy(value: Any, what: str) -> Hierarchy:
 Recoding = Suppression | PatternMask | Hierarchies
 
 
+Choice = Callable[[Sequence[ColumnLevels]], NDArray[np.int16] | None]
+
+
 @dataclass(frozen=True, eq=False)
 class Levels:
     """A recoding applied to a table.
 
-    columns: per quasi-identifier its levels over the table's domain.
-    vectors: int16 (p, m), the allowed level vectors. costs: int64 (p,), loss of one row, in units of `unit`.
+    columns: per quasi-identifier its levels over the table's domain. vectors: int16 (p, m), the level vectors that are
+    allowed, or those of them that are looked at. costs: int64 (p,), loss of one row, in units of `unit`.
     """
 
     columns: tuple[ColumnLevels, ...]
@@ -252,11 +256,14 @@ class Levels:
         return self.only(np.unique(np.concatenate([*picked, top])))
 
 
-def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]]) -> Levels:
+def apply_recoding(
+    recoding: Recoding, table: Table, domains: Sequence[Sequence[Label]], some: Choice = lambda _: None
+) -> Levels:
     """Check a recoding against a table and turn it into level vectors with integer costs.
 
-    domains: per quasi-identifier its distinct values (None: missing). Raises InputError for unknown columns, bad
-    weights, a value that a hierarchy does not cover, a bad or repeated pattern.
+    domains: per quasi-identifier its distinct values (None: missing). some: which level vectors to look at where all
+    are allowed; None for all of them. Raises InputError for unknown columns, bad weights, a value that a hierarchy does
+    not cover, a bad or repeated pattern, and where all level vectors are too many.
     """
     names = table.quasi_identifiers
     for what, named in (
@@ -282,10 +289,11 @@ def apply_recoding(recoding: Recoding, table: Table, domains: Sequence[Sequence[
         weight = exact_number(recoding.weights.get(name, 1), f'weight of column "{name}"')
         columns.append(column_levels(name, domain, hierarchy, exact, weight, table.symbol))
     if recoding.mask is None:
-        vectors = _all_vectors(columns)
+        chosen = some(columns)
+        vectors = _all_vectors(columns) if chosen is None else chosen
     else:
         vectors = parse_mask(recoding.mask, names, [c.height for c in columns], table.symbol)
-    costs, unit = _row_costs(columns, vectors)
+    costs, unit = _row_costs(columns, vectors, every=recoding.mask is None)
     if costs.size and int(costs.max()) * table.n > 2**50:
         raise InputError("the weights are too fine or too large for exact costs; use fewer digits")
     return Levels(tuple(columns), vectors, costs, unit)
@@ -354,6 +362,47 @@ def _are_patterns(path: str | Path, rows: list[list[str]]) -> bool:
     return bool(patterns) and all(map(all, patterns))
 
 
+def fully_suppressed(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
+    """That level vector alone, int16 (1, m)."""
+    return np.array([[c.height for c in columns]], dtype=np.int16)
+
+
+def closures(columns: Sequence[ColumnLevels], codes: NDArray[np.int32]) -> NDArray[np.int16] | None:
+    """The level vectors at which sets of the table's rows are released, and the fully suppressed one, int16 (p, m).
+
+    codes: int32 (t, m), the row types. A group is released at the lowest level of each column at which its rows are
+    alike: since levels are nested, that is the highest one of its first row and each of the others. None where there
+    are too many sets of rows for it to be worth while, so that all level vectors are as good.
+    """
+    every = math.prod(c.height + 1 for c in columns)
+    most = min(every, MAX_LEVEL_VECTORS) // FEWER
+    codes = np.unique(codes, axis=0)
+    top = fully_suppressed(columns)
+    found, looked_at = np.concatenate([np.zeros_like(top), top]), 0
+    for i in range(len(codes) - 1):
+        beside = np.unique(_lowest_alike(columns, codes[i], codes[i + 1 :]), axis=0)
+        of_row = np.zeros_like(top)
+        for each in beside:
+            looked_at += 2 * len(of_row)
+            if looked_at > FEWER * most:
+                return None
+            of_row = np.unique(np.concatenate([of_row, np.maximum(of_row, each)]), axis=0)
+        found = np.concatenate([found, of_row])
+    found = np.unique(found, axis=0)
+    return found if len(found) <= most else None
+
+
+def _lowest_alike(
+    columns: Sequence[ColumnLevels], row: NDArray[np.int32], others: NDArray[np.int32]
+) -> NDArray[np.int16]:
+    """For each other row the lowest level of each column at which it is like this one, int16 (others, m)."""
+    found = np.empty(others.shape, dtype=np.int16)
+    for j, column in enumerate(columns):
+        alike = column.label_of[:, others[:, j]] == column.label_of[:, row[j], None]
+        found[:, j] = alike.argmax(axis=0)
+    return found
+
+
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     count = math.prod(c.height + 1 for c in columns)
     if count > MAX_LEVEL_VECTORS:
@@ -364,8 +413,11 @@ def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     return np.ascontiguousarray(grid.reshape(len(columns), count).T)
 
 
-def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16]) -> tuple[NDArray[np.int64], Fraction]:
-    """What a row loses under each level vector, as integer multiples of their largest common unit."""
+def _row_costs(
+    columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, every: bool
+) -> tuple[NDArray[np.int64], Fraction]:
+    """What a row loses under each level vector, as integer multiples of their largest common unit. every: that of all
+    level vectors, whichever are looked at."""
     denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))
     integral = [[int(cost * denominator) for cost in c.costs] for c in columns]
     # sums that may be too large for a machine word are added as Python's own integers
@@ -373,7 +425,8 @@ def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16]) -> t
     sums = np.zeros(len(vectors), dtype=kind)
     for j, costs in enumerate(integral):
         sums += np.array(costs, dtype=kind)[vectors[:, j]]
-    divisor = int(np.gcd.reduce(sums)) if len(sums) else 0
+    parts = [cost for costs in integral for cost in costs] if every else sums.tolist()
+    divisor = math.gcd(*parts)
     if divisor == 0:
         return np.zeros(len(sums), dtype=np.int64), Fraction(1)
     if int(sums.max()) // divisor > 2**50:
