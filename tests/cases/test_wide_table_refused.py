@@ -1,0 +1,88 @@
+"""Ten rows of thirty columns have a thousand million level vectors, and a thousand sets of rows to release."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command_line import run
+
+import kanon_milp as km
+
+ROWS, K = 10, 5
+
+
+def drawn(columns: int, seed: int) -> list[tuple[str, ...]]:
+    draw = random.Random(seed)
+    return [tuple(str(draw.randrange(3)) for _ in range(columns)) for _ in range(ROWS)]
+
+
+def least_loss(rows: Sequence[tuple[str, ...]], paths: dict[str, Sequence[str]] | None = None) -> Fraction:
+    """By trying all partitions: with k = 5 of ten rows one group, or two of five."""
+    tree = paths or {value: (value, "*") for row in rows for value in row}
+    height = len(next(iter(tree.values()))) - 1
+
+    def loss(group: Sequence[int]) -> Fraction:
+        lost = 0
+        for column in zip(*(rows[i] for i in group), strict=True):
+            lost += next(level for level in range(height + 1) if len({tree[value][level] for value in column}) == 1)
+        return Fraction(lost * len(group), height)
+
+    everything = range(ROWS)
+    halves = (set(half) for half in itertools.combinations(everything, K))
+    divided = min(loss(sorted(half)) + loss([i for i in everything if i not in half]) for half in halves)
+    return min(divided, loss(everything))
+
+
+def problem_of(rows: Sequence[tuple[str, ...]], recoding: km.Recoding) -> km.Problem:
+    names = [f"q{j}" for j in range(len(rows[0]))]
+    return km.Problem(km.Table.from_frame(pl.DataFrame(rows, names, orient="row"), names), km.KAnonymity(K), recoding)
+
+
+@pytest.mark.parametrize("columns", [18, 21, 30, 60])
+@pytest.mark.parametrize("method", ["subset_dp", "milp", "auto"])
+def test_the_optimum_is_proven(columns: int, method: str) -> None:
+    rows = drawn(columns, columns)
+    result = km.solve(problem_of(rows, km.Suppression()), method=method, time_limit=60).require_optimal()
+    assert result.exact_objective == least_loss(rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_so_it_is_with_hierarchies(seed: int) -> None:
+    rows = drawn(24, seed)
+    paths = {"0": ("0", "low", "any", "*"), "1": ("1", "low", "any", "*"), "2": ("2", "2", "any", "*")}
+    trees = km.Hierarchies({f"q{j}": km.Hierarchy(paths) for j in range(24)})
+    result = km.solve(problem_of(rows, trees), method="milp", time_limit=60).require_optimal()
+    assert result.exact_objective == least_loss(rows, paths)
+
+
+@pytest.mark.parametrize("columns", [30, 60])
+@pytest.mark.parametrize("method", ["mondrian", "mondrian_relaxed", "m_approximation"])
+def test_methods_that_enumerate_nothing_take_any_number_of_columns(columns: int, method: str) -> None:
+    rows = drawn(columns, 7)
+    result = km.solve(problem_of(rows, km.Suppression()), method=method)
+    assert result.report is not None
+    assert result.report.ok
+    assert result.exact_objective is not None
+    optimum = least_loss(rows)
+    assert optimum <= result.exact_objective <= ROWS * columns
+    assert result.exact_bound is None or result.exact_bound <= optimum
+
+
+def test_what_no_closure_answers_is_refused(tmp_path: Path) -> None:
+    path, names = tmp_path / "data.csv", [f"q{j}" for j in range(30)]
+    path.write_text("\n".join([",".join(names), *map(",".join, drawn(30, 1))]) + "\n")
+    asked = ("solve", "--data", path, "--qi", ",".join(names), "--k", K)
+    done = run(*asked, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["proof"] == "optimal"
+    for more in (("--min-groups", 2), ("--method", "full_domain"), ("--formulation", "textbook")):
+        done = run(*asked, *more)
+        assert done.returncode == 2
+        assert "more than 1,048,576 level vectors are possible" in done.stderr
