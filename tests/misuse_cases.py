@@ -391,6 +391,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, str]]] = {
             "cells": "",
             "missing_keys": "",
             "row_id": "none",
+            "minimal": "truth",
         },
     ),
 }

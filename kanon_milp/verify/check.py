@@ -84,6 +84,8 @@ def verify(
         raise InputError(f"cells must be one of {', '.join(CELLS)}")
     if not (isinstance(missing_keys, str) and missing_keys in MISSING_KEYS):
         raise InputError(f"missing_keys must be one of {', '.join(MISSING_KEYS)}")
+    if not isinstance(minimal, bool):
+        raise InputError(f"minimal must be True or False, found {kind_of(minimal)}")
     alone = anonymized is None and getattr(problem.table, "is_released", False)
     reading = Reading(cells, missing_keys, row_id, alone, minimal)
     if reading.alone and (cells != "labels" or row_id is not None):

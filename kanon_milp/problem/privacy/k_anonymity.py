@@ -81,7 +81,9 @@ class KAnonymity(Requirement):
         return (replace(self, quasi_identifiers=subset),)
 
     def _of(self, unit: str | None) -> KAnonymity:
-        """The same with this unit."""
+        """The same with this unit; the same object where it has that."""
+        if unit == self.unit:
+            return self
         found = replace(self)
         object.__setattr__(found, "unit", unit)
         return found

@@ -73,12 +73,6 @@ def test_nothing_states_the_problem_beside_its_model_file(more: list[str], tmp_p
     assert f"so {more[0]} cannot be named beside it" in done.stderr
 
 
-def test_verify_needs_an_original_or_a_model_file(tmp_path: Path) -> None:
-    done = run("verify", tmp_path / "released.csv", "--qi", "a")
-    assert done.returncode == 2
-    assert "--original, or the model file with --model" in done.stderr
-
-
 def test_costs_of_levels_without_a_model_file_have_no_command_for_the_certificate() -> None:
     told = described(km.solve(km.read_model("hospital_hierarchies").problem))
     assert told["input"]["model"] is None
