@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -23,9 +23,12 @@ def drawn(columns: int, seed: int) -> list[tuple[str, ...]]:
     return [tuple(str(draw.randrange(3)) for _ in range(columns)) for _ in range(ROWS)]
 
 
-def least_loss(rows: Sequence[tuple[str, ...]], paths: dict[str, Sequence[str]] | None = None) -> Fraction:
+def least_loss(
+    rows: Sequence[tuple[str, ...]], paths: Mapping[str | None, Sequence[str | None]] | None = None
+) -> Fraction:
     """By trying all partitions: with k = 5 of ten rows one group, or two of five."""
-    tree = paths or {value: (value, "*") for row in rows for value in row}
+    plain: Mapping[str | None, Sequence[str | None]] = {value: (value, "*") for row in rows for value in row}
+    tree = paths or plain
     height = len(next(iter(tree.values()))) - 1
 
     def loss(group: Sequence[int]) -> Fraction:
@@ -56,7 +59,11 @@ def test_the_optimum_is_proven(columns: int, method: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_so_it_is_with_hierarchies(seed: int) -> None:
     rows = drawn(24, seed)
-    paths = {"0": ("0", "low", "any", "*"), "1": ("1", "low", "any", "*"), "2": ("2", "2", "any", "*")}
+    paths: dict[str | None, tuple[str | None, ...]] = {
+        "0": ("0", "low", "any", "*"),
+        "1": ("1", "low", "any", "*"),
+        "2": ("2", "2", "any", "*"),
+    }
     trees = km.Hierarchies({f"q{j}": km.Hierarchy(paths) for j in range(24)})
     result = km.solve(problem_of(rows, trees), method="milp", time_limit=60).require_optimal()
     assert result.exact_objective == least_loss(rows, paths)
