@@ -46,7 +46,8 @@ from kanon_milp.problem.table import Table
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
 MAX_LEVEL_VECTORS = 1 << 20
-FEWER = 4  # level vectors that are allowed for one at which rows are released, where these alone are looked at
+LISTED = 1 << 14  # level vectors that are quickly gone through
+FEWER = 4  # level vectors for one at which rows are released, where these alone are looked at instead of more than that
 MAX_LEVELS = 1 << 15  # of a hierarchy: level vectors hold them in 16 bits
 COST_RANGES = 32  # from which `Levels.some` takes as many level vectors each
 
@@ -372,9 +373,11 @@ def closures(columns: Sequence[ColumnLevels], codes: NDArray[np.int32]) -> NDArr
 
     codes: int32 (t, m), the row types. A group is released at the lowest level of each column at which its rows are
     alike: since levels are nested, that is the highest one of its first row and each of the others. None where there
-    are too many sets of rows for it to be worth while, so that all level vectors are as good.
+    are few level vectors, or too many sets of rows: all level vectors are as good then.
     """
     every = math.prod(c.height + 1 for c in columns)
+    if every <= LISTED:
+        return None
     most = min(every, MAX_LEVEL_VECTORS) // FEWER
     codes = np.unique(codes, axis=0)
     top = fully_suppressed(columns)
