@@ -179,22 +179,24 @@ def subproblems(
 
 @compiled
 def different_values(
-    candidates: PricedCandidates[np.float64],
-    rows: PricedRows[np.float64],
+    candidates: PricedCandidates[Scalar],
+    rows: PricedRows[Scalar],
     values: tuple[Ints, int],
+    never: Scalar,
     everything: bool,
     left: NDArray[np.bool_],
-    phi: NDArray[np.float64],
-    taken: NDArray[np.float64],
-    average: tuple[Codes, NDArray[np.float64]],
+    phi: NDArray[Scalar],
+    taken: NDArray[Scalar],
+    average: tuple[Codes, NDArray[Scalar]],
 ) -> None:
     """The same where a group needs rows of so many different values, too: φ (G,) of the candidates in `left`.
 
-    values: int64 (t,), the value of each row type, and how many a group needs. The cheapest group has all rows below 0,
-    and of the others the cheapest: the first row of a value that it lacks always, any other row only as long as that
-    leaves room for the values that are missing. (A group with other rows can be changed into it row by row, and costs
-    no more.) Adds the groups with φ < 0 to `taken` (t,), and to `average`: the covers in ascending order, and of each
-    pair (pairs + 1,) the rows times the last entry; arrays that are empty are left out.
+    values: int64 (t,), the value of each row type, and how many a group needs. never: φ of a candidate that has no
+    group. The cheapest group has all rows below 0, and of the others the cheapest: the first row of a value that it
+    lacks always, any other row only as long as that leaves room for the values that are missing. (A group with other
+    rows can be changed into it row by row, and costs no more.) Adds the groups with φ < 0 to `taken` (t,), and to
+    `average`: the covers in ascending order, and of each pair (pairs + 1,) the rows times the last entry; arrays that
+    are empty are left out.
     """
     indptr, members, cost, least, _ = candidates
     counts, multipliers, order, rise = rows
@@ -203,14 +205,14 @@ def different_values(
     for g in range(len(cost)):
         widest = max(widest, indptr[g + 1] - indptr[g])
     seen = np.full(int(value_of.max()) + 1, -1, np.int64)
-    keys, items = np.empty(widest + 1), np.empty(widest + 1, np.int64)
-    chosen, amounts = np.empty(widest + 1, np.int64), np.empty(widest + 1)
+    keys, items = np.empty(widest + 1, cost.dtype), np.empty(widest + 1, np.int64)
+    chosen, amounts = np.empty(widest + 1, np.int64), np.empty(widest + 1, cost.dtype)
     for g in range(len(cost)):
-        phi[g] = 0.0
+        phi[g] = 0
         if not left[g]:
             continue
         w, begin, end = cost[g], indptr[g], indptr[g + 1]
-        value, held, different, number = 0.0, 0.0, 0, 0
+        value, held, different, number = w * 0, w * 0, 0, 0
         for at in range(begin, end):
             i = members[at]
             if w - order[i] >= rise:
@@ -226,21 +228,22 @@ def different_values(
         if not everything and value >= 0:
             continue
         # rows that are missing, and those among them that need not be first ones of a value
-        need = max(least[g] - held, float(presence - different))
-        others = need - max(presence - different, 0)
+        lacking = w * 0 + max(presence - different, 0)
+        need = max(least[g] - held, lacking)
+        others = need - lacking
         entries, first, at = 0, 0, begin
         while need > 0 and (everything or value < 0):
             # what comes later in the cover costs at least this
-            floor = w - order[members[at]] - rise if at < end else np.inf
+            floor = w - order[members[at]] - rise if at < end else never
             if first < entries and keys[first] <= floor:
                 i, key = items[first], keys[first]
                 first += 1
                 new = seen[value_of[i]] != g
-                amount = min(counts[i], others + (1.0 if new else 0.0), need)
+                amount = min(counts[i], others + int(new), need)
                 if amount > 0:
                     if new:
                         seen[value_of[i]] = g
-                    others -= amount - (1.0 if new else 0.0)
+                    others -= amount - int(new)
                     need -= amount
                     value += amount * key
                     chosen[number], amounts[number] = i, amount
@@ -259,9 +262,9 @@ def different_values(
                 keys[e], items[e] = key, i
                 entries += 1
         if need > 0 and (everything or value < 0):
-            phi[g] = np.inf
+            phi[g] = never
             continue
-        phi[g] = value if everything else min(value, 0.0)
+        phi[g] = value if everything else min(value, w * 0)
         if value >= 0:
             continue
         if len(taken) > 0:

@@ -40,6 +40,7 @@ Interval = tuple[Fraction, Fraction]
 
 ALL: Interval = (Fraction(0), Fraction(1))
 WIDEST = 300  # nodes of a tree whose work is charged, and values whose pairs are all looked at
+MANY = 256  # values, such as units of protection
 COMPARED = 60  # values for which the pairs are looked at for every node of a tree
 FINEST, ROUGH = 1 << 31, 1 << 20  # numerators and denominators of limits: with a size they stay in int64
 TICK, TOLERANCE = 2.0**-40, 1e-9
@@ -90,6 +91,12 @@ class Relaxation:
         values can be changed into it row by row), and one more row costs the next cheapest.
         """
         return self.closeness is None and all(node.of_value == node.of_node == ALL for node in self.nodes)
+
+    @property
+    def plain(self) -> bool:
+        """Whether different ones of many values are all that is asked: the groups are found in covers sorted by
+        multiplier then (`bounds.closed_form.different_values`)."""
+        return len(self.nodes) > MANY and self.convex and self.star
 
     @property
     def star(self) -> bool:

@@ -33,11 +33,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, sorted_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, round_multipliers
 from kanon_milp.bounds.lagrangian_bound import refuse
 from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.relaxations import relaxations_of
+from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
 from kanon_milp.bounds.sizes import CheapestGroups, ValuedCandidates, cheapest_by_size
 from kanon_milp.bounds.small_sizes import EXACT_TRIED, cheapest_small_groups, small_sizes
@@ -165,6 +166,9 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
     widest = int(candidates.covers.lengths.max(initial=0))
     found, begin = np.full(candidates.count, -NEVER, np.int64), 0
     for relaxation in relaxations:
+        if relaxation.plain:
+            found = np.maximum(found, _plain_phi(instance, relaxation, multipliers, denominator))
+            continue
         cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
         thetas = np.zeros(candidates.count, np.int64)
         if relaxation.closeness is not None:
@@ -182,6 +186,22 @@ def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator:
                 phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
         found = np.maximum(found, phi)
     return found
+
+
+def _plain_phi(instance: Instance, relaxation: Relaxation, multipliers: Ints, denominator: int) -> Ints:
+    """φ (G,) where different ones of many values are all that is asked."""
+    candidates = instance.candidates
+    priced = PricedCandidates(
+        candidates.indptr, sorted_covers(candidates.covers, multipliers), candidates.cost * denominator,
+        instance.least, np.zeros(candidates.count, np.int64),
+    )  # fmt: skip
+    code, _ = instance.sensitive_codes((relaxation.attribute,))
+    phi, nothing = np.empty(candidates.count, np.int64), np.empty(0, np.int64)
+    different_values(
+        priced, PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), (code, relaxation.presence),
+        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, (candidates.members, nothing),
+    )  # fmt: skip
+    return phi
 
 
 def _every_phi(

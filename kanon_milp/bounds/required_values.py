@@ -27,7 +27,6 @@ Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 NOTHING = np.zeros(0)
-MANY = 256  # values, such as units of protection
 TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
@@ -100,8 +99,7 @@ class _Relaxed:
         self.cells = Cells.of(instance, relaxation)
         self.tree: TreeArrays[np.float64] = relaxation.floats()
         self.covers = self.cells.covers(instance, first)
-        # where different ones of many values are all that is asked, groups are found in covers sorted by multiplier
-        self.plain = self.tree.convex and self.tree.star and nodes > MANY
+        self.plain = relaxation.plain
         self.small = small_sizes(relaxation, instance.least) if small else None
         most = 0 if self.small is None else self.small.most
         # the smallest size that is charged; the rows of groups that are smaller, -1 for none
@@ -192,7 +190,7 @@ class RequiredEvaluator(Evaluator):
         average = (self.instance.candidates.members, NOTHING if taken is None else taken.average)
         different_values(
             some, PricedRows(self.counts, multipliers, self.order, rise), (relaxed.cells.rank, relaxed.tree.presence),
-            everything, left, phi, rows, average,
+            np.float64(np.inf), everything, left, phi, rows, average,
         )  # fmt: skip
         return phi
 

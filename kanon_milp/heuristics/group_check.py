@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,25 @@ from kanon_milp.errors import UndecidedError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import Group, KAnonymity
-from kanon_milp.problem.privacy.base import is_size_only, satisfies
+from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
 
 Ints = NDArray[np.int64]
+
+
+class _Different(NamedTuple):
+    """A requirement that a group has exactly if it has so many rows at least, and of some attributes so many different
+    values: of_value: the attribute's value of each joint value, int64 (J,)."""
+
+    requirement: Requirement
+    least: int
+    attributes: tuple[tuple[Ints, int], ...]
+
+    def holds(self, held: Ints, size: int) -> bool:
+        """held: joint values that the group has, int64."""
+        return size >= self.least and all(
+            np.count_nonzero(np.bincount(of_value[held])) >= different for of_value, different in self.attributes
+        )
 
 
 class GroupCheck:
@@ -31,7 +47,27 @@ class GroupCheck:
         self._values: list[tuple[Label, ...]] = []
         if attributes or not all(is_size_only(requirement) for requirement in instance.problem.requirements):
             self.code, self._values = instance.sensitive_codes(attributes)
+        self._different = [] if self.code is None else list(filter(None, map(self._counting, self._requirements)))
+        counted = [each.requirement for each in self._different]
+        self._others = [each for each in self._requirements if each not in counted]
         self._known: dict[tuple[bool, bytes], bool] = {}
+
+    @property
+    def _requirements(self) -> Sequence[Requirement]:
+        return self.instance.problem.requirements
+
+    def _counting(self, requirement: Requirement) -> _Different | None:
+        """A requirement that nothing but different values are counted for: no group has to be listed value by value
+        then, which takes long where there are thousands."""
+        facts = facts_of(requirement, self.instance.table_group)
+        if not facts or any(not each.complete or each.lower or each.upper or each.work for each in facts):
+            return None
+        different = []
+        for each in facts:
+            column, numbers = self.instance.problem.attributes.index(each.attribute), dict[Label, int]()
+            codes = [numbers.setdefault(value[column], len(numbers)) for value in self._values]
+            different.append((np.array(codes, dtype=np.int64), each.different))
+        return _Different(requirement, least_rows(requirement, self.instance.table_group), tuple(different))
 
     def by_value(self, members: NDArray[np.integer[Any]], rows: Ints) -> Ints:
         """Numbers of rows by joint value, int64; their sum alone where sizes are all."""
@@ -43,11 +79,16 @@ class GroupCheck:
         """Whether a candidate may have these counts, or (None) any group that is not exempt."""
         if g is not None and counts.sum() < self.instance.least[g]:
             return False
-        held = np.flatnonzero(counts)
-        key = (g is not None and bool(self.instance.exempt[g]), held.tobytes() + counts[held].tobytes())
+        held, size = np.flatnonzero(counts), int(counts.sum())
+        exempt = g is not None and bool(self.instance.exempt[g])
+        for each in self._different:
+            if not (exempt and isinstance(each.requirement, KAnonymity)) and not each.holds(held, size):
+                return False
+        if not self._others:
+            return True
+        key = exempt, held.tobytes() + counts[held].tobytes()
         if key not in self._known:
-            problem = self.instance.problem
-            asked = [r for r in problem.requirements if not (key[0] and isinstance(r, KAnonymity))]
+            asked = [r for r in self._others if not (exempt and isinstance(r, KAnonymity))]
             try:
                 self._known[key] = all(satisfies(requirement, self._group(counts)) for requirement in asked)
             except UndecidedError:  # there may be other groups, of which it is known

@@ -118,8 +118,11 @@ def _parts(session: Session) -> tuple[str, ...]:
     """What other processes may have to compile for this, in the order in which it is needed."""
     if _sizes_only(session):
         return "bound", "search", "cuts"
+    from kanon_milp.methods.required_guide import counts_many_values  # compiled code
+
     few = session.instance.types.count <= LARGEST and session.iterations is None
-    return ("bound", "required", "valued_search", "proven", *(["valued_cuts"] if few else []))
+    cuts, sizes = ["valued_cuts"] if few else [], ["search"] if counts_many_values(session) else []
+    return ("bound", *sizes, "required", "valued_search", "proven", *cuts)
 
 
 def _sizes_only(session: Session) -> bool:

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
+from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
 from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.heuristics.requirements.construction import mended
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.core_trials import FEW_PAIR_SECONDS, FEW_WORK_PAIR_SECONDS, CoreTrials
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide, few_options, limits_work, multipliers_of_sizes
@@ -31,10 +34,13 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.resources import PAIR_SECONDS
+from kanon_milp.solvers.proof import REGISTERED
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
+    from kanon_milp.bounds import DualPoint
     from kanon_milp.methods.required_branching import RequiredBranching
+    from kanon_milp.methods.sizes_guide import SizesGuide
 
 Ints = NDArray[np.int64]
 
@@ -43,6 +49,9 @@ Ints = NDArray[np.int64]
 TURN_SHARE, SHORTEST, LONGEST, PAIR_TURN = 0.2, 3.0, 90.0, 1e-5
 SHORTEST_FEW = 0.6  # where row types have few candidates, and the solver may be quick
 SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin with
+# where different ones of many values are all that is asked: of the time, for bound and search by sizes alone, if no
+# more than this part of the groups that are found so fails
+BY_SIZES_SHARE, FEW_FAILING = 0.6, 0.2
 # times as long as the one before is each turn: good averages are annealed for long; rank-1 cuts do not wait for that
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
@@ -85,6 +94,7 @@ class RequiredGuide(Guide):
         self._few = few_options(instance)
         pair_seconds = FEW_WORK_PAIR_SECONDS if limits_work(instance) else FEW_PAIR_SECONDS
         self._trials = CoreTrials(session.clock.began, pair_seconds if self._few else math.inf)
+        self._sizes: SizesGuide | None = None  # whose table few groups of which do not satisfy the requirements
         self._searched = -1  # the turn that was searched last
         self._rises, self._falls = 0.0, 0.0  # a second, in the last turns
         self._table_search = RequiredSearch(session, tracker, pool, self._cuts, self._possible)
@@ -100,15 +110,56 @@ class RequiredGuide(Guide):
         shortest = SHORTEST_FEW if self._few else SHORTEST
         usual = max(PAIR_TURN * instance.candidates.pairs, shortest)
         self._seconds = min(max(TURN_SHARE * limit.left, shortest), usual, LONGEST)
-        share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
-        iterations = 10 * COUNTED_ITERATIONS if counted else None
-        self.dual = multipliers_of_sizes(
-            session, tracker, BoundLimit(share.ends, limit.interrupt, self._target, iterations)
-        )
+        if counts_many_values(session):
+            self.dual = self._bound_of_sizes()
+        else:
+            share = limit if limit.seconds is None else limit.part(SIZES_SHARE * self._seconds)
+            iterations = 10 * COUNTED_ITERATIONS if counted else None
+            self.dual = multipliers_of_sizes(
+                session, tracker, BoundLimit(share.ends, limit.interrupt, self._target, iterations)
+            )
         exact = ExactDual(round_multipliers(self.dual.multipliers), DENOMINATOR)
         found = exact_subproblems(instance, exact)
         self._take(RequiredPoint(self.dual.multipliers, np.zeros(0), 0.0, 0), exact.multipliers, None, found.phi)
-        self._rise()
+        if self._sizes is None:
+            self._rise()
+
+    def _bound_of_sizes(self) -> DualPoint:
+        """That of `SizesGuide`, which is kept where most groups of its first table satisfy all requirements."""
+        from kanon_milp.methods.sizes_guide import SizesGuide  # compiled code
+
+        session, limit = self.session, self.limit
+        relaxed = Tracker(self.tracker.unit, session.clock.began, None)
+        relaxed.better(self.tracker.best)
+        share = limit if limit.seconds is None else limit.part(BY_SIZES_SHARE * limit.left)
+        guide = SizesGuide(session, relaxed, self.pool, share)
+        guide.bound()
+        self.tracker.higher(relaxed.proven, relaxed.proven_by)
+        self.tracker.higher(relaxed.registered, (REGISTERED,))
+        if self.wait("search"):
+            guide.begin()
+        if relaxed.best is not None and relaxed.best is not self.tracker.best:
+            failing = GroupCheck(session.instance).refused(relaxed.best)
+            if len(failing) <= FEW_FAILING * len(np.unique(relaxed.best.candidate)):
+                self._sizes = guide
+        return guide.dual
+
+    def begin(self) -> None:
+        """Where sizes are nearly all that counts, the search by sizes; its table is mended."""
+        guide, self._sizes = self._sizes, None
+        if guide is None or self.settled:
+            return
+        self._take_mended(guide)  # whatever comes after it, this is there
+        if not guide.settled:
+            guide.search()
+            self._take_mended(guide)
+
+    def _take_mended(self, guide: SizesGuide) -> None:
+        """Keep the best table of a search by sizes, with its groups changed until they satisfy all requirements."""
+        best = guide.tracker.best
+        if best is not None and (self.tracker.best is None or best.cost < self.tracker.best.cost):
+            table = mended(self.session.instance, best, guide.dual.phi, self.limit, self.session.options.seed)
+            self.keep(table)
 
     @property
     def _target(self) -> float | None:
@@ -291,6 +342,12 @@ class RequiredGuide(Guide):
     def left(self, incumbent: int) -> int:
         """Pairs that fixing leaves."""
         return int(self._possible(incumbent).sum())
+
+
+def counts_many_values(session: Session) -> bool:
+    """Whether different ones of many values, such as units of protection, are all that is asked beside sizes."""
+    relaxations = relaxations_of(session.instance)
+    return bool(relaxations) and all(each.plain for each in relaxations)
 
 
 def _averaged(last: float, gained: float, began: float) -> float:

@@ -126,15 +126,19 @@ def _place(instance: Instance, guide: Guide, key: Floats, limit: Limit) -> Ints:
     return rest.rows
 
 
-def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limit) -> Assignment:
-    """Move single rows until no group has a violation, and where that does not help, all rows of groups; then open
-    candidates one by one where that pays.
+def mended(instance: Instance, start: Assignment, phi: Floats, limit: Limit, seed: int = 0) -> Assignment | None:
+    """A table whose groups are large enough, changed until they satisfy every requirement as well; None if that cannot
+    be.
 
-    rows: int64 (pairs,), a complete assignment.
+    phi: float64 (G,), φ_g; rows are moved among candidates where it is low.
     """
-    start = Assignment.from_pairs(instance, rows)
+    return repair(instance, _on_board(instance, start, phi, seed).placed(), limit)
+
+
+def _on_board(instance: Instance, start: Assignment, phi: Floats, seed: int) -> CountedBoard:
+    """Move single rows until no group has a violation, and where that does not help, all rows of groups."""
     cell = cell_cost(instance)
-    allowed = guide.phi[instance.candidates.candidate_of_pair()] <= LOOKED_AT * cell
+    allowed = phi[instance.candidates.candidate_of_pair()] <= LOOKED_AT * cell
     board = CountedBoard.of(instance, allowed, start, seed)
     c = board.counted
     c.price[0] = MENDING * cell
@@ -144,6 +148,16 @@ def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limi
         while c.violation[g] > 0 and absorb(c, g):
             pass
     settle(c)
+    return board
+
+
+def _mended(instance: Instance, rows: Ints, guide: Guide, seed: int, limit: Limit) -> Assignment:
+    """As `_on_board`; then open candidates one by one where that pays.
+
+    rows: int64 (pairs,), a complete assignment.
+    """
+    board = _on_board(instance, Assignment.from_pairs(instance, rows), guide.phi, seed)
+    c, cell = board.counted, cell_cost(instance)
     phi = guide.phi[board.board.candidate]
     order = np.argsort(phi, kind="stable")
     order = order[phi[order] <= PROMISING * cell]
