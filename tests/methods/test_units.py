@@ -16,7 +16,12 @@ from effort import examples
 from oracle import optimum
 
 import kanon_milp as km
+from kanon_milp.bounds import relaxations
+from kanon_milp.bounds.required import exact_phi
 from kanon_milp.errors import InputError
+from kanon_milp.heuristics.group_check import GroupCheck
+from kanon_milp.presolve.instance import prepare
+from kanon_milp.problem.records import Group
 from kanon_milp.verify import check_certificate
 
 COLUMNS = ("a", "b", "c")
@@ -150,6 +155,65 @@ def test_methods_against_brute_force(method: str) -> None:
         options = {"iteration_limit": 2} if method == "search" else {}
         solved += (method != "fpt" or len(set(case.rows)) < 7) and check(case, method, **options) is not None
     assert solved
+
+
+def test_bound_and_search_for_very_many_units_against_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they do beyond `MANY` values: sizes alone first, tables mended, groups and their proof in closed form."""
+    monkeypatch.setattr(relaxations, "MANY", 0)
+    assert any(check(drawn(seed), "search", iteration_limit=2) is not None for seed in range(examples(24, 8)))
+
+
+def test_the_exact_cheapest_groups_for_very_many_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The closed form finds what the general search for groups finds."""
+    compared = 0
+    for seed in range(examples(60, 20)):
+        instance = prepare(drawn(seed, also="").problem)
+        if not instance.problem.attributes:
+            continue
+        multipliers = np.random.default_rng(seed).integers(-2000, 6000, size=instance.types.count).astype(np.int64)
+        charges, found = np.zeros(0, np.int64), []
+        for many in (10**6, 0):
+            monkeypatch.setattr(relaxations, "MANY", many)
+            found.append(exact_phi(instance, multipliers, charges, 1000))
+        assert found[0].tolist() == found[1].tolist()
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("reading", ["strict", "exempt"])
+def test_groups_are_checked_by_different_values_as_their_requirements_have_it(reading: Any) -> None:
+    frame = pl.DataFrame({"a": list("xxyyzz"), "ill": ["r", None, "None", "s", "s", "r"], "who": list("ppqqrs")})
+    table = km.Table.from_frame(frame, ["a"], "ill", unit="who")
+    asked = [km.KAnonymity(2), km.PSensitivity(2), km.LDiversity("3/2")]
+    for some in (asked[:1], asked[:2], asked[1:], asked):
+        instance = prepare(km.Problem(table, some, suppressed_rows=reading))
+        check, exempt = GroupCheck(instance), np.flatnonzero(instance.exempt)
+        codes, values = instance.sensitive_codes(instance.problem.attributes)
+        rows = np.bincount(codes, weights=instance.types.counts).astype(int).tolist()
+        for counts in itertools.product(*(range(n + 1) for n in rows)):
+            tuples = {value: n for value, n in zip(values, counts, strict=True) if n}
+            group = Group.of(instance.problem.attributes, tuples, instance.table_group)
+            for g in [None, *exempt.tolist()]:
+                asked_here = [r for r in instance.problem.requirements if g is None or not isinstance(r, km.KAnonymity)]
+                holds = all(r.holds(group) for r in asked_here)
+                holds = holds and (g is None or sum(counts) >= instance.least[g])
+                assert sum(counts) == 0 or check.holds(g, np.array(counts)) == holds
+
+
+def test_many_units_have_a_table_close_to_the_bound() -> None:
+    """What greedy finds is found at once, and made better."""
+    rng = np.random.default_rng(5)
+    rows = 1500
+    frame = pl.DataFrame({f"q{j}": rng.integers(4, size=rows).astype(str) for j in range(4)})
+    frame = frame.with_columns(who=pl.Series(rng.integers(600, size=rows).astype(str)))
+    problem = km.Problem(km.Table.from_frame(frame, list(frame.columns[:-1]), unit="who"), km.KAnonymity(4))
+    first, found = (km.solve(problem, method=method, time_limit=12) for method in ("greedy", "search"))
+    assert found.verified
+    assert first.exact_objective is not None
+    assert found.exact_objective is not None
+    assert found.exact_objective <= first.exact_objective
+    assert found.exact_bound is not None
+    assert found.exact_bound >= found.exact_objective * Fraction(4, 5)
 
 
 @pytest.mark.parametrize(
