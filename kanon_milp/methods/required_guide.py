@@ -49,9 +49,9 @@ Ints = NDArray[np.int64]
 TURN_SHARE, SHORTEST, LONGEST, PAIR_TURN = 0.2, 3.0, 90.0, 1e-5
 SHORTEST_FEW = 0.6  # where row types have few candidates, and the solver may be quick
 SIZES_SHARE = 0.25  # of the first turn, for multipliers of sizes alone to begin with
-# where different ones of many values are all that is asked: of the time, for bound and search by sizes alone, if no
-# more than this part of the groups that are found so fails
-BY_SIZES_SHARE, FEW_FAILING = 0.6, 0.2
+# where different ones of many values are all that is asked: of the time left, for a search by sizes alone, if no more
+# than this part of the groups that are found so fails
+BY_SIZES_SHARE, FEW_FAILING = 0.7, 0.2
 # times as long as the one before is each turn: good averages are annealed for long; rank-1 cuts do not wait for that
 LONGER, LONGER_WITH_CUTS = 3.0, 1.5
 LAST, LAST_SHARE = 1.6, 0.4  # turns, or less, that are left are one, with this share for the bound at most
@@ -128,11 +128,10 @@ class RequiredGuide(Guide):
         """That of `SizesGuide`, which is kept where most groups of its first table satisfy all requirements."""
         from kanon_milp.methods.sizes_guide import SizesGuide  # compiled code
 
-        session, limit = self.session, self.limit
+        session = self.session
         relaxed = Tracker(self.tracker.unit, session.clock.began, None)
         relaxed.better(self.tracker.best)
-        share = limit if limit.seconds is None else limit.part(BY_SIZES_SHARE * limit.left)
-        guide = SizesGuide(session, relaxed, self.pool, share)
+        guide = SizesGuide(session, relaxed, self.pool, self.limit)
         guide.bound()
         self.tracker.higher(relaxed.proven, relaxed.proven_by)
         self.tracker.higher(relaxed.registered, (REGISTERED,))
@@ -151,6 +150,8 @@ class RequiredGuide(Guide):
             return
         self._take_mended(guide)  # whatever comes after it, this is there
         if not guide.settled:
+            limit = self.limit
+            guide.limit = limit if limit.seconds is None else limit.part(BY_SIZES_SHARE * limit.left)
             guide.search()
             self._take_mended(guide)
 
