@@ -65,6 +65,10 @@ class UnusablePointError(SolverError):
     """A solver has returned a point that does not satisfy the model that it was given, or none where it claims one."""
 
 
+class TooManyLevelVectorsError(InputError):
+    """More level vectors are possible than can be listed."""
+
+
 class NotProvenError(KanonError):
     """A result was required to be optimal and is not proven to be."""
 

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp import __version__
-from kanon_milp.errors import NotProvenError, printable
+from kanon_milp.errors import NotProvenError, TooManyLevelVectorsError, printable
 from kanon_milp.methods.description import describe_input, describe_problem
 from kanon_milp.methods.extension import Extension
 from kanon_milp.methods.plot import Trajectory, plot
@@ -179,7 +179,8 @@ class Result:
         raised, and says nothing about side constraints, nor about what was added to a model.
 
         time_limit: seconds. interrupt: set by whoever wants it to stop. Raises InputError where the loss is not what is
-        minimized, NotProvenError where it has to end before there is a certificate.
+        minimized, NotProvenError where it has to end before there is a certificate, and where there are too many level
+        vectors for the checker.
         """
         from kanon_milp.methods.certifying import certify_problem  # compiled code, only when asked for
 
@@ -190,6 +191,8 @@ class Result:
         except Over:
             why = "it was interrupted" if limit.asked else "the time limit is too short"
             raise NotProvenError(f"no certificate: {why}") from None
+        except TooManyLevelVectorsError as error:
+            raise NotProvenError(f"no certificate, whose checker lists all level vectors: {error}") from None
 
     def with_bound_of(self, certificate: Certificate) -> Result:
         """The result with the bound that a certificate of `certify` proves, where it says more than is known.

@@ -51,16 +51,18 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     numbers = np.unique(groups, return_inverse=True)[1].astype(np.int64)
     entries, rows = np.unique(numbers * types.count + row_type, return_counts=True)
     group, row_type = np.divmod(entries, types.count)
-    vector = np.full(int(numbers.max()) + 1, -1, dtype=np.int64)
+    vector = None
     if problem.suppressed_rows == "exempt":
-        levels = recode(problem, types)
         k = max((_least(each) for each in problem.requirements), default=1)
         held = np.bincount(numbers)
         if problem.table.unit is not None:
             units = np.unique(problem.table.column(problem.table.unit).to_numpy(), return_inverse=True)[1]
             held = np.bincount(np.unique(np.stack([numbers, units]), axis=1)[0])
-        for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
-            vector[held < k] = top
+        if (held < k).any():
+            levels = recode(problem, types)
+            vector = np.full(len(held), -1, dtype=np.int64)
+            for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
+                vector[held < k] = top
     return Partition(group, row_type, rows.astype(np.int64), vector)
 
 

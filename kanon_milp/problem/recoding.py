@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.errors import InputError, among, counted, kind_of, printable
+from kanon_milp.errors import InputError, TooManyLevelVectorsError, among, counted, kind_of, printable
 from kanon_milp.problem.arguments import (
     by_column,
     column_names,
@@ -409,7 +409,7 @@ def _lowest_alike(
 def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     count = math.prod(c.height + 1 for c in columns)
     if count > MAX_LEVEL_VECTORS:
-        raise InputError(
+        raise TooManyLevelVectorsError(
             f"more than {MAX_LEVEL_VECTORS:,} level vectors are possible; name the allowed ones in a pattern mask"
         )
     grid = np.indices([c.height + 1 for c in columns], dtype=np.int16)

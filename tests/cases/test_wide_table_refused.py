@@ -6,8 +6,10 @@ import itertools
 import json
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -93,3 +95,24 @@ def test_what_no_closure_answers_is_refused(tmp_path: Path) -> None:
         done = run(*asked, *more)
         assert done.returncode == 2
         assert "more than 1,048,576 level vectors are possible" in done.stderr
+
+
+def test_a_table_is_kept_where_its_certificate_cannot_be_checked(tmp_path: Path) -> None:
+    path, names = tmp_path / "data.csv", [f"q{j}" for j in range(30)]
+    path.write_text("\n".join([",".join(names), *map(",".join, drawn(30, 1))]) + "\n")
+    asked = ("--data", path, "--qi", ",".join(names), "--k", K, "--out", tmp_path / "out")
+    done = run("solve", *asked, "--certificate", tmp_path / "proof.json")
+    assert done.returncode == 0
+    assert "no certificate, whose checker lists all level vectors" in done.stdout + done.stderr
+    assert (tmp_path / "out" / "anonymized.csv").exists()
+    assert not (tmp_path / "proof.json").exists()
+
+
+@pytest.mark.parametrize("suppressed_rows", ["strict", "exempt"])
+@pytest.mark.parametrize("method", ["auto", "search", "mondrian"])
+def test_a_table_to_start_with_is_taken(method: str, suppressed_rows: Any) -> None:
+    problem = replace(problem_of(drawn(30, 5), km.Suppression()), suppressed_rows=suppressed_rows)
+    best = km.solve(problem, method="milp").require_optimal()
+    assert best.groups is not None
+    again = km.solve(problem, method=method, start=best.groups)
+    assert again.exact_objective == best.exact_objective
