@@ -34,8 +34,6 @@ from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
 
 VALUE_SECONDS = 4e-5  # for a value of a column, to see whether it could be more specific: twice what 1,200,000 took
-    4e-5  # of a value of a column, for whether it could be more specific: twice what 100,000 of 12 columns took
-)
 FIRST_SHARE, FIRST_SECONDS = 0.1, 1.0  # of the time that is left, and at least, for a first table
 NO_COMMON_ROW = "the mask has no pattern under which the rows of some group are alike; another method may find a table"
 
