@@ -378,7 +378,7 @@ def closures(columns: Sequence[ColumnLevels], codes: NDArray[np.int32]) -> NDArr
     every = math.prod(c.height + 1 for c in columns)
     if every <= LISTED:
         return None
-    most = min(every, MAX_LEVEL_VECTORS) // FEWER
+    most = min(every // FEWER, MAX_LEVEL_VECTORS // len(columns))
     codes = np.unique(codes, axis=0)
     top = fully_suppressed(columns)
     found, looked_at = np.concatenate([np.zeros_like(top), top]), 0

@@ -149,7 +149,8 @@ def test_charges_must_make_sense() -> None:
     for wrong, said in (
         (("q", (0, 0), 0, 5), "of which nothing is asked"),
         (("s", (0, 0), 99, 5), "names a row"),
-        (("s", (0, 0), 0, -5), "negative"),
+        (charge, "stated twice"),
+        (("s", (0, 0), 1, -5), "negative"),
     ):
         report = check_certificate(problem, replace(honest, charges=(charge, wrong)))
         assert not report.valid

@@ -56,17 +56,6 @@ def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit() -> None:
     assert found.message.endswith(" of them. Try a longer --time-limit.")
 
 
-def test_ten_rows_of_many_columns_use_their_time() -> None:
-    draw = random.Random(0)
-    names = [f"q{j}" for j in range(18)]
-    frame = pl.DataFrame({name: [draw.choice("012") for _ in range(10)] for name in names})
-    found = km.solve(km.Problem(km.Table.from_frame(frame, names), km.KAnonymity(5)), time_limit=3)
-    assert found.verified
-    assert found.seconds["total"] > 2.5
-    assert found.bound is not None
-    assert found.bound > 0
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_is_that_of_all_candidates(seed: int) -> None:
     """And where it is cut short, a lower one."""
