@@ -215,8 +215,9 @@ def _assigned(instance: Instance, groups: Sequence[Sequence[int]]) -> Assignment
         return None
     theirs, assignment = released
     candidates = instance.candidates
+    vectors = list(map(tuple, instance.levels.vectors.tolist()))
     at = {
-        (vector, member): g
+        (vectors[vector], member): g
         for vector, member, g in zip(
             np.repeat(candidates.vector, np.diff(candidates.indptr)).tolist(),
             candidates.members.tolist(),
@@ -224,8 +225,8 @@ def _assigned(instance: Instance, groups: Sequence[Sequence[int]]) -> Assignment
             strict=True,
         )
     }
-    vectors = theirs.candidates.vector[assignment.candidate].tolist()
-    wanted = [at.get(pair, -1) for pair in zip(vectors, assignment.row_type.tolist(), strict=True)]
+    used = map(tuple, theirs.levels.vectors[theirs.candidates.vector[assignment.candidate]].tolist())
+    wanted = [at.get(pair, -1) for pair in zip(used, assignment.row_type.tolist(), strict=True)]
     if min(wanted) < 0:
         return None
     return Assignment(assignment.row_type, np.array(wanted, dtype=np.int64), assignment.rows, 0).checked(instance)
