@@ -109,7 +109,7 @@ def measure(
         entropy_loss=None if cells is None else _entropy_loss(cells),
         risk_highest=Fraction(1, min(of_row)),
         risk_average=sum((Fraction(rows, size) for size, rows in of_row.items()), Fraction(0)) / of_row.total(),
-        rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), sum(sizes)),
+        rows_at_risk=Fraction(sum(rows for size, rows in of_row.items() if size < (k or 2)), of_row.total()),
         suppressed_rows=unlinked,
         missing_keys=missing_keys,
     )

@@ -95,8 +95,10 @@ class Grouping:
 
     @classmethod
     def of_matching(cls, matching: Matching, suppressed_rows: NDArray[np.bool_], sensitive: Sensitive) -> Grouping:
-        """For each of the different rows all that match it."""
-        suppressed = np.bincount(matching.of_row[suppressed_rows], minlength=len(matching.size)) > 0
+        """For each of the different rows all that match it. A row that is missing in all keys is alike with a fully
+        suppressed one here, and is none: its set counts as that of any other row."""
+        suppressed = np.ones(len(matching.size), dtype=bool)
+        suppressed[matching.of_row[~suppressed_rows]] = False
         return cls(matching.of_row, matching.size, suppressed, sensitive, "sets of matching rows", matching)
 
     def held(self, unit: str | None) -> NDArray[np.int64]:

@@ -86,7 +86,7 @@ def test_counts_are_those_of_pairs() -> None:
         # without an original value that was left out, a missing cell is suppressed: here each was
         assert measured.risk_highest == Fraction(1, min(shown))
         assert measured.risk_average == sum(Fraction(1, size) for size in shown) / len(shown)
-        assert measured.rows_at_risk == Fraction(sum(size < k for size in shown), n)
+        assert measured.rows_at_risk == Fraction(sum(size < k for size in shown), len(shown))
 
 
 def test_compare_says_by_which_reading(tmp_path: Path) -> None:
@@ -102,3 +102,32 @@ def test_compare_says_by_which_reading(tmp_path: Path) -> None:
     own = json.loads(run(*given).stdout)["methods"]
     assert own[1]["message"].startswith("not verified")
     assert (own[1]["missing_keys"], own[1]["risk_highest"]) == ("own", 1)
+
+
+def test_a_row_that_was_missing_is_none_that_was_suppressed() -> None:
+    """Exempt: rows of which each key is the symbol need no partners. One in which each key was missing before is read
+    as any other; it is alike with those where missing keys match any value."""
+    draw, told_apart = random.Random(11), 0
+    for _ in range(80):
+        n, k = draw.randint(3, 8), draw.randint(2, 4)
+        before: list[Row] = [tuple(draw.choice(["a", "b", None]) for _ in range(2)) for _ in range(n)]
+        before[0] = (None, None)
+        rows: list[Row] = [tuple("*" if draw.random() < 0.5 else cell for cell in row) for row in before]
+        rows[0], rows[1] = (None, None), ("*", "*")
+        units = [f"u{draw.randrange(4)}" for _ in range(n)]
+        schema = {"u": pl.String, "v": pl.String}
+        original = pl.DataFrame(before, schema=schema, orient="row").with_columns(pl.Series("who", units))
+        released = pl.DataFrame(rows, schema=schema, orient="row")
+        table = km.Table.from_frame(original, ["u", "v"], unit="who")
+        report = km.verify(
+            km.Problem(table, km.KAnonymity(k), suppressed_rows="exempt"), released, missing_keys="match"
+        )
+        found = [len({units[other] for other in each}) for each in matching(rows)]
+        held = [count for count, row in zip(found, rows, strict=True) if row != ("*", "*")]
+        facts = report.released
+        assert (facts.k_exempt if facts.units_exempt is None else facts.units_exempt) == min(held)
+        assert report.ok == (min(held) >= k)
+        told_apart += not report.ok and all(
+            count >= k for count, row in zip(found, rows, strict=True) if not set(row) <= {"*", None}
+        )
+    assert told_apart
