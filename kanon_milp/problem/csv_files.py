@@ -47,6 +47,7 @@ DOUBTFUL = re.compile(  # of a text that was read as cp1252: what words of weste
     rf"|(?<![A-Za-z{_LETTERS}])[{_LETTERS}]{{2}}(?![A-Za-z{_LETTERS}])"
     rf"|[A-Za-z{_LETTERS}][{_SIGNS}][A-Za-z{_LETTERS}]"
 )
+LIKELY = ("cp1252", "mac-roman", "cp850")  # encodings of western languages, to name where one of them fits
 F = TypeVar("F", pl.DataFrame, pl.LazyFrame)
 
 
@@ -344,7 +345,9 @@ def decoded(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[bytes, CsvFormat]:
         except UnicodeError:
             continue
     else:
-        raise InputError(f"{path}: is not {encodings[0]}; name its encoding, such as cp1252 (encoding=..., --encoding)")
+        fits = [each for each in LIKELY if each not in encodings and _looks_like(each, raw)]
+        such = f", such as {' or '.join(fits)}" if fits else f"; {', '.join(LIKELY)} do not seem to fit either"
+        raise InputError(f"{path}: is not {encodings[0]}; name its encoding (encoding=..., --encoding){such}")
     marked = content.startswith(codecs.BOM_UTF8)
     content = content.removeprefix(codecs.BOM_UTF8)
     line_end = "\n"
@@ -357,6 +360,14 @@ def decoded(path: Path, raw: bytes, fmt: CsvFormat) -> tuple[bytes, CsvFormat]:
         return content, replace(fmt, encoding=encoding)
     note = f"{path}: is {encoding} text, and read so (--encoding names another)"
     return content, replace(fmt, encoding=encoding, found=("encoding",), notes=(note,))
+
+
+def _looks_like(encoding: str, raw: bytes) -> bool:
+    """Whether these bytes can be text of a western language in this encoding."""
+    try:
+        return DOUBTFUL.search(raw.decode(encoding)) is None
+    except UnicodeError:
+        return False
 
 
 def _marked(raw: bytes) -> str | None:
@@ -416,6 +427,13 @@ def _told(path: Path, shape: _Shape, fmt: CsvFormat) -> CsvFormat:
         if len(shape.blanks) > 1:
             lines = f"{len(shape.blanks):,} lines are blank and hold no row, line {shape.blanks[0]:,} first"
         fmt = replace(fmt, notes=(*fmt.notes, f"{path}: {lines}"))
+    if shape.zeros:
+        count, first = shape.zeros
+        lines = f"line {first:,} holds" if count == 1 else f"{count:,} lines, line {first:,} first, hold"
+        said = (
+            f"{path}: {lines} a zero byte (NUL), which text has none of; the file may be damaged, or another encoding"
+        )
+        fmt = replace(fmt, notes=(*fmt.notes, f"{said} be right (--encoding)"))
     for note in fmt.notes:
         warnings.warn(note, FileWarning, stacklevel=4)
     return fmt
@@ -435,13 +453,15 @@ def _without_bare_returns(raw: bytes) -> tuple[bytes, str]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Column names; lines before the first row; rows; blank lines between them; whether every cell is quoted."""
+    """Column names; lines before the first row; rows; blank lines between them; whether every cell is quoted; how many
+    lines hold a character of code 0, and the first of them."""
 
     names: tuple[str, ...]
     before: int
     rows: int
     blanks: tuple[int, ...]
     quoted: bool
+    zeros: tuple[int, int] | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -462,7 +482,8 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
     missing values. Only in a file of one column, of which not all cells are quoted, a blank line is a row, with a
     missing value.
     """
-    names, before, lines = _header(iter(lines), path, fmt)
+    watched = _Watched(lines)
+    names, before, lines = _header(watched, path, fmt)
     blanks: list[int] = []
     row, last, quoted = 0, 0, True
     for fields, end, every in _fields(lines, fmt.delimiter, path, before):
@@ -473,6 +494,11 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
         last = end
         if fields != len(names):
             doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
+            if fields == len(names) + 1 and watched.last.rstrip("\r\n").endswith(fmt.delimiter):
+                doubt = (
+                    f"; the row ends in {spoken(fmt.delimiter)}: where all do, end the header in it, too (a last column "
+                    "without a name), or remove it from the rows"
+                )
             first = "the header" if fmt.header is True else "the first row"
             number = row + len(blanks) * (len(names) == 1)
             raise InputError(
@@ -481,8 +507,25 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
         quoted = quoted and every
     quoted = quoted and row > 0
     if len(names) == 1 and not quoted:
-        return _Shape(names, before, row + len(blanks), (), quoted)
-    return _Shape(names, before, row, tuple(line for line in blanks if line < last), quoted)
+        return _Shape(names, before, row + len(blanks), (), quoted, watched.zeros)
+    return _Shape(names, before, row, tuple(line for line in blanks if line < last), quoted, watched.zeros)
+
+
+class _Watched(Iterator[str]):
+    """Lines, of which the last that was read is kept, and counted what `_Shape.zeros` is."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._read = 0
+        self.last = ""
+        self.zeros: tuple[int, int] | None = None
+
+    def __next__(self) -> str:
+        self.last = next(self._lines)
+        self._read += 1
+        if "\0" in self.last:
+            self.zeros = (1, self._read) if self.zeros is None else (self.zeros[0] + 1, self.zeros[1])
+        return self.last
 
 
 def _header(lines: Iterator[str], path: Path, fmt: CsvFormat) -> tuple[tuple[str, ...], int, Iterator[str]]:

@@ -171,6 +171,33 @@ def test_an_encoding_in_doubt_is_asked_for(text: str, encoding: str, tmp_path: P
             read(path)
 
 
+def test_only_an_encoding_that_fits_is_proposed(tmp_path: Path) -> None:
+    """What the file was not read as, since it does not fit, is not what is advised."""
+    for content, said in (
+        ("name,ort\nJürgen,Köln\n".encode("mac-roman"), r"--encoding\), such as mac-roman$"),
+        ("name,ort\nJürgen,Köln\n".encode("cp850"), r"--encoding\), such as mac-roman or cp850$"),
+        (b"age,name\n40,\x8d\x90\x81\n", r"cp1252, mac-roman, cp850 do not seem to fit either$"),
+    ):
+        with pytest.raises(km.InputError, match=said):
+            read_frame(put(tmp_path, content))
+    path = put(tmp_path, "name,ort\nJürgen,Köln\n".encode("cp1252"))
+    with pytest.raises(km.InputError, match=r"is not ascii; name its encoding .*, such as cp1252$"):
+        read_frame(path, CsvFormat.asked(path, encoding="ascii"))
+
+
+def test_zero_bytes_are_read_and_told_with_their_lines(tmp_path: Path) -> None:
+    """They are characters of the cell, as they are in data frames; a file with some is rarely what was meant."""
+    path = put(tmp_path, b'a,b\n1,x\n2,y\0\n"3\n\0",z\0\n')
+    for read in (read_frame, scan_frame):
+        with pytest.warns(km.FileWarning, match=r"2 lines, line 3 first, hold a zero byte \(NUL\)"):
+            found = read(path).lazy().collect()
+        assert found["b"].to_list() == ["x", "y\0", "z\0"]
+    path.write_bytes(b"a,b\n1,x\0\n")
+    said = run("solve", "--data", path, "--qi", "a", "--keep", "b", "--k", 1, "--out", tmp_path / "out")
+    assert said.returncode == 0
+    assert "t.csv: line 2 holds a zero byte (NUL)" in said.stderr
+
+
 @pytest.mark.parametrize(
     "text", ["l'été, à Nîmes – déjà 25 °C, œuvre", "GRÖSSE 3½ m², Straße „Nr. 5“", "señor ¿qué?, ça coûte 5 €", "Å, ø"]
 )
@@ -198,6 +225,12 @@ def test_a_released_table_without_its_letters_is_read_as_its_original(tmp_path: 
     [
         (b"a,b\r\n1,2\r\n\r\n3\r\n", "line 4: row 2 has 1 field, the header has 2"),
         (b'a,b\n"x\ny",2\n1,2,3\n', "line 4: row 2 has 3 fields"),
+        (
+            b"a,b\n1,2,\n3,4,\n",
+            r'the header has 2; the row ends in ",": where all do, end the header in it, too \(a last',
+        ),
+        (b'sep=;\na;b\n"1";"2";\r\n', 'the row ends in ";"'),
+        (b"a,b\n1,2,3\n", r'the header has 2; is the delimiter "," right'),
         (b"a,,\n1,2,3\n", "columns 2 and 3 of the header have no name; name them, or remove them"),
         (b"a,b,a\n1,2,3\n", "columns 1 and 3 of the header have the same name; rename one of them"),
         (b"a;b\n", "the table has no rows"),
