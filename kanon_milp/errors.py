@@ -13,6 +13,7 @@ from types import TracebackType
 
 LONG_WORD = re.compile(r"\S{256,}")
 LONGEST = 3_000  # characters of a message
+LONGEST_NAME = 200  # characters of a name of a column that is shown among others
 LISTED = 50  # columns in the error for one that is not there
 # in what looks like the address of a database of any kind: user:password@host, password=...
 _PASSWORDS = (
@@ -193,7 +194,15 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def among(name: str, columns: Sequence[str], what: str = "column") -> str:
-    """What to say of a column that is not there: the nearest one, and those that there are."""
+    """What to say of a column that is not there: the nearest one, and those that there are; but not where a name of one
+    looks as if it had swallowed rows."""
+    plain = [each for each in columns if len(each) <= LONGEST_NAME and len(each.splitlines()) < 2]
+    if len(plain) < len(columns):
+        number = next(at for at, each in enumerate(columns, 1) if each not in plain)
+        return (
+            f"{nearest(name, plain)}; a quotation mark in the header may not be closed: the name of {what} {number} of "
+            f"{len(columns):,} runs over lines, or is very long"
+        )
     more = f" and {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
     verb = f"{what} is" if len(columns) == 1 else f"{what}s are"
     return f"{nearest(name, list(columns))}; the {verb} {', '.join(columns[:LISTED])}{more}"

@@ -496,8 +496,8 @@ def _shape(lines: Iterable[str], path: Path, fmt: CsvFormat) -> _Shape:
             doubt = another_delimiter(names) or f'; is the delimiter "{fmt.delimiter}" right (delimiter=, --delimiter)?'
             if fields == len(names) + 1 and watched.last.rstrip("\r\n").endswith(fmt.delimiter):
                 doubt = (
-                    f"; the row ends in {spoken(fmt.delimiter)}: where all do, end the header in it, too (a last column "
-                    "without a name), or remove it from the rows"
+                    f"; the row ends in {spoken(fmt.delimiter)}: where all do, end the header in it, too (a last "
+                    "column without a name), or remove it from the rows"
                 )
             first = "the header" if fmt.header is True else "the first row"
             number = row + len(blanks) * (len(names) == 1)

@@ -57,6 +57,11 @@ _SECRET = re.compile(r"(?i)(\bpassword\s*(?:=|\s)\s*)('[^']*'|[^\s';,)]+)|(://[^
 _CHANGE = re.compile(
     r"(?i)\s*(insert|update|delete|drop|create|alter|truncate|merge|replace|grant|revoke|copy|vacuum)\b"
 )
+# how statements of SQLite begin that neither select nor change a table, comments aside
+_NEITHER = re.compile(
+    r"(?is)(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+    r"(pragma|explain|attach|detach|analyze|reindex|begin|end|commit|rollback|savepoint|release)\b"
+)
 
 
 class _Secret:
@@ -145,6 +150,8 @@ class Database:
         if self.kind == "duckdb":
             return self.attempt(lambda: self._one_select(statement))
         if self.kind == "sqlite":  # which takes one statement, of which `_only_reads` judges every step
+            if _NEITHER.match(statement):
+                raise InputError(f"{self.shown}: {NO_SELECT}")
             return statement
         # valid as a part of another one is only a statement that selects
         names = self._no_rows(statement).columns
@@ -180,7 +187,15 @@ class Database:
                     if self.kind == "postgresql":
                         cursor.execute("set transaction read only")
                     cursor.execute(statement)
-                    return _of_rows(cursor) if self.kind == "sqlite" else _plain(pl.DataFrame(cursor.fetch_arrow()))
+                    names = [each[0] for each in cursor.description or ()]
+                    if twice := next((name for at, name in enumerate(names) if name in names[:at]), None):
+                        raise InputError(
+                            f'{self.shown}: two columns of the query have the same name, "{twice}"; rename one of them '
+                            "(as ...)"
+                        )
+                    if self.kind == "sqlite":
+                        return _of_rows(cursor, names, self.shown)
+                    return _plain(pl.DataFrame(cursor.fetch_arrow()))
                 finally:
                     cursor.close()
 
@@ -319,20 +334,17 @@ def _by_content(file: Path) -> Kind | None:
     return "duckdb" if head[8:12] == b"DUCK" else None
 
 
-def _of_rows(cursor: sqlite3.Cursor) -> pl.DataFrame:
+def _of_rows(cursor: sqlite3.Cursor, names: Sequence[str], shown: str) -> pl.DataFrame:
     """The rest of a result of SQLite, where each cell has a type of its own; a column must have one."""
-    if cursor.description is None:
-        raise InputError("the query returns no table; it must be one that selects")
-    names = [each[0] for each in cursor.description]
-    if len(set(names)) < len(names):
-        raise InputError("two columns of the query have the same name; rename one of them (as ...)")
+    if not names:
+        raise InputError(f"{shown}: {NO_SELECT}")
     columns = zip(*cursor, strict=True)
     found = {name: list(values) for name, values in zip(names, columns, strict=False)} or {name: [] for name in names}
     series = []
     for name, values in found.items():
         kinds = {type(value) for value in values if value is not None}
         if len(kinds) > 1:
-            raise InputError(f'column "{name}" of the query holds values of several kinds{MORE}')
+            raise InputError(f'{shown}: column "{name}" of the query holds values of several kinds{MORE}')
         kind = {int: pl.Int64, float: pl.Float64, bytes: pl.Binary}.get(next(iter(kinds), str), pl.String)
         series.append(pl.Series(name, values, dtype=kind))
     return pl.DataFrame(series)

@@ -29,6 +29,7 @@ MISSING_COUNTS = (
     "fill them, or leave these rows out"
 )
 DATA = re.compile(r"\s*|[+-]?[\d.,:/ -]*\d[\d.,:/ -]*(e[+-]?\d+)?", re.IGNORECASE)  # empty, a number, a date, a time
+TEXT_FILE = re.compile(r"\.(csv|tsv|txt|data|dat)(\.gz)?$", re.IGNORECASE)
 SEPARATORS = {";": '";"', "\t": "a tab", "|": '"|"', ",": '","'}
 
 _IN_WORDS = {
@@ -231,12 +232,14 @@ def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: s
     What stands in the first line of a file without a header are cells, so columns are not listed where that looks so.
     """
     text = f'{source}: there is no column "{name}" ({role})'
+    if not doubt and len(columns) == 1 and " " in columns[0].strip() and TEXT_FILE.search(source):
+        doubt = 'are its columns divided by blanks? Then name that with --delimiter " "'
     if doubt:
         return InputError(f"{text} among its {counted(len(columns), 'column')}; {doubt.removeprefix(f'{source}: ')}")
     hint = another_delimiter(columns) or among(name, columns)
-    return InputError(
-        text + hint + ("" if nearest(name, list(columns)) else "; if no row names the columns, say --no-header")
-    )
+    if TEXT_FILE.search(source) and not nearest(name, list(columns)):
+        hint += "; if no row names the columns, say --no-header"
+    return InputError(text + hint)
 
 
 def some(texts: Sequence[str]) -> str:

@@ -284,12 +284,28 @@ def test_a_query_belongs_to_a_database(tmp_path: Path) -> None:
     assert "is no database" in done.stderr
 
 
+def test_what_is_wrong_with_a_query_is_told_with_the_database(address: str) -> None:
+    database = Database.at(address)
+    twice = 'two columns of the query have the same name, "a"; rename one of them (as ...)'
+    for query in ("select a, a from other", "select * from other, other as o", "select 1 as b, 2 as a, 3 as a"):
+        with pytest.raises(km.InputError, match=re.escape(f"{database.shown}: {twice}")):
+            database.read(query)
+    done = run("solve", "--data", address, "--query", "select a as zip from other", "--qi", "age", "--k", "1")
+    assert done.stderr == f'error: {database.shown}: there is no column "age" (quasi-identifier); the column is zip\n'
+    if not address.startswith("postgresql"):
+        for query in ("pragma table_info(other)", "explain select 1", "-- select\nattach 'leak' as x"):
+            with pytest.raises(
+                km.InputError, match=re.escape(f"{database.shown}: the query must be one statement that")
+            ):
+                database.read(query)
+
+
 def test_columns_of_sqlite_have_one_kind_of_value(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("create table a (a, b)")
         connection.execute("insert into a values (1, 'x'), (2.5, 'y'), (null, null)")
     connection.close()
-    with pytest.raises(km.InputError, match='column "a" of the query holds values of several kinds; cast it'):
+    with pytest.raises(km.InputError, match=r'a\.db: column "a" of the query holds values of several kinds; cast it'):
         km.read_table(tmp_path / "a.db", ["b"], query="select * from a")
     table = km.read_table(tmp_path / "a.db", ["a"], query="select cast(a as real) as a from a")
     assert table.frame["a"].to_list() == [1.0, 2.5, None]

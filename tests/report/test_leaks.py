@@ -49,6 +49,9 @@ def refused(path: Path, text: str, *options: object) -> str:
         (f"age;job\n1;{SECRET}\n2\n", 'its columns seem to be divided by ";": name that with --delimiter'),
         (f"age;job\n1;{SECRET},2\n2\n", 'its columns seem to be divided by ";": name that with --delimiter'),
         (f"age\tjob\n1\t{SECRET}\n2\n", "its columns seem to be divided by a tab"),
+        (f"{SECRET} clerk\nAnn cook\nage job\n", "among its 1 column; are its columns divided by blanks"),
+        (f'age,"jobjob\n1,{SECRET}\n2,"\n1,{SECRET}\n', "may not be closed: the name of column 2 of 2 runs over lines"),
+        (f'age,"{SECRET * 30}"\n1,2\n', "the name of column 2 of 2 runs over lines, or is very long"),
         (f"age|job\n1|{SECRET}\n2\n", r'its columns seem to be divided by "\|"'),
     ],
 )
@@ -59,6 +62,12 @@ def test_bad_files_are_described_without_their_cells(text: str, message: str, tm
 def test_a_name_near_to_what_was_asked_for_is_told_where_the_first_row_is_a_header(tmp_path: Path) -> None:
     assert 'did you mean "ages"' in refused(tmp_path / "t.csv", "ages,job,other\n1,x,2\n")
     assert "the columns are ages, job, other" in refused(tmp_path / "t.csv", "ages,job,other\n1,x,2\n")
+
+
+def test_no_way_out_is_named_that_is_none() -> None:
+    """Data frames and databases have names of columns; only a text file may lack the row."""
+    with pytest.raises(km.InputError, match=r"the columns are age, job$"):
+        km.Table.from_frame(pl.DataFrame({"age": [1], "job": ["x"]}), "income")
 
 
 def test_compress_names_no_cell_either(tmp_path: Path) -> None:
