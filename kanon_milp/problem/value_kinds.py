@@ -10,17 +10,14 @@ from typing import Literal
 import polars as pl
 
 from kanon_milp.problem.column_numbers import SAY_WHICH, numbers_of
-from kanon_milp.problem.generalization.dates import date_form, date_reader, iso_date, looks_like_date
+from kanon_milp.problem.generalization.dates import asked_form, date_form, date_reader, iso_date, looks_like_date
 
 Kind = Literal["none", "integer", "decimal", "date", "timestamp", "true/false", "text"]
 MOSTLY = Fraction(9, 10)  # of the distinct values: a few that are "?" or "unknown" do not make a column text
 CODE = re.compile(r"\s*0\d+\s*")  # of a zip code and the like; no number is written so
 MARKS = frozenset(["na", "n/a", "#n/a", "<na>", "nan", "null", "(null)", "?", "-", "--", "."])
 WITH_COMMA = "numbers are read with a decimal comma"
-UNCLEAR_DATE = (
-    "it looks like dates whose form is not clear; say how they are written, as in --dates COLUMN=%d/%m/%Y (day first) "
-    "or --dates COLUMN=%m/%d/%Y"
-)
+UNCLEAR_DATE = "it looks like dates whose form is not clear; say how they are written, as in --dates COLUMN="
 DIGITS = re.compile(r"[0-9]+")
 TRUTH = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
@@ -75,7 +72,7 @@ def read_values(distinct: pl.Series) -> Reading:
             timed = any("T" in value or " " in value.strip() for value in values)
             return Reading("timestamp" if timed else "date", Fraction(max(years) - min(years)), note)
     if sum(map(looks_like_date, values)) >= most:
-        return Reading("text", None, UNCLEAR_DATE)
+        return Reading("text", None, UNCLEAR_DATE + asked_form(values))
     if found.doubt and len(numbers) >= most:
         return Reading("text", None, found.doubt + SAY_WHICH * (found.otherwise is not None))
     return Reading("text")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,52 @@ def test_a_slip_among_dates_is_another_value_and_is_told() -> None:
     column = [f"{day:02d}.02.2024" for day in range(1, 29)] + ["31.02.2024"]
     with pytest.warns(km.KanonWarning, match=r"1 value in 1 row is not a date of the form %d.%m.%Y"):
         assert label(column, "31.02.2024") == "other"
+
+
+@given(days=st.lists(st.dates(datetime.date(1930, 1, 1), datetime.date.today()), min_size=1, max_size=8))
+def test_no_date_with_a_year_of_two_digits_lies_after_today(days: list[datetime.date]) -> None:
+    today = datetime.date.today()
+    column = [f"{day:%d.%m.%y}" for day in days]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        paths = km.Hierarchy.dates(column, ["day"], format="%d.%m.%y").paths
+    moved = set()
+    for text, path in paths.items():
+        assert text is not None
+        day, month, year = map(int, text.split("."))
+        later = datetime.date(2000 + year, month, day)
+        moved |= {text} if year < 69 and later > today else set()
+        assert path[1] == (later if later <= today else later.replace(year=later.year - 100)).isoformat()
+    assert [str(each.message).partition(" in ")[0] for each in told] == (
+        [f"hierarchy: {len(moved)} value{'s' * (len(moved) > 1)}"] if moved else []
+    )
+
+
+def test_years_of_two_digits_are_told_by_a_form_that_reads_them(tmp_path: Path) -> None:
+    """What is advised is the form of the dates that are there, and reads each of them."""
+    for column, said in (
+        (["20.11.86", "17.11.49", "5.1.01"], ["%d.%m.%y"]),
+        (["20/11/86", "17/10/49", "05/01/01"], ["%d/%m/%y"]),
+        (["11/20/86", "10/17/49", "05/01/01"], ["%m/%d/%y"]),
+        (["01/02/03", "03/04/05"], ["%d/%m/%y", "%m/%d/%y", "%y/%m/%d"]),
+        (["86-11-20", "49-11-17"], ["%y-%m-%d"]),
+        (["03/04/2024", "05/06/2024"], ["%d/%m/%Y", "%m/%d/%Y"]),
+    ):
+        advised = " or ".join(f"--dates COLUMN={form}" for form in said)
+        assert read_values(pl.Series(column)).note.endswith(f"as in {advised}"), column
+        with pytest.raises(km.InputError, match=re.escape(f"(say how others are written: {advised}, `hierarchy")):
+            km.Hierarchy.dates(column)
+        for form in said:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", km.KanonWarning)
+                assert km.Hierarchy.dates(column, ["day"], format=form).height == 2
+    with pytest.raises(km.InputError, match=r"no value is a date of the form %d/%m/%Y, as they are of .* %d\.%m\.%y$"):
+        km.Hierarchy.dates(["20.11.86"], format="%d/%m/%Y")
+    path = tmp_path / "t.csv"
+    path.write_text("born\n20.11.86\n17.11.49\n")
+    done = run("solve", "--data", path, "--qi", "born", "--k", 1, "--dates", "born=%d.%m.%y", "--out", tmp_path / "o")
+    assert done.returncode == 0
+    assert "1 value in 1 row would lie after today if years of two digits (%y) were of this century" in done.stderr
 
 
 def test_dates_that_may_be_of_two_forms_are_an_error_with_a_way_out() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from datetime import datetime
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from kanon_milp.errors import InputError
+from kanon_milp.errors import InputError, KanonWarning, counted, printable
 from kanon_milp.problem.arguments import listed, one_of, text
 from kanon_milp.problem.generalization.values import Row, Values
 
@@ -26,6 +27,12 @@ FORMS = {
     "/": ("%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"),
     "-": ("%d-%m-%Y", "%m-%d-%Y"),
 }
+SHORT_YEARS = {  # the same with years of two digits, which are never taken unasked: the century is not in them
+    ".": ("%d.%m.%y",),
+    "/": ("%d/%m/%y", "%m/%d/%y", "%y/%m/%d"),
+    "-": ("%d-%m-%y", "%m-%d-%y", "%y-%m-%d"),
+}
+SHORT_YEAR = re.compile(r"(?<!%)(?:%%)*%-?y")
 OF_TIMES = re.compile(r"%-?[HIXcpMSfT]")  # of a form that says how times are written, too
 
 
@@ -61,6 +68,8 @@ def date_rows(values: Values, levels: Any, form: str | None, missing: str, other
     part = _part(values.present) if form is None else None
     read, what = _way(values, form) if part is None else (partial(_read_part, part), f"a {part}")
     known = values.read(read, what, other)
+    if form is not None:
+        _tell_moved(values, known, form)
     if levels is not None:
         chosen = (
             [levels] if isinstance(levels, str) else list(listed(levels, "levels", "a list such as ['month', 'year']"))
@@ -126,6 +135,25 @@ def date_form(values: Collection[str]) -> str | None:
     return forms[0] if len(forms) == 1 else None
 
 
+def possible_forms(values: Collection[str]) -> list[str]:
+    """The forms that nearly all dates of numbers among these values may have, times aside, those with a year of two
+    digits, too; none where they are written with different signs between the numbers."""
+    found = [parts for value in values if (parts := NUMBERS.fullmatch(value)) is not None]
+    between = {parts[2] for parts in found}
+    if len(between) != 1:
+        return []
+    (sign,) = between
+    dates = ["".join(parts.group(1, 2, 3, 2, 4)) for parts in found]
+    read = {form: sum(_strptime(date, form) is not None for date in dates) for form in FORMS[sign] + SHORT_YEARS[sign]}
+    most = [form for form, known in read.items() if known >= MOSTLY * len(dates)]
+    return [form for form in most if read[form] == max(read.values())]
+
+
+def asked_form(values: Collection[str]) -> str:
+    """What to write behind --dates COLUMN= to say the form of such dates, all that it may be."""
+    return " or --dates COLUMN=".join(possible_forms(values) or ["%d/%m/%Y (day first)", "%m/%d/%Y"])
+
+
 def looks_like_date(value: str) -> bool:
     """Whether a value is a date of numbers in whatever order, perhaps with a time: a day, a month and a year, which has
     two or four digits, at one of the ends. 123-45-6789 is none, nor are 12-34-5678 and 1.2.3."""
@@ -162,7 +190,24 @@ def _read_part(part: str, value: str) -> datetime | None:
 
 
 def date_reader(form: str) -> Reader:
-    """What reads a date of this form; of one that says nothing of times, with a time, too: of this only the hour."""
+    """What reads a date of this form; of one that says nothing of times, with a time, too: of this only the hour. With
+    years of two digits (%y) no date lies after today: 31.12.68 is one of 1968."""
+
+    written, today = _reader_as_written(form), date.today()
+    if not SHORT_YEAR.search(form):
+        return written
+
+    def read(value: str) -> datetime | None:
+        at = written(value)
+        if at is None or at.date() <= today:
+            return at
+        return at.replace(year=at.year - 100)  # before 2069, so that no 29 February is lost
+
+    return read
+
+
+def _reader_as_written(form: str) -> Reader:
+    """The same, with years of two digits as `datetime.strptime` has them: from 1969 to 2068."""
 
     def read(value: str) -> datetime | None:
         text = value.strip()
@@ -175,16 +220,34 @@ def date_reader(form: str) -> Reader:
     return read
 
 
+def _tell_moved(values: Values, known: Mapping[str, datetime], form: str) -> None:
+    """Warn of dates with years of two digits that were taken for those of the century before."""
+    written = _reader_as_written(form)
+    moved = [value for value, at in known.items() if SHORT_YEAR.search(form) and written(value) != at]
+    if moved:
+        rows, verb = sum(values.counts[value] for value in moved), "is" if len(moved) == 1 else "are"
+        message = (
+            f"{values.source}: {counted(len(moved), 'value')} in {counted(rows, 'row')} would lie after today if years "
+            f"of two digits (%y) were of this century, and {verb} read as of the one before; "
+            "write years with four digits if that is wrong"
+        )
+        warnings.warn(printable(message), KanonWarning, stacklevel=4)
+
+
 def _way(values: Values, form: str | None) -> tuple[Reader, str]:
     """What reads the dates of a column, and what it reads."""
     if form is not None:
-        return date_reader(form), f"a date of the form {form}"
+        read, others = date_reader(form), ""
+        if not any(map(read, values.present)) and (possible := possible_forms(values.present)):
+            others = f", as they are of the form {' or '.join(possible)}"
+        return read, f"a date of the form {form}{others}"
     found = date_form(values.present)
     if found is not None and not any(iso_date(value) for value in values.present):
         return date_reader(found), f"a date of the form {found}"
+    asked = (possible_forms(values.present) or ["%m/%d/%Y"])[0]
     return iso_date, (
-        "a date such as 2024-03-17 (say how others are written: --dates COLUMN=%m/%d/%Y, `hierarchy --dates ... "
-        "--format %m/%d/%Y`, or format=...)"
+        f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={asked_form(values.present)}, `hierarchy "
+        f"--dates ... --format {asked}`, or format=...)"
     )
 
 
