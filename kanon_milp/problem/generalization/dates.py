@@ -244,10 +244,10 @@ def _way(values: Values, form: str | None) -> tuple[Reader, str]:
     found = date_form(values.present)
     if found is not None and not any(iso_date(value) for value in values.present):
         return date_reader(found), f"a date of the form {found}"
-    asked = (possible_forms(values.present) or ["%m/%d/%Y"])[0]
+    asked, one = asked_form(values.present), (possible_forms(values.present) or ["%m/%d/%Y"])[0]
     return iso_date, (
-        f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={asked_form(values.present)}, `hierarchy "
-        f"--dates ... --format {asked}`, or format=...)"
+        f"a date such as 2024-03-17 (say how others are written: --dates COLUMN={asked}, `hierarchy --dates ... "
+        f"--format {one}`, or format=...)"
     )
 
 
