@@ -4,6 +4,7 @@ those that are released as they are."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ import narwhals as nw
 
 from kanon_milp.errors import InputError, counted, printable
 from kanon_milp.problem.column_text import as_text
-from kanon_milp.problem.roles import some
-from kanon_milp.problem.value_kinds import Kind, read_values
+from kanon_milp.problem.roles import some, visible
+from kanon_milp.problem.value_kinds import Kind, Reading, read_values
 
 Role = Literal["quasi-identifier", "sensitive", "identifying", "keep", "unit", "drop", "none"]
 
@@ -21,7 +22,8 @@ LOUD = "LIKELY IDENTIFIERS"
 FEW = 2  # distinct values that a column needs to tell rows apart
 MOST_CLASSES = 20  # distinct values of a column that says to which of some classes each row belongs
 PER_CLASS = 5  # rows of one of these, on average, at least
-PER_PERSON = 10  # rows of one value of a number that persons have, on average, at most
+PER_PERSON = 10  # rows of one value of a number that persons have, on average, at most ...
+MOST_PER_PERSON = 100  # ... and of what is called as persons and nothing else
 
 _PARTS = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])")
 
@@ -32,13 +34,35 @@ def _set(words: str) -> frozenset[str]:
 
 _PERSON = _set(
     "surname firstname lastname fullname forename vorname nachname familienname nom prenom nombre apellido email mail "
-    "phone telephone telefon mobile fax ssn iban passport address adresse street strasse straße username login"
+    "ssn iban passport username login"
 )
+_REACHED = _set("phone telephone telefon mobile fax address adresse street strasse")  # of several persons
 _OF_PERSONS = _set("name first last full given family middle maiden patient person customer employee user")
 _NUMBER = _set("id uid uuid guid pid mrn identifier patientid personid userid customerid")
-_SENSITIVE = _set(
-    "disease diagnosis diagnose diagnoses icd illness sick sickness condition disorder symptom symptoms treatment "
-    "therapy medication hiv cancer income salary wage wages earnings gehalt einkommen krankheit"
+# who has a row, and words that mean something else as well (a school subject, a case of flu, the size of a household)
+_WHO = (
+    "patient(in|e)?|person|individual|customer|client|employee|student|pupil|user|participant|respondent|resident|"
+    "donor|beneficiary|policyholder|proband|kunde|kundin|mitarbeiter|mitarbeiterin|angestellter?|schuler|"
+    "schueler|nutzer|benutzer|teilnehmer|bewohner|versicherter?|mandant|klient|personne|individu|employe|salarie|"
+    "etudiant|eleve|utilisateur|participante?|cliente?|paciente|persona|individuo|empleado|estudiante|alumno|usuario|"
+    "paziente|utente|dipendente|cittadino"
+)
+_PERHAPS_WHO = (
+    "subject|case|member|household|account|haushalt|mitglied|konto|sujet|menage|foyer|membre|sujeto|hogar|miembro"
+)
+_SHORT = "kunden|personal|fall|matrikel|pat|usubj|subj|cust|emp"  # which stand before a word for numbers
+_A_NUMBER = "ids?|uid|key|code|number|num|no|nr|nummer|kennung|kennzahl|schluessel|schlussel|numero|identifier"
+_ONE = re.compile(
+    f"(?P<who>{_WHO})|(?P<perhaps>{_PERHAPS_WHO})|(?P<number>{_A_NUMBER}|n)|(?P<before>({_WHO}|{_SHORT})(en|n)?)"
+)
+_NUMBER_OF_ONE = re.compile(f"({_WHO}|{_PERHAPS_WHO}|{_SHORT})(en|es|n|s)?({_A_NUMBER})")
+_AMOUNT = _set(
+    "income salary wage wages earnings gehalt einkommen lohn einkunfte einkuenfte verdienst revenu revenus salaire "
+    "salario sueldo ingreso ingresos reddito stipendio"
+)
+_SENSITIVE = _AMOUNT | _set(
+    "disease diagnosis diagnose diagnoses diag dx icd illness sick sickness condition disorder symptom symptoms "
+    "treatment therapy medication hiv cancer krankheit"
 )
 _PERHAPS_SENSITIVE = _set("religion party")  # which neighbours may know as well
 _CODE = _set("zip zipcode postal postcode postalcode plz postleitzahl cep")
@@ -52,26 +76,83 @@ _KNOWN = _KNOWN_BEST | _set(
 )
 
 
-def identifies(name: str, kind: Callable[[], Kind], present: int, distinct: int) -> bool:
-    """Whether a column is a likely identifier: it is called as names and numbers of persons are, or nearly every row
-    has a text or an integer of its own, and it is not called as what others know. The one judgement of `inspect` and
-    of whatever releases a table.
+def identifies(name: str, reading: Callable[[], Reading], present: int, distinct: int) -> bool:
+    """Whether a column is a likely identifier: it tells persons apart, or nearly every row has a text or an integer of
+    its own, and it is not called as what others know, nor as an amount, nor holds codes of what is sensitive. The one
+    judgement of `inspect` and of whatever releases a table.
 
-    kind: of its values. present: rows with a value. distinct: different values.
+    reading: of its values. present: rows with a value. distinct: different values.
     """
+    if tells_persons(name, reading, present, distinct):
+        return True
+    words = _words(name)
+    if words & _REACHED:
+        return distinct > FEW
+    if not nearly_unique(present, distinct) or words & (_KNOWN | _AMOUNT):
+        return False
+    found = reading()
+    return found.kind in ("text", "integer") and not (words & _SENSITIVE and found.coded)
+
+
+def tells_persons(name: str, reading: Callable[[], Reading], present: int, distinct: int) -> bool:
+    """Whether a column is called as names or numbers of persons are, and its values can be those: of a column that is
+    called "patient" codes, or values of which each has not too many rows; of one that may be a school subject or the
+    size of a household, those of which each has few, and no words that may be classes."""
     words = _words(name)
     if distinct <= FEW:
         return False
     if _is_called_so(words) or (words & _NUMBER and distinct * PER_PERSON >= present):
         return True
-    return nearly_unique(present, distinct) and not words & _KNOWN and kind() in ("text", "integer")
+    who = _who(words)
+    if who in ("no", "number"):
+        return who == "number"
+    read = reading()
+    if read.kind not in ("integer", "text"):
+        return False
+    if who == "who":
+        return read.coded or distinct * MOST_PER_PERSON >= present
+    if read.kind == "text" and not read.coded and distinct <= MOST_CLASSES:
+        return False
+    return distinct * (MOST_PER_PERSON if read.coded else PER_PERSON) >= present
 
 
-def guess(name: str, kind: Kind, present: int, distinct: int) -> Role:
+def persons(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> list[str]:
+    """Those of the columns that tell persons apart by their numbers or names."""
+    called = [name for name in names if is_unit(name) or _is_called_so(_words(name))]
+    return [name for name in called if tells_persons(name, _reader(frame, name, source), *_distinct(frame, name))]
+
+
+def is_unit(name: str) -> bool:
+    """Whether a column is called as who is protected or the number of one is, and not as names are."""
+    words = _words(name)
+    return how_surely(name) > 0 or (bool(words) and words <= _NUMBER)
+
+
+def how_surely(name: str) -> int:
+    """2 for a column that is called as a person is or the number of one, 1: perhaps so (a household), else 0."""
+    return {"no": 0, "perhaps": 1, "who": 2, "number": 2}[_who(_words(name))]
+
+
+def _who(words: frozenset[str]) -> Literal["no", "perhaps", "who", "number"]:
+    """Whether these words name one of those who are protected, perhaps so, or their number."""
+    if any(_NUMBER_OF_ONE.fullmatch(word) for word in words):
+        return "number"
+    found = [_ONE.fullmatch(word) for word in words]
+    kinds = {each.lastgroup if each else None for each in found}
+    if None in kinds or kinds == {"number"}:
+        return "no"
+    if "number" in kinds:
+        return "number"
+    return "no" if "before" in kinds else "who" if "who" in kinds else "perhaps" if kinds else "no"
+
+
+def guess(name: str, reading: Reading, present: int, distinct: int) -> Role:
     """The role that a column may have, from what `identifies` is told. "none" is never the answer."""
     words = _words(name)
-    if identifies(name, lambda: kind, present, distinct):
+    if identifies(name, lambda: reading, present, distinct):
         return "identifying"
+    if distinct >= FEW and (words & _AMOUNT or (words & _SENSITIVE and reading.coded)):
+        return "sensitive"
     if words & (_SENSITIVE | _PERHAPS_SENSITIVE) and distinct >= FEW and not nearly_unique(present, distinct):
         return "sensitive"
     return "quasi-identifier"
@@ -124,20 +205,25 @@ def _telling(names: Sequence[str], frame: nw.DataFrame[Any], source: str) -> tup
     others: list[tuple[float, str]] = []
     for name in names:
         present, distinct = _distinct(frame, name)
-
-        def kind(name: str = name) -> Kind:
-            try:
-                return read_values(as_text(frame, [name], source)[name].drop_nulls().unique()).kind
-            except InputError:  # values without a text of their own, such as lists
-                return "none"
-
         told = distinct / max(present, 1), _with_share(name, present, distinct)
-        if identifies(name, kind, present, distinct):
+        if identifies(name, _reader(frame, name, source), present, distinct):
             likely.append(told)
         elif nearly_unique(present, distinct):
             others.append(told)
     first, second = ([text for _, text in sorted(each, key=lambda told: -told[0])] for each in (likely, others))
     return first, second
+
+
+def _reader(frame: nw.DataFrame[Any], name: str, source: str) -> Callable[[], Reading]:
+    """What reads the values of a column."""
+
+    def read() -> Reading:
+        try:
+            return read_values(as_text(frame, [name], source)[name].drop_nulls().unique())
+        except InputError:  # values without a text of their own, such as lists
+            return Reading("none")
+
+    return read
 
 
 def nearly_unique(present: int, distinct: int) -> bool:
@@ -146,7 +232,7 @@ def nearly_unique(present: int, distinct: int) -> bool:
 
 
 def _with_share(name: str, present: int, distinct: int) -> str:
-    return f"{name} ({int(1000 * distinct / max(present, 1)) / 10:g} % distinct values)"
+    return f"{visible(name)} ({int(1000 * distinct / max(present, 1)) / 10:g} % distinct values)"
 
 
 def _distinct(frame: nw.DataFrame[Any], name: str) -> tuple[int, int]:
@@ -191,4 +277,6 @@ def _is_called_so(words: frozenset[str]) -> bool:
 
 
 def _words(name: str) -> frozenset[str]:
-    return frozenset(part.lower() for part in _PARTS.split(name) if part)
+    """The words of a name, in small letters without accents."""
+    plain = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    return frozenset(part.casefold() for part in _PARTS.split(plain) if part)

@@ -101,8 +101,8 @@ class Roles:
 
 
 def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> str:
-    """One line that names identifying columns whose values stand in several rows each, with the numbers; empty where
-    there are none.
+    """One line that names columns that identify and whose values stand in several rows each, with the numbers; empty
+    where there are none.
 
     k counts rows, so a group may be all rows of one person. keys: these columns as text.
     """
@@ -112,9 +112,8 @@ def repeated_warning(names: Sequence[str], keys: pl.DataFrame, source: str) -> s
         values = present.n_unique()
         if 0 < values < len(present):
             most = int(present.value_counts()["count"].max())  # type: ignore[arg-type]  # of integers
-            told.append(
-                f"{name} ({counted(len(present), 'row')}, {counted(values, 'value')}, up to {most:,} rows of one)"
-            )
+            shares = f"{counted(len(present), 'row')}, {counted(values, 'value')}, up to {most:,} rows of one"
+            told.append(f"{visible(name)} ({shares})")
     if not told:
         return ""
     return printable(
@@ -245,4 +244,14 @@ def _unknown(name: str, role: str, columns: Sequence[str], source: str, doubt: s
 def some(texts: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
     more = len(texts) - SHOWN
-    return ", ".join(texts[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return joined(texts[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names of columns in a row, each as it is shown."""
+    return ", ".join(map(visible, names))
+
+
+def visible(name: str) -> str:
+    """The name of a column; one that nobody would see stands in quotes."""
+    return name if name.strip() else f'"{name}"'

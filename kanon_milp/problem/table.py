@@ -27,7 +27,7 @@ from kanon_milp.problem.arguments import (
 from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, absent_marks, read_csv, read_excel, scan_csv, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
-from kanon_milp.problem.role_guess import kept_warning, warning
+from kanon_milp.problem.role_guess import kept_warning, persons, warning
 from kanon_milp.problem.roles import Names, Roles, header_doubt, missing_warning, repeated_warning
 from kanon_milp.system.markup import card
 from kanon_milp.system.processes import begin_threads
@@ -153,7 +153,8 @@ class Table:
             if doubt:
                 warnings.warn(doubt, FileWarning, stacklevel=3)
             return cls(eager, roles, keys, source, symbol, csv_format, own_names=own_names, is_released=True)
-        repeated = () if roles.unit else roles.identifying
+        others = [name for name in eager.columns if name not in roles.identifying]
+        repeated = () if roles.unit else (*roles.identifying, *persons(others, eager, source))
         said = {
             doubt: FileWarning,
             warning(roles.unclassified(eager.columns), eager, source, doubt): RoleWarning,

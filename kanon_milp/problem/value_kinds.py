@@ -19,6 +19,7 @@ MARKS = frozenset(["na", "n/a", "#n/a", "<na>", "nan", "null", "(null)", "?", "-
 WITH_COMMA = "numbers are read with a decimal comma"
 UNCLEAR_DATE = "it looks like dates whose form is not clear; say how they are written, as in --dates COLUMN="
 DIGITS = re.compile(r"[0-9]+")
+LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[^\W\d_])\S+")  # of a number of a person or a part: P12, K-07, C39.2
 TRUTH = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 
 
@@ -35,11 +36,13 @@ def code_width(distinct: pl.Series) -> tuple[int | None, bool]:
 @dataclass(frozen=True)
 class Reading:
     """What the values of a column are read as. span: largest minus least, of numbers, and of dates in years. note: how
-    they were read, or why they were not, where that is not plain; no value is in it."""
+    they were read, or why they were not, where that is not plain; no value is in it. coded: whether nearly all are
+    words of letters and digits, or digits that no number has."""
 
     kind: Kind
     span: Fraction | None = None
     note: str = ""
+    coded: bool = False
 
 
 def marks_of_missing(distinct: pl.Series) -> tuple[str, ...]:
@@ -55,9 +58,9 @@ def read_values(distinct: pl.Series) -> Reading:
         return Reading("text" if marks else "none")
     if any({value.strip().lower() for value in values} <= words for words in TRUTH):
         return Reading("true/false")
-    if any(CODE.fullmatch(value) for value in values):
-        return Reading("text")
     most = MOSTLY * len(values)
+    if any(CODE.fullmatch(value) for value in values):
+        return Reading("text", coded=True)
     found = numbers_of(values)
     numbers = list(found.of.values())
     if len(numbers) >= most and not found.doubt:
@@ -75,4 +78,6 @@ def read_values(distinct: pl.Series) -> Reading:
         return Reading("text", None, UNCLEAR_DATE + asked_form(values))
     if found.doubt and len(numbers) >= most:
         return Reading("text", None, found.doubt + SAY_WHICH * (found.otherwise is not None))
-    return Reading("text")
+    return Reading(
+        "text", coded=sum(LETTERS_AND_DIGITS.fullmatch(value.strip()) is not None for value in values) >= most
+    )

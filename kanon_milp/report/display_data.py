@@ -51,8 +51,12 @@ def show_inspection(found: Inspection) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for head, text in found.facts:
+        if head == "note" and text in found.reading:  # it was said as a warning
+            continue
         grid.add_row(head, plain(text))
     console.print(grid)
+    if not found.command:
+        return
     console.print()
     sizes = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("rows of a class", "classes", "rows", ""):

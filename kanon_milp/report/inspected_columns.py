@@ -19,12 +19,15 @@ from kanon_milp.problem.role_guess import (
     Role,
     guess,
     how_sensitive,
+    how_surely,
     how_well_known,
     is_code,
+    is_unit,
     may_be_classes,
     nearly_unique,
+    tells_persons,
 )
-from kanon_milp.problem.roles import MISSING_COUNTS, Roles
+from kanon_milp.problem.roles import MISSING_COUNTS, Roles, joined, visible
 from kanon_milp.problem.value_kinds import Kind, code_width, marks_of_missing, read_values
 from kanon_milp.report.proposal import listing, shell_word
 
@@ -38,6 +41,7 @@ class Column:
     that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code. note: how
     values were read, where that is not plain. marks: values that look as if they stood for a missing one, such as NA.
     same_as: another quasi-identifier that says the same of each row, for which this one is dropped.
+    persons: whether it tells persons apart (`tells_persons`).
     """
 
     name: str
@@ -54,6 +58,7 @@ class Column:
     note: str = ""
     marks: tuple[str, ...] = ()
     same_as: str = ""
+    persons: bool = False
 
     def as_dict(self, rows: int) -> dict[str, Any]:
         """As plain data, with shares of the rows."""
@@ -92,15 +97,34 @@ def column_of(values: pl.Series, name: str, given: Roles) -> Column:
     role = next((role for role, names in reversed(named.items()) if name in names), None)
     proposed = role is None
     if role is None:
-        role = guess(name, read.kind, present.len(), distinct)
+        role = guess(name, read, present.len(), distinct)
         if distinct + (present.len() < values.len()) < FEW:
             role = "keep"
         elif role == "sensitive" and given.sensitive:
             role = "quasi-identifier"
         if role == "quasi-identifier" and given.quasi_identifiers:
             role = "none"
+    persons = tells_persons(name, lambda: read, present.len(), distinct)
     about = (distinct, values.null_count(), unique, role, proposed)
-    return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks)
+    return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks, persons=persons)
+
+
+def with_unit(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns; where no unit of protection is named, one that tells persons apart, and has several rows of some, is
+    proposed as it: of several one that is surely called so, then one of most values."""
+    candidates = [
+        each
+        for each in columns
+        if each.proposed
+        and each.persons
+        and is_unit(each.name)
+        and not (each.missing or each.marks)  # whose rows these are is not known
+        and each.distinct < each.rows
+    ]
+    if not candidates or any(each.role == "unit" for each in columns):
+        return tuple(columns)
+    unit = max(candidates, key=lambda each: (how_surely(each.name), each.distinct))
+    return tuple(replace(each, role="unit") if each is unit else each for each in columns)
 
 
 def sensitive_candidates(columns: Sequence[Column]) -> list[str]:
@@ -139,19 +163,23 @@ def sensitive_notes(columns: Sequence[Column]) -> list[str]:
     """What to say of sensitive columns: of one by a guess, how it came about, and which others may be; and of missing
     values."""
     sparse = [each.name for each in columns if each.role == "sensitive" and (each.missing or each.marks)]
-    notes = [f"{', '.join(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
+    notes = [f"{joined(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
     guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
     if not guessed:
         return notes
-    how = "by its name alone" if all(map(how_sensitive, guessed)) else "by a guess: the last column, and few values"
+    how = (
+        f"by {'its name' if len(guessed) == 1 else 'their names'} alone"
+        if all(map(how_sensitive, guessed))
+        else "by a guess: the last column, and few values"
+    )
     others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
-    named = f" ({', '.join(others)}?)" if others else ""
-    return [f"{', '.join(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
+    named = f" ({joined(others)}?)" if others else ""
+    return [f"{joined(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
 
 
 def identifying_notes(columns: Sequence[Column]) -> list[str]:
     """What to say of columns that are likely identifiers, and of those that somebody keeps and that tell rows apart."""
-    likely = [each.name for each in columns if each.proposed and each.role == "identifying"]
+    likely = [each.name for each in columns if each.proposed and each.role in ("identifying", "unit")]
     kept = [
         each.name
         for each in columns
@@ -159,19 +187,21 @@ def identifying_notes(columns: Sequence[Column]) -> list[str]:
     ]
     how = "as they are called so or almost every row has a value of its own"
     told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
-    return [f"{what}: {', '.join(names)}" for what, names in told.items() if names]
+    return [f"{what}: {joined(names)}" for what, names in told.items() if names]
 
 
 def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
     """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
     and of columns that repeat others. marks_are_read: whether the command reads those marks as missing."""
     named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
-    read = [f"{each.name}: {each.note}" for each in named if each.note and each.role != "keep"]
+    read = [f"{visible(each.name)}: {each.note}" for each in named if each.note and each.role != "keep"]
     read += [
-        f"{each.name} says the same of each row as {each.same_as}, and is left out" for each in columns if each.same_as
+        f"{visible(each.name)} says the same of each row as {visible(each.same_as)}, and is left out"
+        for each in columns
+        if each.same_as
     ]
     if marks := marks_in(columns):
-        names = ", ".join(each.name for each in columns if each.marks)
+        names = joined([each.name for each in columns if each.marks])
         option = f"--missing-values {shlex.quote(','.join(marks))}"
         look = "look" if len(marks) > 1 else "looks"
         how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
@@ -180,17 +210,26 @@ def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[st
 
 
 def repeated_notes(columns: Sequence[Column]) -> list[str]:
-    """What to say of identifying columns with values that stand in several rows, where no unit of protection is
-    named."""
-    if any(each.role == "unit" for each in columns):
+    """What to say of columns that tell persons apart, or that somebody names as identifying, with values that stand in
+    several rows, where no unit of protection is named."""
+    unit = next((each for each in columns if each.role == "unit"), None)
+    if unit is not None and not unit.proposed:
         return []
-    return [
-        f"K COUNTS ROWS, NOT PERSONS: {each.name} has only {counted(each.distinct, 'different value')} in "
-        f"{counted(each.rows - each.missing, 'row')}, up to {counted(each.most, 'row')} of one, so a group may be one "
-        f"person; if each value is one person, run this and the command with --unit {shell_word(listing([each.name]))}"
-        for each in columns
-        if each.role == "identifying" and 0 < each.distinct < each.rows - each.missing
-    ]
+    notes = []
+    for each in columns if unit is None else [unit]:
+        told = each.persons or (each.role == "identifying" and not each.proposed)
+        if told and 0 < each.distinct < each.rows - each.missing:
+            option = f"--unit {shell_word(listing([each.name]))}"
+            way = f"if each value is one person, run this and the command with {option}"
+            if unit is not None:
+                way = f"the command counts its values instead ({option}), a guess from its name"
+            few = counted(each.distinct, "different value")
+            rows, most = counted(each.rows - each.missing, "row"), counted(each.most, "row")
+            notes.append(
+                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, up to {most} of one, so a "
+                f"group may be one person; {way}"
+            )
+    return notes
 
 
 def marks_in(columns: Sequence[Column]) -> list[str]:
@@ -208,7 +247,7 @@ def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Co
         alike.setdefault((each.distinct, _partition(texts[each.name])), []).append(each)
     for group in alike.values():
         later_first = group[::-1]
-        for each in sorted(later_first, key=lambda each: each.kind == "text"):
+        for each in sorted(later_first, key=lambda each: (not is_unit(each.name), each.kind == "text")):
             other = next((other for other in group if other is not each and not found[other.name].same_as), None)
             if each.proposed and other is not None:
                 found[each.name] = replace(each, role="drop", same_as=other.name)

@@ -24,7 +24,7 @@ from kanon_milp.problem.column_text import as_text
 from kanon_milp.problem.csv_files import CsvFormat, with_missing
 from kanon_milp.problem.databases import Database, asked_query, location, shown_query
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
-from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt
+from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
 from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
 from kanon_milp.report.inspected_columns import (
     Column,
@@ -36,6 +36,7 @@ from kanon_milp.report.inspected_columns import (
     sensitive_notes,
     with_at_most,
     with_sensitive,
+    with_unit,
     without_repeated,
 )
 from kanon_milp.report.measures import unit_risk
@@ -51,6 +52,7 @@ KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
 MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
 MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
+NO_QUASI = "no column is left that may be a quasi-identifier, so no command is proposed; name some (--qi)"
 PROPOSAL = "? is a guess from names and values: say what it is by --qi, --sensitive, ..."
 
 
@@ -102,12 +104,13 @@ class Inspection:
 
     columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
     identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
-    are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it; of a data frame,
-    the two lines of Python that do the same, where it is called `frame`. suppressed: rows whose quasi-identifiers are
-    all suppressed; classes, risks and what k-anonymity touches are about the others, where there are some.
-    unit_risk: of units of protection, where a unit is named: their column, and what `report.measures.unit_risk` says;
-    risk and touched are about rows. reading: what to know of how the file was read, and whether its first row looks
-    like data. protection: where sensitive attributes were named, the verifier's report of the table as it is, alone.
+    are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it, "" where nothing
+    may be a quasi-identifier; of a data frame, the two lines of Python that do the same, where it is called `frame`.
+    suppressed: rows whose quasi-identifiers are all suppressed; classes, risks and what k-anonymity touches are about
+    the others, where there are some. unit_risk: of units of protection, where a unit is named or proposed: their
+    column, and what `report.measures.unit_risk` says; risk and touched are about rows. reading: what to know of how the
+    file was read, and whether its first row looks like data. protection: where sensitive attributes were named, the
+    verifier's report of the table as it is, alone.
     """
 
     source: str
@@ -143,13 +146,15 @@ class Inspection:
             )
         if dropped := [each.name for each in self.columns if each.role == "drop" and not each.same_as]:
             found.append(
-                f"the command leaves out {', '.join(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
+                f"the command leaves out {joined(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
                 "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
                 "stay as they are (--keep)"
             )
         is_read = self.command.startswith("kanon-milp ")
         found = [*self.reading, *found, *repeated_notes(self.columns)]
         found += reading_notes(self.columns, marks_are_read=is_read)
+        if not self.quasi_identifiers:
+            return (*found, *sensitive_notes(self.columns))
         return (*found, *sensitive_notes(self.columns), *protection_notes(self.columns))
 
     def as_dict(self) -> dict[str, Any]:
@@ -185,12 +190,14 @@ class Inspection:
             missing = f"{each.missing:,}" if each.missing else "-"
             role = each.role if each.role != "none" else "not named"
             shown = f"{role}?" if each.proposed and each.role != "none" else role
-            texts.append([each.name, each.kind, f"{each.distinct:,}", missing, unique, shown])
+            texts.append([visible(each.name), each.kind, f"{each.distinct:,}", missing, unique, shown])
         return texts
 
     @property
     def facts(self) -> list[tuple[str, str]]:
         """What people see of it beside the columns: names, and sentences."""
+        if not self.quasi_identifiers:
+            return [("note", NO_QUASI), *(("note", note) for note in self.notes)]
         rows, identification, risk = self.rows, self.identification, self.risk
         few, which = identification.minimal, "no column can be left out of these, which"
         if identification.minimum:
@@ -203,11 +210,11 @@ class Inspection:
         highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
         others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
         lines = [
-            ("known", f"{', '.join(self.quasi_identifiers)} (the quasi-identifiers)"),
+            ("known", f"{joined(self.quasi_identifiers)} (the quasi-identifiers)"),
             ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
             ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
             *([("suppressed", told_apart)] if self.suppressed else []),
-            ("identify", f"{', '.join(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
+            ("identify", f"{joined(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
         ]
         if self.unit_risk is not None:
             lines += _facts_of_units(self.unit_risk)
@@ -231,14 +238,17 @@ class Inspection:
         """What people see of it, as text, and no cell."""
         header, *lines = self.column_texts()
         facts = [f"{name}: {text}" for name, text in self.facts]
-        told = [*markdown(header, lines).splitlines(), "", *facts, *f"command: {self.command}".splitlines()]
+        command = f"command: {self.command}".splitlines() if self.command else []
+        told = [*markdown(header, lines).splitlines(), "", *facts, *command]
         return "\n".join(map(printable, told))
 
     def _repr_html_(self) -> str:
         """The same for a notebook, and no cell."""
         title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
         note = PROPOSAL if any(each.proposed for each in self.columns) else ""
-        return grid(title, self.column_texts(), note) + card("", [*self.facts, ("command", self.command)])
+        return grid(title, self.column_texts(), note) + card(
+            "", [*self.facts, *([("command", self.command)] if self.command else [])]
+        )
 
     def frame(self) -> pl.DataFrame:
         """A row a column of the table."""
@@ -265,8 +275,10 @@ def inspect(
     """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
 
     table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
-    read there. Columns whose role is not named get a proposed one: identifying, where nearly every row has a value of
-    its own that is text or an integer, or the column is called as names and numbers of persons are; keep, where all
+    read there. Columns whose role is not named get a proposed one: unit, where
+    a column that is called as persons or their numbers are (patient, customer no) has several rows of one; identifying,
+    where nearly every row has a value of its own that is text or an integer, or the column is called as names and
+    numbers of persons are; keep, where all
     rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none, or, where nothing
     is called so, the last column if it has a few values and no name of what others know (see `notes`); else
     quasi-identifier, if you have named none, of at most eight columns (the others are dropped, and one of two that say
@@ -279,7 +291,7 @@ def inspect(
     of both. symbol: what
     stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
     values are told apart from the classes. Raises
-    InputError for columns that the table does not have, and where no quasi-identifier is left.
+    InputError for columns that the table does not have.
     """
     text(symbol, "symbol")
     ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
@@ -301,11 +313,13 @@ def inspect(
     some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
     replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
     texts = as_text(frame, frame.columns, source)
-    known = [column_of(texts[name].alias(""), name, given) for name in texts.columns]
+    known = with_unit([column_of(texts[name].alias(""), name, given) for name in texts.columns])
     columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
     chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
+    unit = next((each.name for each in columns if each.role == "unit"), None)
+    reading = (*fmt.notes, *([doubt] if doubt else []))
     if not chosen:
-        raise InputError(f"{source}: no column is left that may be a quasi-identifier; name some (--qi)")
+        return _of_none(source, texts.height, columns, ks, reading)
     types = compress(texts, chosen)
     gone = _suppressed([texts[name] for name in chosen], symbol)  # a name may be a pattern of names
     held = texts if gone.all() else texts.filter(~gone)
@@ -329,8 +343,24 @@ def inspect(
         _command(source, proposal, query, marked) if is_read else proposal.call(),
         int(gone.sum()),
         None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
-        (*fmt.notes, *([doubt] if doubt else [])),
+        reading,
         _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
+    )
+
+
+def _of_none(
+    source: str, rows: int, columns: tuple[Column, ...], ks: Sequence[int], reading: tuple[str, ...]
+) -> Inspection:
+    """What is to be said where nothing may be a quasi-identifier, and all rows are alike."""
+    nothing = QuasiIdentifiers(
+        ks[0], rows, (), "identify", rows >= ks[0], (), complete=False, minimal=(), uniqueness=()
+    )
+    sizes = np.array([rows])
+    touched = tuple(Touched(each, rows * (rows < each), int(rows < each)) for each in ks)
+    risk = Risk(*[Fraction(1, rows)] * 4)
+    ranges = tuple(_ranges(sizes))
+    return Inspection(
+        source, rows, columns, (), nothing, 1, rows, rows, int(rows == 1), ranges, risk, touched, "", reading=reading
     )
 
 

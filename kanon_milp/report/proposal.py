@@ -127,7 +127,7 @@ def propose(columns: Sequence[Known], k: int, classes: int, symbol: str = "") ->
                 levels.append((each.name, option, tuple(values)))
                 vectors = more
                 break
-    k = max(1, min([k, *(each.rows for each in columns)]))
+    k = max(1, min([k, *(each.distinct if each.role == "unit" else each.rows for each in columns)]))
     return Proposal(tuple(each for each in named if each[1]), k, protection, tuple(levels), symbol)
 
 

@@ -175,12 +175,11 @@ class Report:
         if self.alone:
             held = "verified, the released table alone" if self.privacy else "no requirement was checked"
         of_rows, of_units = "", []
-        if self.released.unit is not None:
+        if self.released.unit is not None and self.released.units_strict is not None:
+            fewest = counted(self.released.units_strict, "different value")
             visible = "none" if self.released.units_exempt is None else str(self.released.units_exempt)
             of_rows = "rows "
-            of_units = [
-                f'  {self.released.units_strict} different values of "{self.released.unit}", {visible} without them'
-            ]
+            of_units = [f'  {fewest} of "{self.released.unit}", {visible} without them']
         lines = [
             held if self.ok else f"NOT verified: {counted(len(self.violations), 'violation')}",
             *(f"  - {violation}" for violation in self.violations),

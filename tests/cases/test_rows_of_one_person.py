@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_three_persons_in_each_group(folder: Path) -> None:
     assert "patient: 3 different; 3 (100.0%) with a row that is like no other's" in told
     assert "--unit patient" in told
     assert "COUNTS ROWS" not in told
+
+
+def test_the_command_of_inspect_counts_persons(folder: Path) -> None:
+    (folder / "data.csv").write_text(
+        "patient,age,sex,dx\n" + "".join(f"P{i // 10},{30 + i // 10},f,{'ab'[i % 2]}\n" for i in range(60))
+    )
+    command = run_in(folder, "inspect", "data.csv").stdout.splitlines()[-1]
+    assert "--unit patient" in command
+    assert run_in(folder, *shlex.split(command)[1:]).returncode == 0
+    assert "P0" not in (folder / "released" / "anonymized.csv").read_text()
+    found = json.loads((folder / "released" / "result.json").read_text())
+    assert found["problem"]["requirements"][0] == {"name": "k_anonymity", "k": 5, "unit": "patient"}
 
 
 def test_a_table_of_rows_is_refused_for_units(folder: Path) -> None:

@@ -131,13 +131,93 @@ def test_a_table_and_its_inspection_judge_columns_alike(tmp_path: Path) -> None:
     frame.write_csv(path)
     found = km.inspect(path, "age")
     marked = {each.name for each in found.columns if each.role == "identifying"}
-    assert marked == {"last name", "patientId", "e-mail", "remark"}
+    assert marked == {"last name", "e-mail", "remark"}
+    assert [each.name for each in found.columns if each.role == "unit"] == ["patientId"]
+    marked.add("patientId")
     loud = next(note for note in found.notes if note.startswith("LIKELY IDENTIFIERS, "))
     done = run("solve", "--data", path, "--qi", "age", "--k", 2)
     told = done.stderr.partition("LIKELY IDENTIFIERS")[2].partition(": ")[2].split("; ")[0]
     assert {each.rpartition(" (")[0] for each in told.split(", ")} == marked
     assert all(name in loud for name in marked)
     assert "in: born (100 % distinct values), weight (100 % distinct values);" in done.stderr
+
+
+PERSONS = {
+    "patient": [f"P{i // 10}" for i in range(60)],
+    "Patientennummer": [str(100 + i // 20) for i in range(60)],
+    "Kunden-Nr.": [str(i // 3) for i in range(60)],
+    "salarié": [f"{i // 10:03}" for i in range(60)],
+    "id_paciente": [f"A-{i // 6}" for i in range(60)],
+    "customer": [["Ann", "Bob", "Eve", "Jo", "Max"][i // 12] for i in range(60)],
+    "subject": [f"S{i % 6}" for i in range(60)],
+    "USUBJID": [f"01-{i // 20}" for i in range(60)],
+    "household": [str(i // 2) for i in range(60)],
+}
+CLASSES = {
+    "case": ["case", "control"] * 30,
+    "subject": ["maths", "art", "biology", "music", "history", "latin"] * 10,
+    "household": [str(1 + i % 5) for i in range(60)],  # its size
+    "member": ["gold", "silver", "none"] * 20,
+    "patient age": [str(20 + i % 30) for i in range(60)],
+    "customer type": [f"T{i % 9}" for i in range(60)],
+}
+
+
+@pytest.mark.parametrize("name", PERSONS)
+def test_who_is_protected_is_told_loudly_whatever_the_column_is_called(name: str, tmp_path: Path) -> None:
+    path, page, out = tmp_path / "t.csv", tmp_path / "page.html", tmp_path / "out"
+    ages = [str(30 + PERSONS[name].index(each)) for each in PERSONS[name]]  # says the same of each row
+    frame = pl.DataFrame({name: PERSONS[name], "age": ages, "sex": ["f", "m", "f"] * 20, "dx": ["flu", "ache"] * 30})
+    frame.write_csv(path)
+    found = km.inspect(path)
+    assert [each.role for each in found.columns] == ["unit", "quasi-identifier", "quasi-identifier", "sensitive"]
+    assert any(each.startswith(f"K COUNTS ROWS, NOT PERSONS: {name} has only ") for each in found.notes)
+    assert any(each.startswith("LIKELY IDENTIFIERS") and each.endswith(f": {name}") for each in found.notes)
+    assert found.unit_risk is not None
+    assert "--unit" in found.command
+    assert "--qi age,sex " in found.command
+    asked = ("--qi", "age,sex", "--sensitive", "dx", "--k", 3)
+    solved = run("solve", "--data", path, *asked, "--out", out, "--report", page)
+    checked = run("verify", out / "anonymized.csv", "--original", path, *asked)
+    for told in (solved.stderr, checked.stderr, page.read_text()):
+        assert "LIKELY IDENTIFIERS" in told
+        assert f"stand in several rows: {name} (60 rows, {frame[name].n_unique()} values, up to " in told
+    assert "COUNTS ROWS" not in run("solve", "--data", path, *asked, "--unit", name).stderr
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_words_for_persons_that_mean_something_else(name: str) -> None:
+    rows = CLASSES[name] * (3 if name == "household" else 1)
+    frame = pl.DataFrame({name: rows, "age": [str(30 + i // 7) for i in range(len(rows))]})
+    assert km.inspect(frame).columns[0].role not in ("identifying", "unit")
+    with pytest.warns(km.RoleWarning) as caught:
+        km.Table.from_frame(frame, "age")
+    assert not any("IDENTIFIERS" in str(each.message) or "COUNTS" in str(each.message) for each in caught)
+
+
+def test_k_counts_rows_is_said_of_persons_and_of_what_somebody_names() -> None:
+    times = [f"{8 + i % 10:02}:{(i * 7) % 60:02}" for i in range(58)]
+    frame = pl.DataFrame({"t": [*times, times[0], times[1]], "age": ["30", "40", "40"] * 20})
+    assert [each.role for each in km.inspect(frame).columns] == ["identifying", "quasi-identifier"]
+    assert not any("COUNTS ROWS" in each for each in km.inspect(frame).notes)
+    assert any("COUNTS ROWS" in each for each in km.inspect(frame, identifying="t").notes)
+
+
+@pytest.mark.parametrize("name", ["income", "Einkommen (€)", "annual_salary", "Salaire"])
+@pytest.mark.parametrize("way", ["{}", "${:,}", "{},5", "{} EUR", "{:.1f}"])
+def test_an_amount_is_sensitive_however_it_is_written(name: str, way: str) -> None:
+    frame = pl.DataFrame({name: [way.format(20_000 + 137 * i) for i in range(60)], "age": ["30", "40", "40"] * 20})
+    assert km.inspect(frame).columns[0].role == "sensitive"
+    with pytest.warns(km.RoleWarning) as caught:
+        km.Table.from_frame(frame, "age")
+    assert "IDENTIFIERS" not in str(caught[0].message)
+
+
+def test_an_empty_name_is_seen() -> None:
+    frame = pl.DataFrame({"": [str(i) for i in range(20)], "age": ["1", "2"] * 10, " ": ["a", "b"] * 10})
+    with pytest.warns(km.RoleWarning, match=r'released unchanged: "", " "; LIKELY IDENTIFIERS, [^:]*: "" \(100 %'):
+        km.Table.from_frame(frame, "age")
+    assert '""' in [row[0] for row in km.inspect(frame).column_texts()]
 
 
 def test_a_kept_column_that_tells_rows_apart_is_named(tmp_path: Path) -> None:
