@@ -23,7 +23,7 @@ FEW = 2  # distinct values that a column needs to tell rows apart
 MOST_CLASSES = 20  # distinct values of a column that says to which of some classes each row belongs
 PER_CLASS = 5  # rows of one of these, on average, at least
 PER_PERSON = 10  # rows of one value of a number that persons have, on average, at most ...
-MOST_PER_PERSON = 100  # ... and of what is called as persons and nothing else
+MOST_PER_PERSON = 100  # ... and of numbers or codes of what is called as persons are
 
 _PARTS = re.compile(r"[\W_\d]+|(?<=[a-z])(?=[A-Z])")
 
@@ -96,8 +96,8 @@ def identifies(name: str, reading: Callable[[], Reading], present: int, distinct
 
 def tells_persons(name: str, reading: Callable[[], Reading], present: int, distinct: int) -> bool:
     """Whether a column is called as names or numbers of persons are, and its values can be those: of a column that is
-    called "patient" codes, or values of which each has not too many rows; of one that may be a school subject or the
-    size of a household, those of which each has few, and no words that may be classes."""
+    called "patient" codes, numbers of which each has not too many rows, or words of which each has few; of one that may
+    be a school subject or the size of a household, those of which each has few, and no words that may be classes."""
     words = _words(name)
     if distinct <= FEW:
         return False
@@ -109,9 +109,11 @@ def tells_persons(name: str, reading: Callable[[], Reading], present: int, disti
     read = reading()
     if read.kind not in ("integer", "text"):
         return False
-    if who == "who":
-        return read.coded or distinct * MOST_PER_PERSON >= present
-    if read.kind == "text" and not read.coded and distinct <= MOST_CLASSES:
+    if who == "who" and read.coded:
+        return True
+    if who == "who" and read.kind == "integer":
+        return distinct * MOST_PER_PERSON >= present
+    if who == "perhaps" and read.kind == "text" and not read.coded and distinct <= MOST_CLASSES:
         return False
     return distinct * (MOST_PER_PERSON if read.coded else PER_PERSON) >= present
 

@@ -148,7 +148,7 @@ PERSONS = {
     "Kunden-Nr.": [str(i // 3) for i in range(60)],
     "salarié": [f"{i // 10:03}" for i in range(60)],
     "id_paciente": [f"A-{i // 6}" for i in range(60)],
-    "customer": [["Ann", "Bob", "Eve", "Jo", "Max"][i // 12] for i in range(60)],
+    "customer": [["Ann", "Bob", "Eve", "Jo", "Max", "Zoe"][i // 10] for i in range(60)],
     "subject": [f"S{i % 6}" for i in range(60)],
     "USUBJID": [f"01-{i // 20}" for i in range(60)],
     "household": [str(i // 2) for i in range(60)],
@@ -157,6 +157,8 @@ CLASSES = {
     "case": ["case", "control"] * 30,
     "subject": ["maths", "art", "biology", "music", "history", "latin"] * 10,
     "household": [str(1 + i % 5) for i in range(60)],  # its size
+    "patient": ["inpatient", "outpatient", "emergency"] * 20,
+    "client": ["Windows", "Mac", "Linux"] * 20,
     "member": ["gold", "silver", "none"] * 20,
     "patient age": [str(20 + i % 30) for i in range(60)],
     "customer type": [f"T{i % 9}" for i in range(60)],
