@@ -124,8 +124,11 @@ def extension_of(
     changed = [*(common[r][0] for r in np.flatnonzero(other | differs).tolist())]
     which = np.flatnonzero(moved_bounds | (ours.integer[mine] != theirs.integer[known]))
     changed += [theirs.variable_names[c] for c in known[which].tolist()]
-    declared = {component.name for component in built.component_objects(pyo.Var)}
+    declared = {component.name for component in built.component_objects((pyo.Var, pyo.Constraint))}
     added = [key[0] for key in theirs_at if key not in ours_at]
+    # also those that have no row, since all their variables are fixed
+    constraints = model.component_objects(pyo.Constraint, active=True)
+    added += [each.name for each in constraints if each.name not in declared and len(each)]
     added += [name for name in theirs.variable_names if at[name] >= width and _component(name) not in declared]
     deactivated = [key[0] for key in gone]
 

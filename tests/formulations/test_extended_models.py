@@ -400,6 +400,11 @@ def by_data(model: pyo.ConcreteModel) -> None:
     model.most.set_value(1)
 
 
+def about_what_is_fixed(model: pyo.ConcreteModel) -> None:
+    model.open[0].fix(0)
+    model.mine = pyo.Constraint(expr=model.open[0] <= 1)
+
+
 def without_loss(model: pyo.ConcreteModel) -> None:
     model.del_component("loss")
     model.groups = pyo.Objective(expr=sum(model.open.values()), sense=pyo.maximize)
@@ -409,6 +414,7 @@ CHANGES: dict[str, tuple[Change, dict[str, list[str]], bool]] = {
     "block": (in_a_block, {"added": ["mine.few"]}, False),
     "mutable data": (by_data, {"added": ["few"]}, False),
     "fixed": (lambda m: m.open[0].fix(0), {"fixed": ["open"]}, False),
+    "no row": (about_what_is_fixed, {"added": ["mine"], "fixed": ["open"]}, False),
     "fixed outside": (lambda m: first_pair(m).fix(2.5), {"fixed": ["assign"]}, True),
     "tighter bound": (lambda m: first_pair(m).setub(0), {"changed": ["assign"]}, False),
     "looser bound": (lambda m: first_pair(m).setub(9), {"changed": ["assign"]}, True),
