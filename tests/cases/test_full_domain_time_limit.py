@@ -37,7 +37,7 @@ def test_the_limit_holds(data: Path) -> None:
     assert found["stop_reason"] == "time_limit"
     assert "of 1,048,576 level vectors" in found["message"]
     assert took < 1 + LATE
-    assert took == pytest.approx(found["seconds"]["total"], abs=2)
+    assert took == pytest.approx(found["seconds"]["total"], abs=LATE / 2)  # Python starts slowly beside other tests
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -156,4 +156,4 @@ def test_the_limit_is_one_for_table_and_certificate(monkeypatch: pytest.MonkeyPa
     found = json.loads(done.stdout)
     assert found["solver"]["options"]["time_limit"] == 3
     assert found["seconds"]["certify"] > 1
-    assert 2 < found["seconds"]["total"] <= took < 30
+    assert 2 < found["seconds"]["total"] <= took < 60
