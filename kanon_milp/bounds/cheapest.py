@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from kanon_milp.presolve.alike import Alike
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
@@ -30,6 +29,8 @@ def cheapest_without_candidates(instance: Instance, levels: Levels, limit: Limit
     levels: all that the recoding allows; the candidates of the instance play no part. It goes through the level vectors
     from the cheapest on; rows that have found none before the limit lose at least as much as under the next one.
     """
+    from kanon_milp.presolve.alike import Alike  # compiled code
+
     types, counts = instance.types, instance.types.counts
     least = max(1, *(least_rows(requirement, instance.table_group) for requirement in instance.problem.requirements))
     alike, every = Alike(types, levels), np.arange(types.count)
