@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from kanon_milp.methods.result import Result
 from kanon_milp.problem.column_text import as_text
@@ -13,6 +14,7 @@ from kanon_milp.report.proposal import coarse_levels
 CUT_SHORT = frozenset({"time_limit", "interrupted", "node_limit", "iteration_limit", "gap_limit"})
 DECADE, YEAR = re.compile(r"\d{4}s"), re.compile(r"\d{4}")
 MOST_OPTIONS = 2
+MOST_VALUES = 20_000  # of a column that is looked through for a hint
 
 
 def suppressed_everywhere(result: Result) -> str:
@@ -24,15 +26,17 @@ def suppressed_everywhere(result: Result) -> str:
     if result.problem.recoding.mask is not None:
         ways.append("other patterns")
     else:
-        options = [option for name in names if (option := _option(result, name))]
+        options = list(islice(filter(None, (_option(result, name) for name in names)), MOST_OPTIONS))
         without = [name for name in names if name not in result.problem.recoding.hierarchies]
-        ways += options[:MOST_OPTIONS] or (["--hierarchies"] if without else ["a higher --weight"])
+        ways += options or (["--hierarchies"] if without else ["a higher --weight"])
     return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
 
 
 def _option(result: Result, name: str) -> str:
     """What gives the column coarser levels than it has; empty where that is for its owner to say."""
     table, hierarchy = result.problem.table, result.problem.recoding.hierarchies.get(name)
+    if table.column(name).n_unique() > MOST_VALUES:
+        return ""
     column = column_of(as_text(table.frame, [name], table.source)[name].alias(""), name, table.roles)
     option, between = coarse_levels(column), set() if hierarchy is None else _coarsest(hierarchy)
     shape = DECADE if option.endswith("decade") else YEAR
