@@ -2,7 +2,7 @@
 
     python benchmarks/library_records.py [NAME ...] [--seconds 10] [--search 15] [--again]
 
-Names may have * and ?. The records are a part of the package (kanon_milp/instances/mps_library/records).
+Names may have * and ?. The records are a part of the package (kanon_milp/studies/mps_library/records).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import argparse
 import time
 
 from kanon_milp.errors import KanonError
-from kanon_milp.instances import datasets
-from kanon_milp.instances.mps_library.entries import LIST, chosen, read_list
-from kanon_milp.instances.mps_library.metadata import RECORDS, read_record
-from kanon_milp.instances.mps_library.record import recorded, write_record
+from kanon_milp.studies import datasets
+from kanon_milp.studies.mps_library.entries import LIST, chosen, read_list
+from kanon_milp.studies.mps_library.metadata import RECORDS, read_record
+from kanon_milp.studies.mps_library.record import recorded, write_record
 
 
 def main() -> None:

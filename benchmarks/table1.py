@@ -18,8 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 import kanon_milp as km
-from kanon_milp.instances.datasets import ADULT_RAW, load
-from kanon_milp.report.metrics import numeric_values, usefulness
+from kanon_milp.studies.datasets import ADULT_RAW, load
+from kanon_milp.studies.metrics import numeric_values, usefulness
 
 Floats = NDArray[np.float64]
 COLUMNS = [name for name in ADULT_RAW if name != "fnlwgt"]

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
         RoleWarning,
         SolverError,
     )
-    from kanon_milp.instances import datasets
-    from kanon_milp.instances.model_files import ModelFile, read_model
     from kanon_milp.methods.exchange import export_model, import_solution
     from kanon_milp.methods.full_domain import FullDomain, FullDomainResult, solve_full_domain
     from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
@@ -52,13 +50,15 @@ if TYPE_CHECKING:
     from kanon_milp.problem.problem import Problem
     from kanon_milp.problem.recoding import Hierarchies, PatternMask, Suppression
     from kanon_milp.problem.table import Table, read_table
-    from kanon_milp.report.boxes import boxes
-    from kanon_milp.report.comparison import Comparison, compare
-    from kanon_milp.report.inspection import Inspection, inspect
-    from kanon_milp.report.metrics import Metrics, measure
-    from kanon_milp.report.pages.reports import write_report
-    from kanon_milp.report.sweep import Sweep, SweepRow, sweep
     from kanon_milp.solvers import SolverAdapter, register_solver
+    from kanon_milp.studies import datasets
+    from kanon_milp.studies.boxes import boxes
+    from kanon_milp.studies.comparison import Comparison, compare
+    from kanon_milp.studies.inspection import Inspection, inspect
+    from kanon_milp.studies.metrics import Metrics, measure
+    from kanon_milp.studies.model_files import ModelFile, read_model
+    from kanon_milp.studies.pages.reports import write_report
+    from kanon_milp.studies.sweep import Sweep, SweepRow, sweep
     from kanon_milp.verify import Report, check_certificate, verify
 
 __all__ = [
@@ -139,8 +139,8 @@ _HOMES = {
     ),
     "problem.database_tables": ("write_table",),
     "problem.hierarchies": ("Hierarchy",),
-    "instances": ("datasets",),
-    "instances.model_files": ("ModelFile", "read_model"),
+    "studies": ("datasets",),
+    "studies.model_files": ("ModelFile", "read_model"),
     "problem.privacy": (
         "AlphaKAnonymity",
         "BetaLikeness",
@@ -163,12 +163,12 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
-    "report.boxes": ("boxes",),
-    "report.comparison": ("Comparison", "compare"),
-    "report.inspection": ("Inspection", "inspect"),
-    "report.metrics": ("Metrics", "measure"),
-    "report.sweep": ("Sweep", "SweepRow", "sweep"),
-    "report.pages.reports": ("write_report",),
+    "studies.boxes": ("boxes",),
+    "studies.comparison": ("Comparison", "compare"),
+    "studies.inspection": ("Inspection", "inspect"),
+    "studies.metrics": ("Metrics", "measure"),
+    "studies.sweep": ("Sweep", "SweepRow", "sweep"),
+    "studies.pages.reports": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "check_certificate", "verify"),

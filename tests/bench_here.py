@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from kanon_milp.bench import one_run, supervisor
-from kanon_milp.bench.measured import ANSWER, Teller
+from kanon_milp.studies.bench import one_run, supervisor
+from kanon_milp.studies.bench.measured import ANSWER, Teller
 
 _alone = threading.Lock()
 

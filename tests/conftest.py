@@ -72,8 +72,8 @@ def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def registered_solvers_are_forgotten() -> Iterator[None]:
     """Solvers that lie or hang do not outlive the test module that registers them: the next one may ask them all."""
-    from kanon_milp.bench import plugins
     from kanon_milp.solvers import registry
+    from kanon_milp.studies.bench import plugins
 
     before, loaded = dict(registry._registered), set(plugins._loaded)
     yield

@@ -33,7 +33,7 @@ from mutations import changed_csv, changed_model
 from strategies import Case
 
 import kanon_milp as km
-from kanon_milp.report.metrics import usefulness
+from kanon_milp.studies.metrics import usefulness
 
 SEED = 20
 

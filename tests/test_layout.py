@@ -21,9 +21,7 @@ ORDER = (
     "bounds",
     "heuristics",
     "methods",
-    "instances",
-    "report",
-    "bench",
+    "studies",
     "cli",
 )
 
@@ -66,6 +64,13 @@ def test_imports_go_down() -> None:
                 seen += 1
                 assert ORDER.index(below[0]) <= ORDER.index(package[0]), f"{name} imports {other}"
     assert seen > 500
+
+
+def test_the_engine_does_without_studies() -> None:
+    """Neither by an import nor by a name that is imported later."""
+    engine = {name: path for name, path in modules().items() if name.split(".")[1:2] not in ([], ["studies"], ["cli"])}
+    assert len(engine) > 100
+    assert not [name for name, path in engine.items() if "kanon_milp.studies" in path.read_text()]
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -113,7 +113,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     }
     result = km.solve(problem, **options)
     assert result.require_optimal()
-    from kanon_milp.report.output import json_text
+    from kanon_milp.studies.output import json_text
 
     assert json_text(result.as_dict())
 

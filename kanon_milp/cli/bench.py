@@ -15,7 +15,7 @@ from kanon_milp.cli import options
 from kanon_milp.cli.help import Command, Group
 from kanon_milp.cli.interrupts import Interrupted
 from kanon_milp.errors import counted
-from kanon_milp.report import display
+from kanon_milp.studies import display
 from kanon_milp.system import text_tables
 
 RED = 1
@@ -68,11 +68,11 @@ def run(
     Exit codes: 0 all answers agree; 1 some answer is wrong (a red row), or every run failed; 2 bad usage or input; 5
     interrupted.
     """
-    from kanon_milp.bench.plan import plan
-    from kanon_milp.bench.results import default_folder
-    from kanon_milp.bench.running import run_one, run_study
-    from kanon_milp.bench.study import read_study
-    from kanon_milp.bench.supervisor import check_system
+    from kanon_milp.studies.bench.plan import plan
+    from kanon_milp.studies.bench.results import default_folder
+    from kanon_milp.studies.bench.running import run_one, run_study
+    from kanon_milp.studies.bench.study import read_study
+    from kanon_milp.studies.bench.supervisor import check_system
 
     found = read_study(study)
     if listed:
@@ -106,9 +106,9 @@ def report(
 
     Its pictures (SVG, PDF) and tables (CSV, LaTeX) go beside it.
     """
-    from kanon_milp.bench.checks import judged
-    from kanon_milp.bench.results import read_folder
-    from kanon_milp.report.pages.bench_page import write_bench_page
+    from kanon_milp.studies.bench.checks import judged
+    from kanon_milp.studies.bench.results import read_folder
+    from kanon_milp.studies.pages.bench_page import write_bench_page
 
     frame = judged(read_folder(folder))
     written, *_ = write_bench_page(frame, folder / "report.html")
@@ -120,7 +120,7 @@ def report(
 
 def _show(frame: Any, *, quiet: bool) -> int:
     """The red rows and what failed, then the summary. Returns the exit code."""
-    from kanon_milp.report.statistics import summary, with_outcomes
+    from kanon_milp.studies.statistics import summary, with_outcomes
 
     red = [row for row in frame.iter_rows(named=True) if row["defects"]]
     for row in red:

@@ -15,7 +15,7 @@ from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
 from kanon_milp.methods.verification import read_released
-from kanon_milp.report import comparison, display
+from kanon_milp.studies import comparison, display
 from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 

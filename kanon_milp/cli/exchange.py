@@ -12,8 +12,8 @@ from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
 from kanon_milp.cli.problem_options import Asked, with_problem
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import exchange
-from kanon_milp.report import display, output
 from kanon_milp.solvers.mps import names_path
+from kanon_milp.studies import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting
 
 Reduced = Annotated[

@@ -9,9 +9,8 @@ import typer
 
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
-from kanon_milp.instances import families
-from kanon_milp.instances.generated_files import earlier_files, write_generated, write_generated_columns
-from kanon_milp.report import display
+from kanon_milp.studies import display, families
+from kanon_milp.studies.families.generated_files import earlier_files, write_generated, write_generated_columns
 
 
 def generate(

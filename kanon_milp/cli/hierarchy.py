@@ -19,8 +19,8 @@ from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.table import read_table
-from kanon_milp.report import display, display_data
-from kanon_milp.report.labels import describe_labels
+from kanon_milp.studies import display, display_data
+from kanon_milp.studies.labels import describe_labels
 from kanon_milp.system.files import check_folder, refuse_overwriting
 
 

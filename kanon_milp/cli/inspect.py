@@ -9,8 +9,8 @@ import typer
 
 from kanon_milp.cli import options
 from kanon_milp.cli.hierarchy_options import split, whole
-from kanon_milp.report import display, display_data
-from kanon_milp.report.inspection import inspect as inspect_table
+from kanon_milp.studies import display, display_data
+from kanon_milp.studies.inspection import inspect as inspect_table
 
 
 def inspect(

@@ -10,8 +10,7 @@ import typer
 
 from kanon_milp.cli import options
 from kanon_milp.errors import InputError
-from kanon_milp.instances import model_library
-from kanon_milp.report import display
+from kanon_milp.studies import display, model_library
 
 
 def models(

@@ -11,7 +11,7 @@ from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.cli.help import Command
 from kanon_milp.errors import counted
-from kanon_milp.report import display
+from kanon_milp.studies import display
 
 library = typer.Typer(
     help="A collection of instances with known answers, as MPS files.", no_args_is_help=True, rich_markup_mode=None
@@ -35,8 +35,8 @@ def build(
 
     DIR gets .mps.gz files with the same bytes each time, metadata and solutions of each, library.solu and library.csv.
     """
-    from kanon_milp.instances.mps_library.build import build_library  # its schema takes a while to import
-    from kanon_milp.instances.mps_library.entries import LIST
+    from kanon_milp.studies.mps_library.build import build_library  # its schema takes a while to import
+    from kanon_milp.studies.mps_library.entries import LIST
 
     silent = quiet or json
     found = build_library(
@@ -69,8 +69,8 @@ def check(
 
     Hashes, schema, solutions, sizes, and that no two instances are alike.
     """
-    from kanon_milp.instances.mps_library.check import check_library
-    from kanon_milp.instances.mps_library.entries import LIST
+    from kanon_milp.studies.mps_library.check import check_library
+    from kanon_milp.studies.mps_library.entries import LIST
 
     found = check_library(folder, listed=listed or LIST, rebuild=rebuild)
     if json:

@@ -13,10 +13,10 @@ import typer
 
 from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.errors import InputError
-from kanon_milp.instances.model_files import ModelFile, read_model
 from kanon_milp.problem.databases import Database, as_files, is_address
 from kanon_milp.problem.problem import Objective, Problem
 from kanon_milp.problem.table import ARROW_SUFFIXES, CSV_SUFFIXES, EXCEL_SUFFIXES, PARQUET_SUFFIXES, read_table
+from kanon_milp.studies.model_files import ModelFile, read_model
 
 TABLES = (*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 

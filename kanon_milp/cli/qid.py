@@ -11,7 +11,7 @@ from kanon_milp.methods.quasi_identifiers import Reading, find_quasi_identifiers
 from kanon_milp.presolve.sources import row_types
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.roles import Roles
-from kanon_milp.report import display
+from kanon_milp.studies import display
 
 
 def qid(

@@ -9,9 +9,9 @@ import typer
 
 from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
-from kanon_milp.report import display
-from kanon_milp.report.output import PAGE
-from kanon_milp.report.pages.reports import report_of_folder
+from kanon_milp.studies import display
+from kanon_milp.studies.output import PAGE
+from kanon_milp.studies.pages.reports import report_of_folder
 
 
 def report(

@@ -28,9 +28,9 @@ from kanon_milp.methods.solve import solve as solve_problem
 from kanon_milp.problem.database_tables import check_new_table, expect_database, new_table
 from kanon_milp.problem.databases import Database, location
 from kanon_milp.problem.problem import Problem
-from kanon_milp.report import display, output
-from kanon_milp.report.pages.reports import page_of_result
 from kanon_milp.solvers import SolverAdapter
+from kanon_milp.studies import display, output
+from kanon_milp.studies.pages.reports import page_of_result
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit

@@ -12,9 +12,9 @@ from kanon_milp.cli.exit_codes import NO_TABLE
 from kanon_milp.cli.problem_options import Asked, with_swept_problem
 from kanon_milp.errors import InputError
 from kanon_milp.methods import registry
-from kanon_milp.report import display
-from kanon_milp.report import sweep as sweeping
-from kanon_milp.report.sweep_files import WRITTEN, SweepFolder
+from kanon_milp.studies import display
+from kanon_milp.studies import sweep as sweeping
+from kanon_milp.studies.sweep_files import WRITTEN, SweepFolder
 from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.files import refuse_overwriting
 

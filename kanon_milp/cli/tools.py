@@ -12,8 +12,8 @@ from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.presolve.sources import row_types
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.roles import Roles
-from kanon_milp.report import display
 from kanon_milp.solvers.canaries import diagnose
+from kanon_milp.studies import display
 
 
 def compress(

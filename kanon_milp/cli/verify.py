@@ -12,12 +12,12 @@ import typer
 from kanon_milp.cli import hierarchy_options, options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.errors import InputError
-from kanon_milp.instances.model_files import ModelFile, read_model
 from kanon_milp.methods.verification import check_certificate_files, verify_alone, verify_files, verify_released
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.databases import Database, as_files, location
 from kanon_milp.problem.table import read_table
-from kanon_milp.report import display, output
+from kanon_milp.studies import display, output
+from kanon_milp.studies.model_files import ModelFile, read_model
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report, check_certificate
 from kanon_milp.verify.plain import Cells

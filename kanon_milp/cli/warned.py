@@ -9,7 +9,7 @@ from typing import TextIO
 
 from kanon_milp.cli.click import option_of_the_command
 from kanon_milp.errors import KanonWarning
-from kanon_milp.report.display import say
+from kanon_milp.studies.display import say
 
 
 @contextmanager

@@ -9,9 +9,9 @@ import pytest
 from bench_here import runs_here
 from command_line import run
 
-from kanon_milp.bench.running import run_study
-from kanon_milp.bench.study import read_study
-from kanon_milp.report.statistics import run_steps, with_outcomes
+from kanon_milp.studies.bench.running import run_study
+from kanon_milp.studies.bench.study import read_study
+from kanon_milp.studies.statistics import run_steps, with_outcomes
 
 MODEL = """NAME          MAXI
 {sense}ROWS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from kanon_milp.report import output
+from kanon_milp.studies import output
 
 COLUMNS = [f"c{j}" for j in range(6)]
 

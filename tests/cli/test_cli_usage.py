@@ -26,7 +26,7 @@ from kanon_milp.bounds import Certificate
 from kanon_milp.cli.sweep import have_run
 from kanon_milp.methods import progress
 from kanon_milp.methods.warm_up import warm_up
-from kanon_milp.report import display
+from kanon_milp.studies import display
 from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.jit import compiled, number_compiled
 

@@ -107,7 +107,7 @@ def test_where_a_union_is_no_group_it_is_the_strong_optimum(
 
 
 def test_it_solves_problems_of_the_library(models: object) -> None:
-    from kanon_milp.instances.model_files import read_model
+    from kanon_milp.studies.model_files import read_model
 
     for name in ("hospital", "hospital_combined"):
         read = read_model(models / f"{name}.toml")  # type: ignore[operator]

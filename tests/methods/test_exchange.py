@@ -23,7 +23,7 @@ import kanon_milp as km
 from kanon_milp.solvers.mps import names_path, read_about
 
 MODELS = sorted(LIBRARY.glob("*.toml"))
-# HiGHS takes up to 23 s for them; smaller ones have these requirements and masks, and tests/instances/test_models.py
+# HiGHS takes up to 23 s for them; smaller ones have these requirements and masks, and tests/studies/test_models.py
 # solves them
 SLOW = (
     *("adult_l_diversity", "adult_mask", "adult_p_sensitivity", "adult_t_closeness"),

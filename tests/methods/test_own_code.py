@@ -23,10 +23,10 @@ from kanon_milp.formulations import FORMULATIONS, Formulation
 from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.distances import EqualDistance
-from kanon_milp.report.output import described
-from kanon_milp.report.pages.wording import proof_sentence
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
 from kanon_milp.solvers.common import Recorder, Watch
+from kanon_milp.studies.output import described
+from kanon_milp.studies.pages.wording import proof_sentence
 
 SECRET = "cell-of-the-table"
 FRAME = pl.DataFrame({"a": ["1", "1", "2", "2", SECRET], "b": list("xyxyx"), "s": list("uvuvu")})

@@ -13,8 +13,8 @@ import pytest
 import kanon_milp as km
 from kanon_milp.presolve import preparation
 from kanon_milp.problem.exact import in_words
-from kanon_milp.report.output import described
-from kanon_milp.report.pages.wording import amount, marks, proof_sentence
+from kanon_milp.studies.output import described
+from kanon_milp.studies.pages.wording import amount, marks, proof_sentence
 
 SECRET = "Wilhelmina"
 

@@ -16,7 +16,7 @@ import kanon_milp as km
 from kanon_milp.problem.csv_files import csv_text
 from kanon_milp.problem.side_files import read_hierarchy_rows
 from kanon_milp.problem.table import scan_frame
-from kanon_milp.report.output import as_polars
+from kanon_milp.studies.output import as_polars
 
 TEXT = 'a,b,note\n007, x,"one, two"\n1.0,,\n1,"","""quoted"""\n'
 

@@ -1,0 +1,291 @@
+"""The kind "solve": a problem, or the model of a file, solved and checked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from kanon_milp import solvers
+from kanon_milp.errors import KanonError
+from kanon_milp.formulations import get_formulation
+from kanon_milp.methods.arguments import check_available, checked_options
+from kanon_milp.methods.direct import TOO_LATE, assignment_of, integral_assignment, settled
+from kanon_milp.methods.outcome import Found, Scale, scale_of
+from kanon_milp.methods.result import NO_SOLVER, Result
+from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.methods.solve import solve
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.problem.exact import in_words
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.common import check_numbers
+from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.studies.bench.measured import Measured, Teller, facts
+from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
+from kanon_milp.studies.bench.point import CheckedPoint, check_point, check_unbounded
+from kanon_milp.studies.bench.recording import Recording
+from kanon_milp.studies.bench.sources import SolverModel, model_of, problem_of, sign_of
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.limit import Over
+
+INFEASIBLE_BUT = "says infeasible, which a verified table refutes"
+
+
+def run(task: Mapping[str, Any], tell: Teller) -> Measured:
+    """Solve and check. Raises InputError for bad input, SolverError for a solver that fails."""
+    name = task["solver"]
+    adapter = Recording(solvers.get("highs" if name == NO_SOLVER else name), task["permutation"])
+    if name != NO_SOLVER:
+        check_available(adapter)
+    stated = model_of(task["source"])
+    if stated is not None:
+        return _solve_file(stated, adapter, task, tell)
+    problem = problem_of(task["source"])
+    if task["method"] == ALONE:
+        return _solve_alone(problem, adapter, task, tell)
+    return _solve_problem(problem, adapter, task, tell)
+
+
+def _solve_problem(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
+    """As users do, by a method of the package."""
+    tell.ready()
+    result = solve(
+        problem,
+        adapter if task["solver"] != NO_SOLVER else "highs",
+        formulation=task["formulation"] or "strong",
+        method=task["method"],
+        time_limit=task["time_limit"],
+        threads=task["threads"],
+        seed=task["seed"],
+        solver_options=dict(task["options"]) or None,
+        on_progress=lambda point: tell.point(point.incumbent, point.bound),
+    )
+    tell.point(result.objective, result.bound)
+    tell.done()
+    found = measured_of(result, adapter)
+    grace = task["parameters"]["late_seconds"]
+    late = [] if grace is None else _late(result, task["time_limit"], float(grace))
+    return replace(found, defects=(*found.defects, *late))
+
+
+def measured_of(result: Result, adapter: Recording) -> Measured:
+    """What a result says, with what the verifier, and the check of the last point of the largest model, have found."""
+    defects = [] if result.report is None else [f"verifier: {each}" for each in result.report.violations]
+    model, answer = adapter.model, adapter.answer
+    if model is not None and answer is not None:
+        defects += [f"model: {each}" for each in check_point(model, answer.x).defects]
+        if answer.stop_reason is StopReason.UNBOUNDED:
+            defects += check_unbounded(model) or ()
+    defects += [f"model: {each}" for each in adapter.wrong]
+    return Measured(
+        stop_reason=result.stop_reason,
+        proof=result.proof,
+        objective=result.exact_objective,
+        bound=result.exact_bound,
+        sense=_sense(result.problem),
+        verified=None if result.report is None else result.report.ok,
+        defects=tuple(defects),
+        message=result.message,
+        solver_version=result.solver.version,
+        problem=facts(result.problem, result.row_types),
+        sizes={"candidates": result.after.candidates, "pairs": result.after.pairs, **_sizes(result, model)},
+        seconds=_steps(result.seconds),
+    )
+
+
+def _late(result: Result, limit: float, grace: float) -> list[str]:
+    """Where it has taken more than these seconds and 5 % beyond its time limit."""
+    over = result.seconds["total"] - result.seconds["read"] - limit
+    if over <= grace + 0.05 * limit:
+        return []
+    return [f"late: it took {over:.1f} s more than its time limit of {limit:g} s"]
+
+
+def _sizes(result: Result, model: LinearModel | None) -> dict[str, int | None]:
+    if model is not None:
+        return {"variables": model.variables, "constraints": model.constraints, "nonzeros": int(model.A.nnz)}
+    return {"variables": result.after.variables or None, "constraints": result.after.constraints or None}
+
+
+def _sense(problem: Problem) -> str:
+    return "max" if problem.objective == "max_groups" else "min"
+
+
+def _steps(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {step: seconds.get(step, 0.0) for step in ("build", "handover", "solve")}
+
+
+def _options(task: Mapping[str, Any], time_limit: float | None, *, integral: bool) -> SolverOptions:
+    return SolverOptions(
+        time_limit,
+        task["threads"],
+        task["seed"],
+        absolute_gap=INTEGRAL_GAP if integral else 0.0,
+        extra=dict(task["options"]),
+    )
+
+
+def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The solver alone on the presolved problem's model, once, with nothing beside it: no bound, no start, no second
+    look, no settings but those of the study."""
+    checked_options(problem, task["time_limit"], task["threads"], task["seed"], 0.0, None, dict(task["options"]))
+    tell.ready()
+    clock, chosen = Clock(), get_formulation(task["formulation"])
+    limit = limit_of(clock, SolverOptions(task["time_limit"]), None)
+    prepared = presolve(problem, clock, reduced=chosen.reduced, merge=True, limit=limit)
+    options = _options(task, task["time_limit"], integral=True)
+    session = Session(prepared, chosen, adapter, options, clock, interrupt=threading.Event())
+    known = Measured(
+        "time_limit",
+        sense=_sense(problem),
+        solver_version=adapter.version(),
+        problem=facts(problem, prepared.row_types),
+        sizes={"candidates": prepared.instance.candidates.count, "pairs": prepared.instance.candidates.pairs},
+    )
+    if (end := settled(session)) is not None:
+        tell.done()
+        table = None if end.report is None else end.report.ok
+        return replace(
+            known, stop_reason=end.stop_reason, proof=end.proof, objective=end.exact_objective, verified=table,
+            message=f"presolve: {end.message}",
+        )  # fmt: skip
+    try:
+        with clock.step("build"):
+            model = limit.call(chosen.build, prepared.instance)
+        with clock.step("handover"):
+            compiled = integral_assignment(prepared.instance, limit.call(to_arrays, model), model)
+    except Over:
+        tell.done()
+        return replace(known, message=TOO_LATE, seconds=_steps(clock.total()))
+    check_numbers(compiled.linear)
+    compiled, scale = scale_of(prepared.instance, model, compiled, adapter, own=True)
+
+    def show(point: Progress) -> None:
+        tell.point(scale.to_problem(point.incumbent), scale.to_problem(point.bound))
+
+    with clock.step("solve"):
+        answer = adapter.solve(compiled.linear, replace(options, time_limit=limit.seconds), on_progress=show)
+    tell.point(scale.to_problem(answer.objective), scale.to_problem(answer.bound))
+    tell.done()
+    linear = compiled.linear
+    sizes = {"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)}
+    known = replace(known, sizes={**known.sizes, **sizes}, seconds=_steps(clock.total()), message=answer.message)
+    point = check_point(linear, answer.x)
+    defects, found = list(_claims(answer, point)), None
+    if answer.x is not None and not point.defects:
+        found, wrong = _table(session, model, compiled, answer)
+        defects += wrong
+    return _judged(known, answer, found, scale, defects)
+
+
+def _table(session: Session, model: Any, compiled: PyomoArrays, answer: SolverResult) -> tuple[Found | None, list[str]]:
+    """The verified table of a point, and what is wrong with it."""
+    assert answer.x is not None
+    try:
+        assignment = assignment_of(session.instance, model, compiled, answer.x, own=True)
+        found = session.release(assignment)
+    except KanonError as error:
+        return None, [f"the point gives no table: {error}"]
+    return found, [f"verifier: {each}" for each in found.report.violations]
+
+
+def _judged(known: Measured, answer: SolverResult, found: Found | None, scale: Scale, defects: list[str]) -> Measured:
+    """Status from bound and incumbent, whatever the solver calls it."""
+    objective = None if found is None or not found.report.ok else found.objective
+    bound = scale.proven(answer.bound)
+    proof = "none" if bound is None else "bound"
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        proof = "infeasible"
+        if objective is not None:
+            defects.append(INFEASIBLE_BUT)
+    elif answer.stop_reason is StopReason.UNBOUNDED:
+        defects.append("says unbounded of a problem that is not")
+    elif objective is not None and bound is not None:
+        reached, proven = scale.to_model(objective), scale.to_model(bound)
+        if scale.grid.contradicts(reached, proven):
+            defects.append(f"bound {in_words(bound)} is beyond the objective {in_words(objective)} of its own table")
+        elif scale.grid.meets(reached, proven):
+            proof, bound = "optimal", objective
+    if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
+        defects.append("says optimal, but its solution and its bound do not meet")
+    return replace(
+        known,
+        stop_reason=answer.stop_reason.value,
+        proof=proof,
+        objective=None if found is None else found.objective,
+        bound=bound,
+        verified=None if found is None else found.report.ok,
+        defects=tuple(defects),
+    )
+
+
+def _claims(answer: SolverResult, point: CheckedPoint, sign: int = 1) -> list[str]:
+    """What is wrong with a point, and with what the solver says of it. sign: of the model's values in messages."""
+    defects = [f"model: {each}" for each in point.defects]
+    worth, said = point.objective, answer.objective
+    if worth is not None and said is not None and abs(Fraction(said) - worth) > Fraction(slack(worth)):
+        defects.append(f"says its point is worth {sign * said:.9g}, which is {in_words(sign * worth)}")
+    return defects
+
+
+def _solve_file(stated: SolverModel, adapter: Recording, task: Mapping[str, Any], tell: Teller) -> Measured:
+    """The solver alone on a model that came as a file; values have the file's sense and sign."""
+    linear, sign = stated.linear, sign_of(stated.sense)
+    steps = _grid_steps(linear)
+    grid = Grid(steps, linear.largest_cost)
+
+    def told(incumbent: float | None, bound: float | None) -> None:
+        tell.point(*(None if value is None else sign * value + 0.0 for value in (incumbent, bound)))  # no -0.0
+
+    tell.ready()
+    clock = Clock()
+    with clock.step("solve"):
+        answer = adapter.solve(
+            linear,
+            _options(task, task["time_limit"], integral=steps == 1),
+            on_progress=lambda point: told(point.incumbent, point.bound),
+        )
+    told(answer.objective, answer.bound)
+    tell.done()
+    point = check_point(linear, answer.x)
+    known = Measured(
+        answer.stop_reason.value,
+        sense=stated.sense,
+        warnings=stated.warnings,
+        solver_version=answer.version,
+        message=answer.message,
+        sizes={"variables": linear.variables, "constraints": linear.constraints, "nonzeros": int(linear.A.nnz)},
+        seconds=_steps(clock.seconds),
+    )
+    defects, objective, bound = _claims(answer, point, sign), point.objective, grid.safe(answer.bound)
+    proof = "none" if bound is None else "bound"
+    if answer.stop_reason is StopReason.INFEASIBLE:
+        proof, bound = "infeasible", None
+    elif answer.stop_reason is StopReason.UNBOUNDED:
+        wrong = check_unbounded(linear)
+        proof, bound = "none" if wrong is None or wrong else UNBOUNDED, None
+        defects += wrong or ()
+    elif objective is not None and bound is not None and not point.defects:
+        if grid.contradicts(objective, bound):
+            beyond, reached = in_words(sign * bound), in_words(sign * objective)
+            defects.append(f"bound {beyond} is beyond the objective {reached} of its own point")
+        elif grid.meets(objective, bound):
+            proof, bound = "optimal", objective
+    if answer.stop_reason is StopReason.OPTIMAL and proof != "optimal":
+        defects.append("says optimal, but its solution and its bound do not meet")
+    objective, bound = (None if value is None else sign * value for value in (objective, bound))
+    return replace(known, proof=proof, objective=objective, bound=bound, defects=tuple(defects))
+
+
+def _grid_steps(linear: LinearModel) -> int:
+    """1 where the objective has integer values at all integral points; 0 where that is not known."""
+    used = linear.c != 0
+    integers = bool((linear.integer | linear.integral)[used].all())
+    whole = bool((linear.c == np.rint(linear.c)).all()) and float(linear.offset).is_integer()
+    return int(integers and whole)

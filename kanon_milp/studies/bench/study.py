@@ -1,0 +1,248 @@
+"""Study files: one TOML file says which runs a benchmark has, checked key by key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from kanon_milp import solvers
+from kanon_milp.errors import InputError, nearest
+from kanon_milp.formulations import get_formulation
+from kanon_milp.methods.registry import known_name
+from kanon_milp.problem.arguments import exists, file_path
+from kanon_milp.solvers.common import MAX_SEED
+from kanon_milp.studies import families
+from kanon_milp.studies.bench.kinds import KINDS, Kind
+from kanon_milp.studies.bench.plugins import load_plugin
+from kanon_milp.studies.model_files import parse_toml
+from kanon_milp.studies.schema import Arguments, Entry, Integers, Of, Real, Texts, checked_as, key, one_of
+
+MOST_RUNS = 100_000
+MOST_THREADS = 1024
+_UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT]B)")
+
+
+class SolverEntry(Entry):
+    """A solver and its options."""
+
+    where = "[[solvers]]"
+    name: str = key("as in solve --solver")
+    options: Arguments = key("options that the solver gets as they are")
+
+
+class InstanceEntry(Entry):
+    """One entry of the list of instances: it may stand for many, by a pattern of file names, sizes, seeds or `vary`."""
+
+    where = "[[instances]]"
+    name: str = key("name in the results; several instances of one entry get what tells them apart behind it")
+    family: str = key("what the instances are grouped by in the results; default: the generator's family")
+    model: str = key("model file beside the study, or a pattern of file names such as ../../models/hospital*.toml")
+    mps: str = key("or a model for solvers: .mps, .lp, .mps.gz or .lp.gz, or a pattern; solved without a table")
+    generate: Annotated[str, one_of(lambda: tuple(families.FAMILIES))] = key("or a family of `kanon-milp generate`")
+    sizes: Integers = key("sizes of the family; default: its own")
+    seeds: Integers = key("seeds of the family; default [0]")
+    answer: Annotated[str, one_of(lambda: get_args(families.Answer))] = key(
+        "yes (default), no: infeasible ones, or imperfect: the best of imperfect solutions"
+    )
+    parameters: dict[str, Any] = key('numbers that the family\'s theorem leaves open, such as { t = "1/4" }')
+    data: dict[str, Any] = key("or a problem written out as in a model file: [instances.data] ...")
+    privacy: dict[str, Any] = key("... [instances.privacy] ...")
+    recoding: dict[str, Any] = key("... [instances.recoding] ...")
+    problem: dict[str, Any] = key("... [instances.problem]")
+    known: dict[str, Any] = key(
+        "what is known: optimum = 12, infeasible = true or unbounded = true, and source; of several instances by name"
+    )
+    time_limit: Real = key("in the place of the study's")
+    solvers: list[SolverEntry] = key("in the place of the study's")
+    formulations: Texts = key("in the place of the study's")
+    methods: Texts = key("in the place of the study's")
+    vary: dict[str, Any] = key('of a problem written out: "privacy.k" = [2, 5], every combination of the values')
+
+
+class Content(Entry):
+    """A study file."""
+
+    name: str = key("short name; default: the file's name")
+    title: str = key("one line on what the study shows")
+    kind: Annotated[str, one_of(lambda: tuple(KINDS))] = key("what is measured; default solve")
+    instances: Annotated[list[InstanceEntry], Of("tables, [[instances]]")] = key("")
+    solvers: Annotated[list[SolverEntry], Of("names, or of tables [[solvers]]")] = key(
+        "names, or tables with name and options; default highs"
+    )
+    formulations: Texts = key("strong (default), textbook, groups")
+    methods: Texts = key("methods of solve, or solver: the solver alone on the model (default)")
+    time_limit: Real = key("seconds of a run; required")
+    grace: Real = key("seconds beyond it until the process is killed; default 30")
+    memory_limit: str = key('of the processes of a run together, such as "4 GB"; default: none')
+    threads: Integers = key("numbers of threads; default [1]")
+    seeds: Integers = key("seeds of the solver; default [0]")
+    permutations: Integers = key("seeds of permutations of rows and columns of the model; 0 is as it is; default [0]")
+    parameters: Arguments = key("of the kind of run")
+    parallel: int = key("runs at a time on one host; default 1", ge=1)
+    plugins: Texts = key("Python files beside the study that register solvers or methods")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver of a study, with options."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How an instance is to be solved: every combination of these. time_limit: seconds."""
+
+    solvers: tuple[Solver, ...]
+    formulations: tuple[str, ...]
+    methods: tuple[str, ...]
+    time_limit: float
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file, read. grace: seconds; memory_limit: bytes; plugins: absolute paths; entries: of the list of
+    instances, checked by themselves, not expanded, each with the ways in which it is solved."""
+
+    path: Path
+    name: str
+    title: str
+    kind: Kind
+    entries: tuple[tuple[dict[str, Any], Ways], ...]
+    grace: float
+    memory_limit: int | None
+    threads: tuple[int, ...]
+    seeds: tuple[int, ...]
+    permutations: tuple[int, ...]
+    parameters: Mapping[str, Any]
+    parallel: int
+    plugins: tuple[Path, ...]
+
+
+def read_study(path: str | Path) -> Study:
+    """Read and check a study file; raises InputError that names file, key and the way out.
+
+    Its plugins are loaded, since names of solvers and methods may be theirs.
+    """
+    path = file_path(path, "path of a study file")
+    if not exists(path, Path.is_file):
+        raise InputError(f"{path}: no such study file")
+    content = parse_toml(path)
+    for table in (content, *(each for each in _tables(content.get("instances")))):
+        if isinstance(table.get("solvers"), list):
+            table["solvers"] = [{"name": each} if isinstance(each, str) else each for each in table["solvers"]]
+    found = checked_as(Content, content, path)
+    for what in ("instances", "time_limit"):
+        if not found.get(what):
+            raise InputError(f"{path}: {what} is missing")
+    plugins = tuple(_beside(path, each, "plugins") for each in found.get("plugins", []))
+    for plugin in plugins:
+        load_plugin(plugin)
+    kind = KINDS[found.get("kind", "solve")]
+    parameters = found.get("parameters", {})
+    for name in parameters:
+        if name not in kind.parameters:
+            known = list(kind.parameters)
+            said = f"; {', '.join(known)}" if known else ", which has none"
+            raise InputError(f'{path}: the kind {kind.name} has no parameter "{name}"{nearest(name, known)}{said}')
+    return Study(
+        path=path,
+        name=found.get("name", path.stem),
+        title=found.get("title", ""),
+        kind=kind,
+        entries=tuple((entry, _ways(path, kind, {**found, **entry})) for entry in found["instances"]),
+        grace=_seconds(path, "grace", found.get("grace", 30.0)),
+        memory_limit=_bytes(path, found.get("memory_limit")),
+        threads=_numbers(path, "threads", found.get("threads", [1]), least=1, most=MOST_THREADS),
+        seeds=_numbers(path, "seeds", found.get("seeds", [0])),
+        permutations=_numbers(path, "permutations", found.get("permutations", [0])),
+        parameters={**kind.parameters, **parameters},
+        parallel=found.get("parallel", 1),
+        plugins=plugins,
+    )
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _ways(path: Path, kind: Kind, found: Mapping[str, Any]) -> Ways:
+    asked = [Solver(each.get("name", ""), each.get("options", {})) for each in found.get("solvers", [])]
+    for number, solver in enumerate(asked, 1):
+        if not solver.name:
+            raise InputError(f"{path}: [[solvers]] number {number}: name is missing")
+        _named(path, "solvers", lambda name=solver.name: solvers.get(name))
+    return Ways(
+        tuple(asked) or (Solver("highs", {}),),
+        _formulations(path, found.get("formulations", ["strong"])),
+        _methods(path, kind, found.get("methods", [kind.default])),
+        _seconds(path, "time_limit", found["time_limit"]),
+    )
+
+
+def _seconds(path: Path, what: str, value: float) -> float:
+    if not value > 0:
+        raise InputError(f"{path}: {what} must be a positive number of seconds")
+    return value
+
+
+def _named(path: Path, what: str, look_up: Any) -> None:
+    """Have a name looked up; what is said of an unknown one is said of the file."""
+    try:
+        look_up()
+    except InputError as error:
+        raise InputError(f"{path}: {what}: {error}") from None
+
+
+def _texts(path: Path, what: str, values: Sequence[Any]) -> tuple[str, ...]:
+    if not values or not all(isinstance(each, str) for each in values):
+        raise InputError(f"{path}: {what} must be a list of names")
+    return tuple(dict.fromkeys(values))
+
+
+def _formulations(path: Path, values: Sequence[Any]) -> tuple[str, ...]:
+    for name in (names := _texts(path, "formulations", values)):
+        _named(path, "formulations", lambda name=name: get_formulation(name))
+    return names
+
+
+def _methods(path: Path, kind: Kind, values: Sequence[Any]) -> tuple[str, ...]:
+    for name in (names := _texts(path, "methods", values)):
+        if name in kind.ways:
+            continue
+        if kind.name != "solve":
+            ways = list(kind.ways)
+            raise InputError(
+                f'{path}: methods: the kind {kind.name} has no "{name}"{nearest(name, ways)}; {", ".join(ways)}'
+            )
+        _named(path, "methods", lambda name=name: known_name(name))
+    return names
+
+
+def _numbers(path: Path, what: str, values: Sequence[Any], least: int = 0, most: int = MAX_SEED) -> tuple[int, ...]:
+    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
+    if not values or not whole or min(values) < least or max(values) > most:
+        raise InputError(f"{path}: {what} must be a list of integers from {least} to {most}")
+    return tuple(dict.fromkeys(values))
+
+
+def _bytes(path: Path, text: str | None) -> int | None:
+    """A size in words as bytes."""
+    if text is None:
+        return None
+    found = _SIZE.fullmatch(text)
+    if found is None or not float(found[1]):
+        raise InputError(f'{path}: memory_limit must be a size such as "500 MB" or "4 GB"')
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _beside(path: Path, name: object, what: str) -> Path:
+    """A file beside the study."""
+    if not isinstance(name, str) or not (found := (path.parent / name).resolve()).is_file():
+        raise InputError(f"{path}: {what}: no such file: {name}")
+    return found

@@ -1,0 +1,269 @@
+"""One process a run, started and watched from outside: whatever happens to it becomes a row."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kanon_milp.errors import InputError
+from kanon_milp.studies.bench.machine import machine
+from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
+from kanon_milp.studies.bench.one_run import WARM_UP
+from kanon_milp.studies.bench.resident import session_bytes
+
+START_SECONDS = 600.0  # to read the input, before the clock of the run starts
+CHECK_SECONDS = 900.0  # to check the answer, after it has ended
+POLL = 0.05  # seconds between two looks at memory and clock
+END_SECONDS = 5.0  # between the answer and the end of the process
+MOST_POINTS = 2000  # of a trajectory; of more, every second one is left out
+
+_lock, _warming = threading.Lock(), threading.Lock()
+_running: dict[int, str] = {}  # process → token of the study that it belongs to
+_stopped: set[str] = set()
+_warm = False
+
+
+class StoppedError(Exception):
+    """The study was stopped, so that there is no row."""
+
+
+@dataclass
+class _Watch:
+    """What is seen of a process. held, peak: bytes, just now and at most since it was ready."""
+
+    began: float = field(default_factory=time.monotonic)
+    ready: float | None = None
+    done: float | None = None
+    answer: dict[str, Any] | None = None
+    points: list[tuple[float, float | None, float | None]] = field(default_factory=list)
+    held: int = 0
+    peak: int = 0
+
+    def hear(self, line: bytes) -> None:
+        """One line that it says, at the time when it is heard."""
+        now = time.monotonic()
+        try:
+            said = json.loads(line)
+        except ValueError:  # the process was killed within a line
+            return
+        match said.get("what"):
+            case str(word) if word == READY:
+                self.ready, self.peak = now, self.held
+            case str(word) if word == DONE:
+                self.done = now
+            case str(word) if word == POINT and self.ready is not None:
+                self._add((now - self.ready, said["incumbent"], said["bound"]))
+            case str(word) if word == ANSWER:
+                self.answer = said["row"]
+
+    def _add(self, point: tuple[float, float | None, float | None]) -> None:
+        if self.points and self.points[-1][1:] == point[1:]:
+            return
+        self.points.append(point)
+        if len(self.points) > MOST_POINTS:
+            del self.points[1:-1:2]
+
+    def seconds(self) -> float:
+        """From the moment when the input was read to the end of what is measured."""
+        start = self.began if self.ready is None else self.ready
+        return (time.monotonic() if self.done is None else self.done) - start
+
+    def late(self, task: Mapping[str, Any]) -> str:
+        """Why it has to be killed now, in words; empty while it need not be."""
+        now = time.monotonic()
+        limit = task["time_limit"] + task["grace"]
+        if self.ready is None:
+            return f"not ready to start after {START_SECONDS:g} s" if now - self.began > START_SECONDS else ""
+        if self.done is None:
+            over = now - self.ready > limit
+            return f"killed {task['grace']:g} s after its time limit of {task['time_limit']:g} s" if over else ""
+        return f"its answer was not checked within {CHECK_SECONDS:g} s" if now - self.done > CHECK_SECONDS else ""
+
+
+def supervise(task: Mapping[str, Any], token: str = "") -> dict[str, Any]:
+    """Start the process of a run, watch it to its end, and return its row.
+
+    task: `plan.Run.as_dict()`. token: of the study, for `stop`. A process that exceeds its time or memory limit is
+    killed with all that it has started. Raises StoppedError where the study is stopped.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    watch = _Watch()
+    ended, message, code, usage = _watched(task, token, watch)
+    row: dict[str, Any] = {
+        **{key: task[key] for key in ("run", "study", "instance", "family", "formulation", "method", "solver")},
+        "options": options_text(task),
+        **{key: task[key] for key in ("threads", "seed", "permutation", "time_limit", "memory_limit", "known")},
+        "repeat": task["repeat"],
+        "ended": ended,
+        "stop_reason": "error",
+        "proof": "none",
+        "defects": [],
+        **(watch.answer or {}),
+        "exit_code": code,
+        "seconds": watch.seconds(),
+        "cpu_seconds": usage,
+        "peak_bytes": watch.peak,
+        "trajectory": [{"seconds": s, "incumbent": a, "bound": b} for s, a, b in watch.points],
+        "started": started,
+        **machine(),
+    }
+    row["message"] = message or row.get("message", "")
+    return row
+
+
+def options_text(task: Mapping[str, Any]) -> str:
+    """Options of the solver as JSON, the same each time."""
+    return json.dumps(dict(task["options"]), sort_keys=True)
+
+
+def is_stopped(token: str) -> bool:
+    """Whether the study was stopped on this host."""
+    return token in _stopped
+
+
+def warm_up(token: str = "") -> None:
+    """Have the inner loops compiled, once on each host, so that no run waits for it."""
+    global _warm  # noqa: PLW0603
+    with _warming:  # who comes second waits for the first
+        if not _warm:
+            task = {"kind": WARM_UP, "time_limit": START_SECONDS, "grace": 0.0, "threads": 2, "memory_limit": None}
+            _watched(task, token, _Watch())
+            _warm = True
+
+
+def stop(token: str) -> None:
+    """Kill all processes of a study on this host, and start no more."""
+    with _lock:
+        _stopped.add(token)
+        processes = [process for process, owner in _running.items() if owner == token]
+    for process in processes:
+        _kill(process)
+
+
+def _watched(task: Mapping[str, Any], token: str, watch: _Watch) -> tuple[str, str, int | None, float]:
+    """How it ended, in one word and in a sentence, its exit code and its processor seconds."""
+    hear, say = os.pipe()
+    os.set_blocking(hear, False)
+    process = _start(task, token, say)
+    os.close(say)
+    assert process.stdin is not None
+    killed = ""
+    try:
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps(dict(task)).encode() + b"\n")
+            process.stdin.flush()
+        killed = _to_the_end(task, process.pid, hear, watch)
+        _kill(process.pid)  # with what it has started, while its number is still its own
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # it is waited for here, for the sake of its usage
+    except ChildProcessError:  # somebody else has waited for it
+        return "crashed", "its end was not seen", None, 0.0
+    finally:
+        with _lock:
+            _running.pop(process.pid, None)
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        os.close(hear)
+    if token in _stopped:
+        raise StoppedError
+    seconds, code = usage.ru_utime + usage.ru_stime, process.returncode
+    if killed:
+        kind, _, why = killed.partition(":")
+        return kind, why, code, seconds
+    if watch.answer is not None:
+        return str(watch.answer.get("ended", "finished")), "", code, seconds
+    if code < 0:
+        return "crashed", f"ended by {signal.Signals(-code).name}", code, seconds
+    return "crashed", f"ended with exit code {code} and no answer", code, seconds
+
+
+def check_system() -> None:
+    """Raise InputError where runs cannot be watched from outside: on Windows, and by Python before 3.13 on macOS."""
+    if not hasattr(os, "waitid"):
+        raise InputError("studies run on Linux, and on macOS with Python 3.13 or later; `kanon-milp solve` runs here")
+
+
+def _start(task: Mapping[str, Any], token: str, pipe: int) -> subprocess.Popen[bytes]:
+    threads = str(task["threads"])
+    pools = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "POLARS_MAX", "NUMEXPR")
+    names = [f"{name}_THREADS" if name == "POLARS_MAX" else f"{name}_NUM_THREADS" for name in pools]
+    environment = {**os.environ, **dict.fromkeys(names, threads), "PYTHONHASHSEED": "0"}
+    with _lock:  # between this and `stop` nothing starts
+        if token in _stopped:
+            os.close(pipe)
+            raise StoppedError
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kanon_milp.studies.bench.one_run", str(pipe)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(pipe,),
+            env=environment,
+            start_new_session=True,
+        )
+        _running[process.pid] = token
+    return process
+
+
+def _to_the_end(task: Mapping[str, Any], process: int, hear: int, watch: _Watch) -> str:
+    """Wait until the process has ended or answered; why it was killed, as "kind:why", empty if it was not."""
+    rest, limit, open_ = b"", task["memory_limit"], True
+    while True:
+        ended = _has_ended(process)  # what it has said before is in the pipe
+        if open_ and select.select([hear], [], [], 0.0 if ended else POLL)[0]:
+            chunk = _read(hear)
+            open_ = bool(chunk)
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                watch.hear(line)
+        elif not open_:
+            time.sleep(POLL / 10)
+        if watch.answer is not None:
+            _wait_for_end(process)
+            return ""
+        if ended:
+            return ""
+        used = watch.held = session_bytes(process)
+        watch.peak = max(watch.peak, used)
+        if limit is not None and used > limit and watch.done is None:
+            return f"memory:killed at {used / 1e6:,.0f} MB, its memory limit is {limit / 1e6:,.0f} MB"
+        if why := watch.late(task):
+            return f"time:{why}"
+
+
+def _has_ended(process: int) -> bool:
+    """Whether it has ended; it stays there to be waited for."""
+    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _wait_for_end(process: int) -> None:
+    """A process that has answered ends by itself."""
+    ends = time.monotonic() + END_SECONDS
+    while not _has_ended(process) and time.monotonic() < ends:
+        time.sleep(POLL / 10)
+
+
+def _read(hear: int) -> bytes:
+    """All that can be read now; nothing at the end of the pipe."""
+    chunks = []
+    with contextlib.suppress(BlockingIOError):
+        while chunk := os.read(hear, 1 << 16):
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _kill(process: int) -> None:
+    """End a process and the rest of its group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process, signal.SIGKILL)

@@ -1,0 +1,215 @@
+"""A generated instance as files: table, model file, solver's model, and the table that attains the optimum."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import polars as pl
+import pyomo.environ as pyo
+
+from kanon_milp.errors import InputError, SolverError
+from kanon_milp.formulations.identification import build_identifying
+from kanon_milp.methods.exchange import export_model
+from kanon_milp.methods.quasi_identifiers import differing_columns
+from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.preparation import presolve
+from kanon_milp.problem.csv_files import csv_text
+from kanon_milp.problem.distances import MatrixDistance
+from kanon_milp.problem.privacy import Requirement
+from kanon_milp.problem.problem import Problem
+from kanon_milp.solvers import LinearModel
+from kanon_milp.solvers.mps import Notes, names_path, write_model
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.studies.families import Generated, GeneratedColumns
+from kanon_milp.system.clock import Clock
+from kanon_milp.system.files import check_folder, write_together
+from kanon_milp.verify import verify
+
+TABLE, MODEL, SOLUTION, DISTANCE, ANSWER = "table.csv", "model.toml", "solution.csv", "distance.csv", "source.json"
+EXPORTED = "model.mps.gz"
+NAMES = names_path(Path(EXPORTED)).name
+FILES = (TABLE, MODEL, SOLUTION, DISTANCE, ANSWER)
+
+
+def write_generated(found: Generated, folder: Path, *, exported: bool = True) -> list[Path]:
+    """Write an instance to a folder, which is made; returns the files.
+
+    exported: whether the model goes into model.mps.gz too. The table of the known groups is verified before anything is
+    written, and its loss held against the optimum that is stated. The files of an earlier instance are replaced. Raises
+    InputError where it cannot be written, and where files of the same names are there that are of no instance.
+    """
+    problem = found.problem()
+    texts = {TABLE: csv_text(found.frame, ","), MODEL: model_text(found)}
+    for metric in filter(None, map(_metric, found.privacy)):
+        texts[DISTANCE] = _matrix(metric)
+    if found.groups is not None:
+        texts[SOLUTION] = csv_text(released_groups(problem, found.groups, found.optimum), ",")
+    texts[ANSWER] = json.dumps(_answer(found), indent=2, ensure_ascii=False) + "\n"
+    _make(folder, exported)
+    if exported:
+        export_model(problem, folder / EXPORTED, known="infeasible" if found.optimum is None else found.optimum)
+    return _written(folder, texts)
+
+
+def write_generated_columns(found: GeneratedColumns, folder: Path, *, exported: bool = True) -> list[Path]:
+    """Write a table whose minimum quasi-identifier is known to a folder, which is made; returns the files.
+
+    There is no model file, which states what a table is to be released as: `kanon-milp qid table.csv` solves it.
+    """
+    answer = {
+        "source_problem": found.source_problem,
+        "answer": "no" if found.optimum is None else "yes",
+        "optimum": found.optimum,
+        "at_most": found.at_most,
+        "reason": found.reason,
+        "solution": None if found.chosen is None else found.read_back(found.chosen),
+        "columns": None if found.chosen is None else list(found.chosen),
+    }
+    texts = {TABLE: csv_text(found.frame, ","), ANSWER: json.dumps(answer, indent=2, ensure_ascii=False) + "\n"}
+    _make(folder, exported)
+    if exported:
+        known = "infeasible" if found.optimum is None else f"{found.optimum} columns"
+        notes = Notes([found.title, f"known optimum: {known}"], {"known_optimum": known})
+        write_model(columns_model(found), folder / EXPORTED, notes)
+    return _written(folder, texts)
+
+
+def columns_model(found: GeneratedColumns) -> LinearModel:
+    """The minimum quasi-identifier of a generated table as a MILP; where the answer is no, of `at_most` columns."""
+    model = build_identifying(found.frame.columns, differing_columns(found.frame))
+    if found.optimum is None:
+        model.few = pyo.Constraint(expr=sum(model.chosen.values()) <= found.at_most)
+    return to_arrays(model, names=True).linear
+
+
+def earlier_files(folder: Path) -> list[str]:
+    """The names of the files of an instance that was generated into a folder before, which another one would replace.
+
+    Raises InputError where files of these names are there that are of no generated instance.
+    """
+    check_folder(folder, (*FILES, EXPORTED))
+    there = [name for name in (*FILES, EXPORTED, NAMES) if (folder / name).is_file()]
+    if there and not _is_generated(folder):
+        raise InputError(
+            f"{folder}: holds {', '.join(there)}, and no {ANSWER} that says that they were generated; choose another "
+            "folder, or move them away"
+        )
+    return there
+
+
+def _is_generated(folder: Path) -> bool:
+    """Whether a folder holds what `_answer` says of an instance."""
+    try:
+        answer = json.loads((folder / ANSWER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and {"source_problem", "answer", "optimum"} <= answer.keys()
+
+
+def _make(folder: Path, exported: bool) -> None:
+    """Have the folder, without the model of an earlier instance if this one's is not exported."""
+    earlier_files(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in () if exported else (EXPORTED, NAMES):
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+
+
+def _written(folder: Path, texts: dict[str, str]) -> list[Path]:
+    write_together(folder, {name: _filler(texts[name]) if name in texts else None for name in FILES})
+    return sorted(path for path in folder.iterdir() if path.name in FILES or path.name.startswith(EXPORTED))
+
+
+def released_groups(problem: Problem, groups: Sequence[Sequence[int]], expected: Fraction | int | None) -> pl.DataFrame:
+    """The table in which these groups of rows (from 0) are released as cheaply as possible, verified.
+
+    Raises SolverError where the verifier refuses it, or its objective is not the expected one.
+    """
+    prepared = presolve(problem, Clock(), enumerated=False).before
+    of_row = prepared.types.type_of_rows(problem.table.keys)
+    order = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
+    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    partition = Partition(number, of_row[order].astype(np.int64), np.ones(len(order), dtype=np.int64))
+    released = released_partition(prepared, partition)
+    if released is None:
+        raise SolverError("the mask has no pattern for a planted group")
+    table = problem.table.released(expand(*released).columns)
+    report = verify(problem, table)
+    if not report.ok or (expected is not None and problem.objective == "loss" and report.cost != expected):
+        raise SolverError(f"the planted groups are not what was said of them: {report.violations[:1] or report.cost}")
+    frame: pl.DataFrame = table
+    return frame
+
+
+def model_text(found: Generated) -> str:
+    """The model file."""
+    lines = [f"title = {_toml(found.title)}", f"source = {_toml(found.reason)}", "", "[data]", f"file = {_toml(TABLE)}"]
+    lines.append(f"quasi_identifiers = {_toml(list(found.quasi_identifiers))}")
+    if found.sensitive:
+        lines.append(f"sensitive = {_toml(list(found.sensitive))}")
+    for requirement in found.privacy:
+        lines += ["", "[[privacy.requirements]]", f"kind = {_toml(requirement.name)}"]
+        stated = {key: value for key, value in requirement.stated.items() if key not in ("name", "sensitive")}
+        if _metric(requirement) is not None:
+            stated["distance"] = f"matrix:{DISTANCE}"
+        lines += [f"{key} = {_toml(value)}" for key, value in stated.items() if value is not None]
+    if found.patterns is not None:
+        lines += ["", "[recoding]", f"patterns = {_toml([list(each) for each in found.patterns])}"]
+    if found.sides:
+        lines += ["", "[problem]", *(f"{key} = {_toml(value)}" for key, value in found.sides.items())]
+    lines += ["", "[known]", "infeasible = true" if found.optimum is None else f"optimum = {_toml(found.optimum)}"]
+    lines.append(f"source = {_toml(found.reason)}")
+    return "\n".join(lines) + "\n"
+
+
+def _answer(found: Generated) -> dict[str, Any]:
+    """The source problem, its answer, and the groups that show it."""
+    groups = None if found.groups is None else [[row + 1 for row in group] for group in found.groups]
+    solution = None
+    if found.read_back is not None and found.groups is not None:
+        solution = found.read_back(found.groups)
+    return {
+        "source_problem": found.source_problem,
+        "answer": found.answer,
+        "optimum": None if found.optimum is None else str(found.optimum),
+        "reason": found.reason,
+        "solution": solution,
+        "groups_of_rows_from_1": groups,
+    }
+
+
+def _metric(requirement: Requirement) -> MatrixDistance | None:
+    """The ground distance of a requirement, if it is a matrix."""
+    distance = getattr(requirement, "distance", None)
+    return distance if isinstance(distance, MatrixDistance) else None
+
+
+def _matrix(distance: MatrixDistance) -> str:
+    rows = [["", *map(str, distance.values)]]
+    rows += [[str(value), *map(str, row)] for value, row in zip(distance.values, distance.matrix, strict=True)]
+    return "".join(",".join(row) + "\n" for row in rows)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+def _filler(text: str) -> Any:
+    def fill(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    return fill

@@ -1,0 +1,116 @@
+"""Planted partitions: groups drawn first, then noise, so that a table of any size has a known optimum.
+
+A row of group g has g's own values, but in one to three columns of noise a value that fewer than k rows of the table
+have. So each row loses at least its noise in every table, and the planted groups lose no more. Noise values are shared
+by rows of several groups, which are alike there and nowhere else: a search sees many small groups that lead nowhere.
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
+from kanon_milp.studies.families.base import Answer, Family, Generated, columns, refuse_large, text_frame
+
+COLUMNS, NOISE = 8, (1, 2, 3)
+K = 4
+VALUES, SIZES = 4, (1, 1, 2)  # sensitive values, each as often in every group; how often that is
+
+
+def _table(size: int, draw: random.Random) -> tuple[list[list[str]], tuple[tuple[int, ...], ...], int]:
+    """Rows, planted groups and their loss."""
+    refuse_large(VALUES * size, COLUMNS)
+    rows: list[list[str]] = []
+    groups, loss = [], 0
+    noisy: list[tuple[int, int]] = []
+    for g in range(size):
+        count = VALUES * draw.choice(SIZES)
+        chosen = draw.sample(range(COLUMNS), draw.choice(NOISE))
+        group = tuple(range(len(rows), len(rows) + count))
+        for row in group:
+            rows.append([f"g{g}" for _ in range(COLUMNS)])
+            noisy += [(row, column) for column in chosen]
+        groups.append(group)
+        loss += count * len(chosen)
+    of_row = {row: g for g, group in enumerate(groups) for row in group}
+    for column in range(COLUMNS):
+        here = [row for row, noise in noisy if noise == column]
+        draw.shuffle(here)
+        number = 0
+        sharing: list[int] = []
+        for row in here:  # a value for fewer than k rows, of different groups
+            if len(sharing) == K - 1 or of_row[row] in {of_row[other] for other in sharing}:
+                number, sharing = number + 1, []
+            sharing.append(row)
+            rows[row][column] = f"n{number}"
+    order = list(range(len(rows)))
+    draw.shuffle(order)
+    place = {row: at for at, row in enumerate(order)}
+    return [rows[row] for row in order], tuple(tuple(sorted(place[r] for r in group)) for group in groups), loss
+
+
+def _planted(size: int, draw: random.Random, what: str, *privacy: Requirement, secret: bool = True) -> Generated:
+    rows, groups, loss = _table(size, draw)
+    names, sensitive = columns("q", COLUMNS), ("s",) if secret else ()
+    if secret:
+        value = {row: str(at % VALUES) for group in groups for at, row in enumerate(group)}
+        rows = [[*row, value[at]] for at, row in enumerate(rows)]
+    return Generated(
+        f"{size} planted groups, {len(rows)} rows: {what}",
+        text_frame(rows, [*names, *sensitive]),
+        names,
+        privacy,
+        loss,
+        f"planted: a row's noise is shared by fewer than {K} rows, so each row loses as many cells in every table",
+        sensitive=sensitive,
+        groups=groups,
+        source_problem="the planted groups",
+    )
+
+
+def planted_k(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """k-anonymity alone."""
+    return _planted(size, draw, f"{K}-anonymity", KAnonymity(K), secret=False)
+
+
+def planted_p(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """p-sensitivity."""
+    return _planted(size, draw, f"3-sensitive {K}-anonymity", KAnonymity(K), PSensitivity(3))
+
+
+def planted_l(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """l-diversity."""
+    return _planted(size, draw, f"3-diversity with {K}-anonymity", KAnonymity(K), LDiversity(3))
+
+
+def planted_t(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """t-closeness."""
+    return _planted(size, draw, f"1/5-closeness with {K}-anonymity", KAnonymity(K), TCloseness("1/5"))
+
+
+def closeness_of_k(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """k-anonymity as t-closeness with t = 1 - k/n: all sensitive values are different (Lemma 1)."""
+    rows, groups, loss = _table(size, draw)
+    n, names = len(rows), columns("q", COLUMNS)
+    return Generated(
+        f"{K}-anonymity of {n} rows as t-closeness",
+        text_frame([[*row, str(at)] for at, row in enumerate(rows)], [*names, "s"]),
+        names,
+        (TCloseness(str(1 - Fraction(K, n))),),
+        loss,
+        f"Liang, Yuan 2013, Lemma 1: that of {K}-anonymity, whose groups are planted",
+        sensitive=("s",),
+        groups=groups,
+        source_problem=f"{K}-anonymity of the same table",
+    )
+
+
+_SIZE = "groups"
+FAMILIES = (
+    Family("planted_k", "planted groups under k-anonymity", "planted", _SIZE, 5, 1, planted_k),
+    Family("planted_p", "planted groups under p-sensitivity", "planted", _SIZE, 5, 1, planted_p),
+    Family("planted_l", "planted groups under l-diversity", "planted", _SIZE, 5, 1, planted_l),
+    Family("planted_t", "planted groups under t-closeness", "planted", _SIZE, 5, 1, planted_t),
+    Family("closeness_of_k", "k-anonymity → t-closeness", "Liang, Yuan 2013, Lemma 1", _SIZE, 3, 1, closeness_of_k),
+)

@@ -1,0 +1,277 @@
+"""The columns of a table before anything is done about it: what values they have, and which role they may play."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from kanon_milp.errors import counted
+from kanon_milp.problem.role_guess import (
+    FEW,
+    LOUD,
+    PER_CLASS,
+    Role,
+    guess,
+    how_sensitive,
+    how_surely,
+    how_well_known,
+    is_code,
+    is_unit,
+    may_be_classes,
+    nearly_unique,
+    tells_persons,
+)
+from kanon_milp.problem.roles import MISSING_COUNTS, Roles, joined, visible
+from kanon_milp.problem.value_kinds import Kind, code_width, marks_of_missing, read_values
+from kanon_milp.studies.proposal import listing, shell_word
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. kind: of its values, as far as they are not missing. distinct: different values, missing ones aside.
+    missing: rows without a value. unique: rows whose value no other row has. role: the one that was named, or what is
+    proposed (`proposed`), "none" where that is for you to say, "drop" where too many columns are left for a first
+    attempt. span: largest minus least value of a column of numbers, or of dates in years. most: rows with the value
+    that most have, of `rows`. code: how many digits each value has, where it is a code such as a zip code. note: how
+    values were read, where that is not plain. marks: values that look as if they stood for a missing one, such as NA.
+    same_as: another quasi-identifier that says the same of each row, for which this one is dropped.
+    persons: whether it tells persons apart (`tells_persons`).
+    """
+
+    name: str
+    kind: Kind
+    distinct: int
+    missing: int
+    unique: int
+    role: Role
+    proposed: bool
+    span: Fraction | None = None
+    most: int = 0
+    rows: int = 0
+    code: int | None = None
+    note: str = ""
+    marks: tuple[str, ...] = ()
+    same_as: str = ""
+    persons: bool = False
+
+    def as_dict(self, rows: int) -> dict[str, Any]:
+        """As plain data, with shares of the rows."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "distinct": self.distinct,
+            "missing": self.missing,
+            "missing_share": self.missing / rows,
+            "unique": self.unique,
+            "unique_share": self.unique / rows,
+            "role": self.role,
+            "proposed": self.proposed,
+        }
+
+
+def column_of(values: pl.Series, name: str, given: Roles) -> Column:
+    """What is to be said of a column. values: its text, null where it is missing. given: the roles that were named."""
+    present = values.drop_nulls()
+    counts = present.value_counts(name="rows")
+    distinct = counts.height
+    unique = int((counts["rows"] == 1).sum())
+    values_alone = counts[counts.columns[0]]
+    read, marks = read_values(values_alone), marks_of_missing(values_alone)
+    width, zeros = code_width(values_alone)
+    code = width if is_code(name, width, zeros=zeros) else None
+    missing = values.null_count() + counts.filter(pl.nth(0).is_in(marks))["rows"].sum()
+    most = max([missing, *counts["rows"].to_list()])  # what is missing counts as a value
+    named: dict[Role, tuple[str, ...]] = {
+        "quasi-identifier": given.quasi_identifiers,
+        "sensitive": given.sensitive,
+        "identifying": given.identifying,
+        "keep": given.insensitive,
+        "unit": given.unit,
+    }
+    role = next((role for role, names in reversed(named.items()) if name in names), None)
+    proposed = role is None
+    if role is None:
+        role = guess(name, read, present.len(), distinct)
+        if distinct + (present.len() < values.len()) < FEW:
+            role = "keep"
+        elif role == "sensitive" and given.sensitive:
+            role = "quasi-identifier"
+        if role == "quasi-identifier" and given.quasi_identifiers:
+            role = "none"
+    persons = tells_persons(name, lambda: read, present.len(), distinct)
+    about = (distinct, values.null_count(), unique, role, proposed)
+    return Column(name, read.kind, *about, read.span, most, values.len(), code, read.note, marks, persons=persons)
+
+
+def with_unit(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns; where no unit of protection is named, one that tells persons apart, and has several rows of some, is
+    proposed as it: of several one that is surely called so, then one of most values."""
+    candidates = [
+        each
+        for each in columns
+        if each.proposed
+        and each.persons
+        and is_unit(each.name)
+        and not (each.missing or each.marks)  # whose rows these are is not known
+        and each.distinct < each.rows
+    ]
+    if not candidates or any(each.role == "unit" for each in columns):
+        return tuple(columns)
+    unit = max(candidates, key=lambda each: (how_surely(each.name), each.distinct))
+    return tuple(replace(each, role="unit") if each is unit else each for each in columns)
+
+
+def sensitive_candidates(columns: Sequence[Column]) -> list[str]:
+    """Columns without a named role that may be sensitive, by their name or by what they hold: a few classes, nothing
+    that others are known to know."""
+    return [
+        each.name
+        for each in columns
+        if each.proposed
+        and each.role in ("sensitive", "quasi-identifier", "drop", "none")
+        and (how_sensitive(each.name) or may_be_classes(each.name, each.kind, each.rows - each.missing, each.distinct))
+    ]
+
+
+def with_sensitive(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns, with at most one that is sensitive by a guess, unless some are named so or called so.
+
+    Those that others may know as well (religion) compete with the last column, where tables have what they are about,
+    if that has a few values. One of which no value has more than half of the rows, so that it can be protected, comes
+    first, then one by its name.
+    """
+    if any(each.role == "sensitive" and (not each.proposed or how_sensitive(each.name) == 2) for each in columns):
+        return tuple(columns)
+    candidates = [each for each in columns if each.role == "sensitive"]
+    if columns[-1].role == "quasi-identifier" and columns[-1].name in sensitive_candidates(columns):
+        candidates.append(columns[-1])
+    chosen = min(candidates, key=lambda each: (2 * each.most > each.rows, each.role != "sensitive"), default=None)
+    named = any(each.role == "quasi-identifier" and not each.proposed for each in columns)
+    other: Role = "none" if named else "quasi-identifier"
+    return tuple(
+        replace(each, role="sensitive" if each is chosen else other) if each in candidates else each for each in columns
+    )
+
+
+def sensitive_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of sensitive columns: of one by a guess, how it came about, and which others may be; and of missing
+    values."""
+    sparse = [each.name for each in columns if each.role == "sensitive" and (each.missing or each.marks)]
+    notes = [f"{joined(sparse)}: values are missing, {MISSING_COUNTS}"] if sparse else []
+    guessed = [each.name for each in columns if each.proposed and each.role == "sensitive"]
+    if not guessed:
+        return notes
+    how = (
+        f"by {'its name' if len(guessed) == 1 else 'their names'} alone"
+        if all(map(how_sensitive, guessed))
+        else "by a guess: the last column, and few values"
+    )
+    others = [] if how_sensitive(guessed[0]) == 2 else [n for n in sensitive_candidates(columns) if n not in guessed]
+    named = f" ({joined(others)}?)" if others else ""
+    return [f"{joined(guessed)}: sensitive {how}; say so with --sensitive, or name another{named}", *notes]
+
+
+def identifying_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that are likely identifiers, and of those that somebody keeps and that tell rows apart."""
+    likely = [each.name for each in columns if each.proposed and each.role in ("identifying", "unit")]
+    kept = [
+        each.name
+        for each in columns
+        if not each.proposed and each.role == "keep" and nearly_unique(each.rows - each.missing, each.distinct)
+    ]
+    how = "as they are called so or almost every row has a value of its own"
+    told = {f"{LOUD}, {how}": likely, "kept, and almost every row has a value of its own": kept}
+    return [f"{what}: {joined(names)}" for what, names in told.items() if names]
+
+
+def reading_notes(columns: Sequence[Column], *, marks_are_read: bool) -> list[str]:
+    """What to say of how values are read: of dates and decimals that are written in several ways, of missing values,
+    and of columns that repeat others. marks_are_read: whether the command reads those marks as missing."""
+    named = [each for each in columns if each.proposed or each.role in ("quasi-identifier", "sensitive")]
+    read = [f"{visible(each.name)}: {each.note}" for each in named if each.note and each.role != "keep"]
+    read += [
+        f"{visible(each.name)} says the same of each row as {visible(each.same_as)}, and is left out"
+        for each in columns
+        if each.same_as
+    ]
+    if marks := marks_in(columns):
+        names = joined([each.name for each in columns if each.marks])
+        option = f"--missing-values {shlex.quote(','.join(marks))}"
+        look = "look" if len(marks) > 1 else "looks"
+        how = f"the command reads it so ({option})" if marks_are_read else "make them null in the data frame"
+        read.append(f"{names}: {','.join(marks)} {look} like missing values; {how}")
+    return read
+
+
+def repeated_notes(columns: Sequence[Column]) -> list[str]:
+    """What to say of columns that tell persons apart, or that somebody names as identifying, with values that stand in
+    several rows, where no unit of protection is named."""
+    unit = next((each for each in columns if each.role == "unit"), None)
+    if unit is not None and not unit.proposed:
+        return []
+    notes = []
+    for each in columns if unit is None else [unit]:
+        told = each.persons or (each.role == "identifying" and not each.proposed)
+        if told and 0 < each.distinct < each.rows - each.missing:
+            option = f"--unit {shell_word(listing([each.name]))}"
+            way = f"if each value is one person, run this and the command with {option}"
+            if unit is not None:
+                way = f"the command counts its values instead ({option}), a guess from its name"
+            few = counted(each.distinct, "different value")
+            rows, most = counted(each.rows - each.missing, "row"), counted(each.most, "row")
+            notes.append(
+                f"K COUNTS ROWS, NOT PERSONS: {visible(each.name)} has only {few} in {rows}, up to {most} of one, so a "
+                f"group may be one person; {way}"
+            )
+    return notes
+
+
+def marks_in(columns: Sequence[Column]) -> list[str]:
+    """What looks as if it stood for a missing value in any of the columns."""
+    return list(dict.fromkeys(mark for each in columns for mark in each.marks))
+
+
+def without_repeated(columns: Sequence[Column], texts: pl.DataFrame) -> tuple[Column, ...]:
+    """The columns; one that is proposed as a quasi-identifier, and says of each row what another one says (a code
+    beside its words), is to be dropped. texts: the table."""
+    found: dict[str, Column] = {each.name: each for each in columns}
+    quasi = [each for each in columns if each.role == "quasi-identifier" and each.distinct * PER_CLASS <= each.rows]
+    alike: dict[tuple[int, bytes], list[Column]] = {}
+    for each in quasi:
+        alike.setdefault((each.distinct, _partition(texts[each.name])), []).append(each)
+    for group in alike.values():
+        later_first = group[::-1]
+        for each in sorted(later_first, key=lambda each: (not is_unit(each.name), each.kind == "text")):
+            other = next((other for other in group if other is not each and not found[other.name].same_as), None)
+            if each.proposed and other is not None:
+                found[each.name] = replace(each, role="drop", same_as=other.name)
+    return tuple(found.values())
+
+
+def _partition(values: pl.Series) -> bytes:
+    """A digest that two columns share where they divide the rows in the same way: of the first row alike, row by row.
+    What is missing is alike."""
+    rows = values.alias("values").to_frame().with_row_index("row")
+    first = rows.select(pl.col("row").first().over("values")).to_series().to_numpy()
+    return hashlib.sha256(first.tobytes()).digest()
+
+
+def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns, of which at most so many are proposed as quasi-identifiers, those first that are called as what
+    others know of a person; the rest is to be dropped. Where none is proposed or named, what is sensitive by its name
+    is proposed instead."""
+    if not any(each.role == "quasi-identifier" for each in columns):
+        columns = [
+            replace(each, role="quasi-identifier") if each.proposed and each.role == "sensitive" else each
+            for each in columns
+        ]
+    guessed = [each.name for each in columns if each.proposed and each.role == "quasi-identifier"]
+    first = sorted(guessed, key=lambda name: -how_well_known(name))[:most]
+    dropped = set(guessed) - set(first)
+    return tuple(replace(each, role="drop") if each.name in dropped else each for each in columns)

@@ -1,0 +1,480 @@
+"""What a data owner asks first of a table: its columns, which of them identify, who is at risk, what to run next."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import FileWarning, InputError, counted, printable
+from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
+from kanon_milp.presolve.row_types import RowTypes, compress
+from kanon_milp.problem.arguments import integer, listed, text
+from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.csv_files import CsvFormat, with_missing
+from kanon_milp.problem.databases import Database, asked_query, location, shown_query
+from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
+from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
+from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
+from kanon_milp.studies.inspected_columns import (
+    Column,
+    column_of,
+    identifying_notes,
+    marks_in,
+    reading_notes,
+    repeated_notes,
+    sensitive_notes,
+    with_at_most,
+    with_sensitive,
+    with_unit,
+    without_repeated,
+)
+from kanon_milp.studies.measures import unit_risk
+from kanon_milp.studies.proposal import Proposal, listing, propose, protection_notes, shell_word
+from kanon_milp.system.markup import card, grid
+from kanon_milp.system.text_tables import markdown
+from kanon_milp.verify import Report, verify
+from kanon_milp.verify.original import Original
+from kanon_milp.verify.plain import Question
+from kanon_milp.verify.report import attribute_lines
+
+KS = (2, 5, 10)
+EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins
+MOST_QUASI = MAX_LEVEL_VECTORS.bit_length() - 1
+MOST_PROPOSED = 8  # quasi-identifiers of a first attempt
+NO_QUASI = "no column is left that may be a quasi-identifier, so no command is proposed; name some (--qi)"
+PROPOSAL = "? is a guess from names and values: say what it is by --qi, --sensitive, ..."
+
+
+@dataclass(frozen=True)
+class SizeRange:
+    """Classes of at least `least` and at most `most` rows (None: or more), and the rows in them."""
+
+    least: int
+    most: int | None
+    classes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Risks of re-identification by the quasi-identifiers, where classes are the rows that are alike in them (El Emam,
+    *Guide to the De-Identification of Personal Health Information*, 2013).
+
+    prosecutor: somebody looks for a person who is known to be in the table; 1/|class| of a row, the highest and the
+    mean over rows. journalist: the same for somebody who does not know whether the person is in it, with the classes of
+    the population; without one, the table stands for it. marketer: the share of rows that somebody who links all rows
+    finds on average, Σ over classes of |class|/|class of the population| / rows.
+    """
+
+    prosecutor_highest: Fraction
+    prosecutor_average: Fraction
+    journalist_highest: Fraction
+    marketer: Fraction
+
+    def as_dict(self) -> dict[str, float]:
+        """As plain data."""
+        return {name: float(value) for name, value in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What k-anonymity of this k asks for. rows: those in classes of fewer than k, each of which must change, or be
+    joined by others that do; the share of rows with a prosecutor's risk above 1/k. classes: how many classes those are.
+    """
+
+    k: int
+    rows: int
+    classes: int
+
+
+@dataclass(frozen=True, repr=False)
+class Inspection:
+    """What a table gives away before anything is done about it; no cell of it is in here.
+
+    columns: in the order of the table. quasi_identifiers: those named, or the ones proposed; all else is about them.
+    identification: which of them identify. classes, smallest, mean, largest, unique: sizes of the classes of rows that
+    are alike. sizes: the same in ranges. command: a proposed `kanon-milp solve` as a shell takes it, "" where nothing
+    may be a quasi-identifier; of a data frame, the two lines of Python that do the same, where it is called `frame`.
+    suppressed: rows whose quasi-identifiers are all suppressed; classes, risks and what k-anonymity touches are about
+    the others, where there are some. unit_risk: of units of protection, where a unit is named or proposed: their
+    column, and what `report.measures.unit_risk` says; risk and touched are about rows. reading: what to know of how the
+    file was read, and whether its first row looks like data. protection: where sensitive attributes were named, the
+    verifier's report of the table as it is, alone.
+    """
+
+    source: str
+    rows: int
+    columns: tuple[Column, ...]
+    quasi_identifiers: tuple[str, ...]
+    identification: QuasiIdentifiers
+    classes: int
+    smallest: int
+    largest: int
+    unique: int
+    sizes: tuple[SizeRange, ...]
+    risk: Risk
+    touched: tuple[Touched, ...]
+    command: str
+    suppressed: int = 0
+    unit_risk: dict[str, Any] | None = None
+    reading: tuple[str, ...] = ()
+    protection: Report | None = None
+
+    @property
+    def mean(self) -> Fraction:
+        """Mean rows of a class."""
+        return Fraction(self.rows - self.suppressed or self.rows, self.classes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before the command is run."""
+        many, found = len(self.quasi_identifiers), identifying_notes(self.columns)
+        if many > MOST_QUASI:
+            found.append(
+                f"{many} quasi-identifiers are more than one problem takes; name those that somebody may know (--qi)"
+            )
+        if dropped := [each.name for each in self.columns if each.role == "drop" and not each.same_as]:
+            found.append(
+                f"the command leaves out {joined(dropped)}: more than {MOST_PROPOSED} quasi-identifiers make a "
+                "first attempt slow and its table coarse; say which of them somebody may know (--qi), and which may "
+                "stay as they are (--keep)"
+            )
+        is_read = self.command.startswith("kanon-milp ")
+        found = [*self.reading, *found, *repeated_notes(self.columns)]
+        found += reading_notes(self.columns, marks_are_read=is_read)
+        if not self.quasi_identifiers:
+            return (*found, *sensitive_notes(self.columns))
+        return (*found, *sensitive_notes(self.columns), *protection_notes(self.columns))
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data: what `kanon-milp inspect --json` prints."""
+        return {
+            "source": self.source,
+            "rows": self.rows,
+            "columns": [each.as_dict(self.rows) for each in self.columns],
+            "quasi_identifiers": list(self.quasi_identifiers),
+            "identification": self.identification.as_dict(),
+            "classes": {
+                "count": self.classes,
+                "smallest": self.smallest,
+                "mean": float(self.mean),
+                "largest": self.largest,
+                "unique_rows": self.unique,
+                "suppressed_rows": self.suppressed,
+                "sizes": [vars(each) for each in self.sizes],
+            },
+            "risk": self.risk.as_dict(),
+            "unit_risk": self.unit_risk,
+            "touched": [{**vars(each), "share": each.rows / self.rows} for each in self.touched],
+            "sensitive": {} if self.protection is None else self.protection.as_dict()["sensitive"],
+            "command": self.command,
+            "notes": list(self.notes),
+        }
+
+    def column_texts(self) -> list[list[str]]:
+        """A header and a row a column of the table: cells as text."""
+        texts = [["column", "values", "distinct", "missing", "unique rows", "role"]]
+        for each in self.columns:
+            unique = f"{each.unique:,} ({each.unique / self.rows:.0%})"
+            missing = f"{each.missing:,}" if each.missing else "-"
+            role = each.role if each.role != "none" else "not named"
+            shown = f"{role}?" if each.proposed and each.role != "none" else role
+            texts.append([visible(each.name), each.kind, f"{each.distinct:,}", missing, unique, shown])
+        return texts
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What people see of it beside the columns: names, and sentences."""
+        if not self.quasi_identifiers:
+            return [("note", NO_QUASI), *(("note", note) for note in self.notes)]
+        rows, identification, risk = self.rows, self.identification, self.risk
+        few, which = identification.minimal, "no column can be left out of these, which"
+        if identification.minimum:
+            few, which = identification.minimum[0], "fewest columns that"
+        spread = f"{self.smallest:,} to {self.largest:,} rows, on average {float(self.mean):,.2f}"
+        if self.smallest == self.largest:
+            spread = f"{counted(self.smallest, 'row')} each"
+        told_apart = f"{_are(self.suppressed, self.suppressed / rows)} suppressed in all of these columns, "
+        told_apart += "and told apart from the classes" if self.suppressed < rows else "so these are one class"
+        highest, average = float(risk.prosecutor_highest), float(risk.prosecutor_average)
+        others = f"journalist {float(risk.journalist_highest):.1%} at most; marketer {float(risk.marketer):.1%}"
+        lines = [
+            ("known", f"{joined(self.quasi_identifiers)} (the quasi-identifiers)"),
+            ("classes", f"{self.classes:,} of rows that are alike: {spread}"),
+            ("unique", f"{_are(self.unique, self.unique / rows)} like no other row"),
+            *([("suppressed", told_apart)] if self.suppressed else []),
+            ("identify", f"{joined(few) or 'no column'} ({which} tell apart all rows that can be told apart)"),
+        ]
+        if self.unit_risk is not None:
+            lines += _facts_of_units(self.unit_risk)
+        else:
+            lines.append(("risk", f"prosecutor {highest:.1%} at most, {average:.1%} on average; {others}"))
+        for each in () if self.unit_risk is not None else self.touched:
+            above = f"in classes of fewer than {each.k}: a risk above {1 / each.k:.0%}"
+            lines.append((f"k = {each.k}", f"{_are(each.rows, each.rows / rows)} {above}"))
+        for name, held in (self.protection.released.sensitive if self.protection is not None else {}).items():
+            said = [line.strip() for line in attribute_lines(name, held)]
+            lines += [("sensitive", said[0]), *(("", line) for line in said[1:])]
+        lines += [("note", note) for note in self.notes]
+        return lines
+
+    def __repr__(self) -> str:
+        """Shape and names, and no cell."""
+        known = ", ".join(self.quasi_identifiers)
+        return printable(f"<Inspection of {self.source}: {self.rows} rows; quasi-identifiers {known}>")
+
+    def __str__(self) -> str:
+        """What people see of it, as text, and no cell."""
+        header, *lines = self.column_texts()
+        facts = [f"{name}: {text}" for name, text in self.facts]
+        command = f"command: {self.command}".splitlines() if self.command else []
+        told = [*markdown(header, lines).splitlines(), "", *facts, *command]
+        return "\n".join(map(printable, told))
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook, and no cell."""
+        title = f"{self.source}: {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}"
+        note = PROPOSAL if any(each.proposed for each in self.columns) else ""
+        return grid(title, self.column_texts(), note) + card(
+            "", [*self.facts, *([("command", self.command)] if self.command else [])]
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """A row a column of the table."""
+        return pl.DataFrame([each.as_dict(self.rows) for each in self.columns])
+
+
+def inspect(
+    table: Any,
+    quasi_identifiers: Names = None,
+    sensitive: Names = None,
+    *,
+    identifying: Names = None,
+    keep: Names = None,
+    unit: str | None = None,
+    query: str | None = None,
+    k: Sequence[int] = KS,
+    population: Any = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    missing_values: Sequence[str] | str = (),
+    header: bool | Sequence[str] = True,
+    symbol: str = SYMBOL,
+) -> Inspection:
+    """Say what a table gives away: types of columns, which identify, sizes of classes, risks, and what to run next.
+
+    table: a path, a data frame of any kind that narwhals knows, or a database (as in `read_table`) with the query to
+    read there. Columns whose role is not named get a proposed one: unit, where
+    a column that is called as persons or their numbers are (patient, customer no) has several rows of one; identifying,
+    where nearly every row has a value of its own that is text or an integer, or the column is called as names and
+    numbers of persons are; keep, where all
+    rows have the same; sensitive, where it is called so (diagnosis, income) and you have named none, or, where nothing
+    is called so, the last column if it has a few values and no name of what others know (see `notes`); else
+    quasi-identifier, if you have named none, of at most eight columns (the others are dropped, and one of two that say
+    the same of each row). Which columns are
+    sensitive only you know. k: for which to count the rows that k-anonymity touches; with the second of them (or the
+    only one) a command is proposed.
+    unit: the column of who is protected, where somebody may have several rows; risks are then told of units, too.
+    population: a path or data frame of all those among whom somebody may look, with the quasi-identifiers; the risks of
+    the journalist and of the marketer are about it. delimiter, encoding, missing_values, header: as in `read_table`,
+    of both. symbol: what
+    stands in a released table for a suppressed value; rows with nothing else in the quasi-identifiers but missing
+    values are told apart from the classes. Raises
+    InputError for columns that the table does not have.
+    """
+    text(symbol, "symbol")
+    ks = [integer(each, "k", least=2) for each in listed(k, "k", "a list of integers")]
+    if not ks:
+        raise InputError("k: name at least one")
+    asked = (delimiter, encoding, missing_values, header)
+    frame, source, fmt, own_names = _opened(table, asked, "table", query)
+    if not len(frame):
+        raise InputError(f"{source}: the table has no rows")
+    another = another_delimiter(frame.columns)
+    if delimiter is None and another:
+        raise InputError(f"{source}{another.replace(';', ':', 1)}")
+    named = [name for name in frame.columns if name not in own_names]
+    doubt = header_doubt(named, frame, source, has_header=fmt.header is True)
+    if doubt:
+        warnings.warn(doubt, FileWarning, stacklevel=2)
+    given = Roles.of([] if quasi_identifiers is None else quasi_identifiers, sensitive, identifying, keep, unit)
+    # a quasi-identifier must be named to check roles, and here none need be
+    some = given.quasi_identifiers or tuple(given.unclassified(frame.columns)[:1])
+    replace(given, quasi_identifiers=some).check(frame.columns, source, doubt)
+    texts = as_text(frame, frame.columns, source)
+    known = with_unit([column_of(texts[name].alias(""), name, given) for name in texts.columns])
+    columns = with_at_most(MOST_PROPOSED, without_repeated(with_sensitive(known), texts))
+    chosen = tuple(each.name for each in columns if each.role == "quasi-identifier")
+    unit = next((each.name for each in columns if each.role == "unit"), None)
+    reading = (*fmt.notes, *([doubt] if doubt else []))
+    if not chosen:
+        return _of_none(source, texts.height, columns, ks, reading)
+    types = compress(texts, chosen)
+    gone = _suppressed([texts[name] for name in chosen], symbol)  # a name may be a pattern of names
+    held = texts if gone.all() else texts.filter(~gone)
+    sizes = compress(held, chosen).counts if gone.any() else types.counts
+    is_read = isinstance(table, str | Path | Database)
+    marked = replace(fmt, missing_values=(*fmt.missing_values, *marks_in(columns)))
+    proposal = propose(columns, ks[min(1, len(ks) - 1)], len(sizes), _free_symbol(types))
+    return Inspection(
+        source,
+        texts.height,
+        columns,
+        chosen,
+        find_quasi_identifiers(types, k=ks[0], fewest=len(chosen) <= MOST_QUASI),
+        len(sizes),
+        int(sizes.min()),
+        int(sizes.max()),
+        int((sizes == 1).sum()),
+        tuple(_ranges(sizes)),
+        _risk(held, chosen, sizes, None if population is None else _opened(population, asked, "population")[:2]),
+        tuple(Touched(each, int(sizes[sizes < each].sum()), int((sizes < each).sum())) for each in ks),
+        _command(source, proposal, query, marked) if is_read else proposal.call(),
+        int(gone.sum()),
+        None if unit is None else {"unit": unit, **unit_risk(held.select(chosen), held[unit].alias(""), ks)},
+        reading,
+        _protection(frame, texts, chosen, given.sensitive, source, symbol) if given.sensitive else None,
+    )
+
+
+def _of_none(
+    source: str, rows: int, columns: tuple[Column, ...], ks: Sequence[int], reading: tuple[str, ...]
+) -> Inspection:
+    """What is to be said where nothing may be a quasi-identifier, and all rows are alike."""
+    nothing = QuasiIdentifiers(
+        ks[0], rows, (), "identify", rows >= ks[0], (), complete=False, minimal=(), uniqueness=()
+    )
+    sizes = np.array([rows])
+    touched = tuple(Touched(each, rows * (rows < each), int(rows < each)) for each in ks)
+    risk = Risk(*[Fraction(1, rows)] * 4)
+    ranges = tuple(_ranges(sizes))
+    return Inspection(
+        source, rows, columns, (), nothing, 1, rows, rows, int(rows == 1), ranges, risk, touched, "", reading=reading
+    )
+
+
+def _protection(
+    frame: nw.DataFrame[Any],
+    texts: pl.DataFrame,
+    chosen: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    source: str,
+    symbol: str,
+) -> Report:
+    """What holds of sensitive attributes in classes of rows that are alike, distances being to the table itself."""
+    table = Original(frame, chosen, sensitive, texts[[*chosen, *sensitive]], source, symbol, is_released=True)
+    return verify(Question(table, Suppression()))
+
+
+def _suppressed(chosen: Sequence[pl.Series], symbol: str) -> pl.Series:
+    """Of each row whether all of its cells are suppressed: the symbol, or missing beside some that are the symbol; with
+    "" for the symbol, missing."""
+    symbols = [(column.alias("") == symbol).fill_null(value=not symbol) for column in chosen]
+    empty = [found | column.alias("").is_null() for found, column in zip(symbols, chosen, strict=True)]
+    return reduce(operator.or_, symbols) & reduce(operator.and_, empty)
+
+
+def _facts_of_units(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Risks of units, in place of those of rows."""
+    units, alone = risk["units"], risk["alone"]
+    lines = [
+        (
+            "unit",
+            f"{risk['unit']}: {units:,} different; {alone:,} ({alone / units:.1%}) with a row that is like no other's",
+        ),
+        ("risk", f"of a unit: prosecutor {risk['highest']:.1%} at most, {risk['average']:.1%} on average"),
+    ]
+    for k, below in risk["below"].items():
+        told = f"with a row in a class of fewer than {k} units: a risk above {1 / int(k):.0%}"
+        lines.append((f"k = {k}", f"{counted(below, 'unit')} ({below / units:.1%}) {told}"))
+    return lines
+
+
+def _are(rows: int, share: float) -> str:
+    """How many rows, as the beginning of what is said of them."""
+    return f"{counted(rows, 'row')} ({share:.1%}) {'is' if rows == 1 else 'are'}"
+
+
+def _command(source: str, proposal: Proposal, query: str | None, fmt: CsvFormat) -> str:
+    """The proposal as a shell takes it, with the options that say how the table is read, where something was said, or
+    is known."""
+    named = {"delimiter", "encoding"}.difference(fmt.unnamed)
+    reading = ["--delimiter", "tab" if fmt.delimiter == "\t" else fmt.delimiter] if "delimiter" in named else []
+    reading += ["--encoding", fmt.encoding] if "encoding" in named else []
+    if not isinstance(fmt.header, bool):
+        reading += ["--header", listing(fmt.header)]
+    elif not fmt.header:
+        reading.append("--no-header")
+    reading += ["--missing-values", listing(fmt.missing_values)] if fmt.missing_values else []
+    options = proposal.options(source, query and shown_query(query), reading)
+    return " ".join(map(shell_word, ["kanon-milp", "solve", *options]))
+
+
+def _free_symbol(types: RowTypes) -> str:
+    """A symbol of suppression that is no value of the quasi-identifiers; "" where the usual one is none."""
+    taken, symbol = {value for domain in types.domains for value in domain}, SYMBOL
+    while symbol in taken:
+        symbol += SYMBOL
+    return "" if symbol == SYMBOL else symbol
+
+
+def _opened(
+    table: Any, asked: tuple[Any, Any, Any, Any], what: str, query: str | None = None
+) -> tuple[nw.DataFrame[Any], str, CsvFormat, Mapping[str, Any]]:
+    if isinstance(table, str | Path | Database):
+        path = location(table, what)
+        asked_query(path, query)
+        frame, fmt = read_with_format(path, CsvFormat.asked(path, *asked), query)
+        return nw.from_native(frame, eager_only=True), str(path), fmt, {}
+    if query is not None:
+        text(query, "query")
+        raise InputError("query: is for a database, and the table is a data frame; leave it out")
+    opened, own_names = open_frame(table, what)
+    fmt = CsvFormat.asked(None, *asked)
+    if fmt.header is not True:
+        raise InputError("header: is for a file, and the table is a data frame; leave it out")
+    if fmt.missing_values:
+        opened = nw.from_native(with_missing(opened.to_polars(), fmt), eager_only=True)
+    return opened, what, fmt, own_names
+
+
+def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:
+    found = []
+    for least, following in zip(EDGES, (*EDGES[1:], None), strict=True):
+        inside = sizes[(sizes >= least) & (sizes < (following or np.inf))]
+        found.append(SizeRange(least, None if following is None else following - 1, len(inside), int(inside.sum())))
+    return found
+
+
+def _risk(
+    texts: pl.DataFrame,
+    chosen: tuple[str, ...],
+    sizes: NDArray[np.int64],
+    population: tuple[nw.DataFrame[Any], str] | None,
+) -> Risk:
+    n, classes = int(sizes.sum()), len(sizes)
+    highest, average = Fraction(1, int(sizes.min())), Fraction(classes, n)
+    if population is None:
+        return Risk(highest, average, highest, average)
+    frame, source = population
+    Roles.of(chosen).check(frame.columns, source)
+    by = [f"c{j}" for j in range(len(chosen))]
+    ours, all_ = (each.select(chosen) for each in (texts, as_text(frame, list(chosen), source)))
+    ours.columns = all_.columns = by
+    joined = ours.group_by(by).len("rows").join(all_.group_by(by).len("among"), on=by, how="left", nulls_equal=True)
+    if joined.filter(pl.col("among").is_null() | (pl.col("among") < pl.col("rows"))).height:
+        raise InputError(f"{source}: a class has fewer rows there than in the table; the population must hold them all")
+    rows, among = joined["rows"].to_list(), joined["among"].to_list()
+    expected = sum((Fraction(each, large) for each, large in zip(rows, among, strict=True)), Fraction(0))
+    return Risk(highest, average, Fraction(1, min(among)), expected / n)

@@ -1,0 +1,192 @@
+"""Model files: one declarative TOML file a problem, validated key by key."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from kanon_milp.errors import InputError, nearest, unreadable
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.arguments import exists, file_path
+from kanon_milp.problem.csv_files import CsvFormat
+from kanon_milp.problem.exact import exact_number, in_words
+from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import PatternMask, Recoding
+from kanon_milp.problem.recoding_files import read_recoding
+from kanon_milp.problem.roles import Roles
+from kanon_milp.problem.table import Table, read_table
+from kanon_milp.studies import datasets, generators, model_library
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """A model file, read: the problem, the [solver] and [known] entries, and the descriptive ones."""
+
+    path: Path
+    problem: Problem
+    solver: Mapping[str, Any]
+    known: Mapping[str, Any]
+    title: str
+    source: str
+
+    def contradiction(self, result: Result) -> str:
+        """What a result says against the [known] entry; empty if it agrees, or says nothing about it."""
+        where, found = f"{self.path}: [known]", result.exact_objective
+        if self.known.get("infeasible") and result.verified:
+            return f"{where} infeasible = true is wrong: there is a verified table with {result.goal} {in_words(found)}"
+        if "optimum" not in self.known:
+            return ""
+        optimum = exact_number(self.known["optimum"], f"{where} optimum")
+        wrong = f"{where} optimum = {in_words(optimum)} is wrong: "
+        if result.proof == "infeasible":
+            return f"{wrong}the problem is proven infeasible"
+        if found is None or not result.verified or found == optimum:
+            return ""
+        if result.is_optimal:
+            return f"{wrong}the proven and verified optimum is {in_words(found)}"
+        better = found > optimum if self.problem.objective == "max_groups" else found < optimum
+        return f"{wrong}a verified table has {in_words(found)}" if better else ""
+
+
+def read_model(path: str | Path) -> ModelFile:
+    """Read and check a model file; raises InputError that names file, key and the way out.
+
+    path: a file, or the name of a model of the library that comes with the package, such as "hospital".
+    """
+    path = model_library.named(file_path(path, "path of a model file"))
+    if not exists(path, Path.is_file):
+        raise InputError(f"{path}: no such model file")
+    return read_content(parse_toml(path), path)
+
+
+def read_content(raw: Mapping[str, Any], path: Path) -> ModelFile:
+    """The model file with this content. path: names are relative to its folder, and messages name it."""
+    from kanon_milp.studies.schema import checked  # takes a while to import
+
+    content = checked(dict(raw), path)
+    data = content.get("data")
+    if data is None:
+        raise InputError(f"{path}: the table [data] is missing")
+    table = _table(data, path)
+    recoding = _recoding(content.get("recoding", {}), table, path)
+    privacy = _privacy(content.get("privacy", {}), table, path)
+    sides = dict(content.get("problem", {}))
+    exact = sides.pop("groups", None)
+    if exact is not None:
+        if "min_groups" in sides or "max_groups" in sides:
+            raise InputError(f"{path}: [problem] groups stands for both min_groups and max_groups; name it alone")
+        sides.update(min_groups=exact, max_groups=exact)
+    known = content.get("known", {})
+    if "optimum" in known:
+        exact_number(known["optimum"], f"{path}: [known] optimum")
+    problem = Problem(table, privacy, recoding, name=content.get("name", path.stem), **sides)
+    return ModelFile(
+        path,
+        problem,
+        content.get("solver", {}),
+        known,
+        content.get("title", ""),
+        content.get("source", ""),
+    )
+
+
+def parse_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, numbers with a fraction as Decimal. Raises InputError for a file that is none."""
+    if exists(path) and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: is a pipe or a device, not a file; write into a file what it gives, and name that")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    except OSError as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from None
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {unreadable(error)}") from None
+    except ValueError:  # of Python, which converts no more than so many digits
+        raise InputError(f"{path}: a number has too many digits, or a date does not exist") from None
+
+
+def _one_of(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path, *, required: bool) -> str | None:
+    found = [key for key in keys if key in table]
+    if len(found) > 1 or (required and not found):
+        raise InputError(f"{path}: [{where}] needs {'exactly' if required else 'at most'} one of {', '.join(keys)}")
+    return found[0] if found else None
+
+
+def _table(data: Mapping[str, Any], path: Path) -> Table:
+    origin = _one_of(data, ("file", "dataset", "generator"), "data", path, required=True)
+    options = {key: data[key] for key in ("identifying", "keep", "unit", "missing", "symbol") if key in data}
+    qi, sensitive = data.get("quasi_identifiers"), data.get("sensitive")
+    if qi is None and origin != "generator":
+        raise InputError(f"{path}: [data] quasi_identifiers is missing")
+    if origin == "file":
+        csv = {key: data[key] for key in ("delimiter", "encoding", "missing_values", "header", "rows") if key in data}
+        assert qi is not None
+        return read_table(path.parent / data["file"], qi, sensitive, **csv, **options)
+    if origin == "dataset":
+        frame = datasets.load(data["dataset"])
+    else:
+        try:
+            frame = generators.GENERATORS[data["generator"]](**data.get("arguments", {}))
+        except (TypeError, OverflowError):
+            raise InputError(f"{path}: [data] arguments do not fit the generator {data['generator']}") from None
+    if "rows" in data:
+        frame = frame.head(min(data["rows"], frame.height))
+    others = Roles.of((), sensitive, data.get("identifying"), data.get("keep"), data.get("unit"))
+    columns = qi if qi is not None else others.unclassified(frame.columns)
+    return Table.from_frame(frame, columns, sensitive, source=str(path), csv=CsvFormat.asked(None), **options)
+
+
+def _privacy(entries: Mapping[str, Any], table: Table, path: Path) -> list[Requirement]:
+    found = [REQUIREMENTS[key](**{key: value}) for key, value in entries.items() if key in REQUIREMENTS]
+    kinds = {kind.name: kind for kind in REQUIREMENTS.values()}
+    for number, given in enumerate(entries.get("requirements", []), 1):
+        where = f"{path}: [[privacy.requirements]] number {number}"
+        arguments = dict(given)
+        kind = kinds.get(arguments.pop("kind", None))
+        if kind is None:
+            raise InputError(f"{where}: kind is missing; one of: {', '.join(kinds)}")
+        known = {*kind.parameters, "sensitive"}
+        takes = {f.name: f for f in dataclasses.fields(kind) if f.name in known}  # type: ignore[arg-type]
+        for key in arguments:
+            if key not in takes:
+                raise InputError(f'{where}: {kind.name} has no "{key}"{nearest(key, list(takes))}; {", ".join(takes)}')
+        for key, taken in takes.items():
+            if taken.default is dataclasses.MISSING and key not in arguments:
+                raise InputError(f"{where}: {kind.name} needs {key}")
+        found.append(kind.read(arguments, path.parent, table.csv.named_encoding))
+    if not found:
+        raise InputError(f"{path}: [privacy] must name at least one requirement ({', '.join(REQUIREMENTS)})")
+    return found
+
+
+def _recoding(entries: Mapping[str, Any], table: Table, path: Path) -> Recoding:
+    weights = entries.get("weights", {})
+    kind = _one_of(entries, ("mask", "patterns", "random_patterns"), "recoding", path, required=False)
+    mask: PatternMask | Path | None = None
+    if kind == "mask":
+        mask = path.parent / entries["mask"]
+    elif kind == "patterns":
+        mask = PatternMask([_cells(p, path) for p in entries["patterns"]], weights, source=str(path))
+    elif kind == "random_patterns":
+        mask = PatternMask.random(
+            table.quasi_identifiers, entries["random_patterns"], entries.get("random_seed", 0), weights
+        )
+    folder = path.parent / entries["hierarchies"] if "hierarchies" in entries else None
+    if folder is None and "level_costs" in entries:
+        raise InputError(f"{path}: [recoding] level_costs needs hierarchies; weights set the cost of suppressing")
+    return read_recoding(
+        table.quasi_identifiers, mask, folder, weights, entries.get("level_costs"), table.csv.named_encoding
+    )
+
+
+def _cells(pattern: object, path: Path) -> list[Any]:
+    if not isinstance(pattern, list):
+        raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
+    return pattern

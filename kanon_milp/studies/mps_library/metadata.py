@@ -1,0 +1,215 @@
+"""What is said of each instance: sizes by type, numerics, and what is known of its optimum, with who proved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from kanon_milp.errors import InputError, unreadable
+from kanon_milp.solvers import LinearModel
+from kanon_milp.studies.mps_library.entries import NAME, Kind
+from kanon_milp.studies.mps_library.exact_mps import ExactModel
+
+Status = Literal["opt", "best", "inf", "open"]
+Difficulty = Literal["easy", "hard", "open"]
+RECORDS = Path(__file__).with_name("records")
+SOLU = {"opt": "=opt=", "best": "=best=", "inf": "=inf=", "open": "=unkn="}
+T = TypeVar("T", bound=BaseModel)
+EXACT = r"^-?[0-9]+(/[1-9][0-9]*)?$"
+HASH = r"^[0-9a-f]{64}$"
+
+
+class Part(BaseModel):
+    """A part of the metadata: no other keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Range(Part):
+    """Smallest and largest absolute value that is not 0; both 0 where there is none."""
+
+    smallest: float
+    largest: float
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Range:
+        """Of these numbers."""
+        sizes = [abs(float(value)) for value in values if value]
+        return cls(smallest=min(sizes, default=0.0), largest=max(sizes, default=0.0))
+
+
+class Features(Part):
+    """Sizes of a model by type, and its numerics."""
+
+    binary: int
+    integer: int
+    continuous: int
+    equality: int
+    less_or_equal: int
+    greater_or_equal: int
+    ranged: int
+    nonzeros: int
+    matrix: Range
+    objective: Range
+    sides: Range
+    integral_data: bool
+
+    @property
+    def vector(self) -> tuple[object, ...]:
+        """All of them, to tell instances apart."""
+        return tuple(str(value) for value in self.model_dump().values())
+
+
+def features(model: LinearModel) -> Features:
+    """Of a model as arrays."""
+    low, high = model.constraint_lower, model.constraint_upper
+    binary = model.integer & (model.lower == 0) & (model.upper == 1)
+    kept = np.isfinite(low) | np.isfinite(high)
+    equal, both = low == high, np.isfinite(low) & np.isfinite(high)
+    A = model.A.copy()
+    A.sum_duplicates()
+    A.eliminate_zeros()
+    sides = np.where(np.isfinite(high), high, low)[kept]
+    every = np.concatenate([A.data, model.c, sides, [model.offset]])
+    return Features(
+        binary=int(binary.sum()),
+        integer=int((model.integer & ~binary).sum()),
+        continuous=int((~model.integer).sum()),
+        equality=int(equal.sum()),
+        less_or_equal=int((np.isfinite(high) & ~np.isfinite(low)).sum()),
+        greater_or_equal=int((np.isfinite(low) & ~np.isfinite(high)).sum()),
+        ranged=int((both & ~equal).sum()),
+        nonzeros=len(A.data),
+        matrix=Range.of(np.unique(A.data)),
+        objective=Range.of(np.unique(model.c)),
+        sides=Range.of(np.unique(sides)),
+        integral_data=bool((every == np.round(every)).all()),
+    )
+
+
+def features_of_file(model: ExactModel) -> Features:
+    """Of a model as it was read from a file."""
+    kinds = [(kind, row in model.ranges) for row, kind in model.kinds.items()]
+    binary = sum(model.bounds(column) == (0, 1) for column in model.integer)
+    entries = [(row, value) for column in model.columns.values() for row, value in column.items() if value]
+    matrix = [value for row, value in entries if row != model.objective]
+    sides = list(model.sides.values())
+    return Features(
+        binary=binary,
+        integer=len(model.integer) - binary,
+        continuous=len(model.columns) - len(model.integer),
+        equality=kinds.count(("E", False)),
+        less_or_equal=kinds.count(("L", False)),
+        greater_or_equal=kinds.count(("G", False)),
+        ranged=sum(ranged for _, ranged in kinds),
+        nonzeros=len(matrix),
+        matrix=Range.of(set(matrix)),
+        objective=Range.of({value for row, value in entries if row == model.objective}),
+        sides=Range.of(set(sides)),
+        integral_data=all(
+            Fraction(value).denominator == 1 for value in {*matrix, *sides, model.offset, *(v for _, v in entries)}
+        ),
+    )
+
+
+class Proof(Part):
+    """Who proved the status, or the bound, and how. backed_by: as in results; seconds: of that run."""
+
+    method: str
+    solver: str
+    version: str
+    package: str
+    options: dict[str, str | int | float | None]
+    seconds: float
+    backed_by: list[str]
+
+
+class Record(Part):
+    """What a run of solvers has found out about an instance, and about which bytes.
+
+    model_sha256: of the MPS file as text. best, bound: in units of the problem; `best_in_file`, `bound_in_file`: of the
+    file's objective. presolved: columns and constraints that HiGHS leaves. columns, values: the best solution, numbers
+    of variables from 0 in the order of the file.
+    """
+
+    name: str = Field(pattern=f"^{NAME}$")
+    model_sha256: str = Field(pattern=HASH)
+    status: Status
+    best: Annotated[str, StringConstraints(pattern=EXACT)] | None = None
+    best_in_file: int | None = None
+    bound_in_file: int | None = None
+    lp_bound: float | None = None
+    presolved: tuple[int, int] | None = None
+    difficulty: Difficulty
+    proved_by: Proof | None = None
+    reason: str
+    columns: list[int] = []
+    values: list[int | Annotated[str, StringConstraints(pattern=EXACT)]] = []
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Record:
+        if (self.best is None) != (self.best_in_file is None) or (self.best is None) != (
+            self.status in ("inf", "open")
+        ):
+            raise ValueError("status and best value contradict each other")
+        if self.status == "opt" and self.bound_in_file != self.best_in_file:
+            raise ValueError("an optimum is its own bound")
+        if len(self.columns) != len(self.values) or bool(self.columns) != (self.best is not None):
+            raise ValueError("each best value has a solution, and no other has one")
+        if (self.difficulty == "open") != (self.status in ("best", "open")):
+            raise ValueError("what is not proven is open, and nothing else is")
+        return self
+
+
+class Metadata(Part):
+    """The metadata of one instance of the library, as its JSON file."""
+
+    name: str = Field(pattern=f"^{NAME}$")
+    title: str
+    kind: Kind
+    family: str
+    requirements: list[str]
+    formulation: str
+    series: str | None
+    source: str
+    licence: str
+    objective: str
+    unit: str = Field(pattern=EXACT)
+    features: Features
+    lp_bound: float | None
+    presolved: tuple[int, int] | None
+    status: Status
+    difficulty: Difficulty
+    best: Annotated[str, StringConstraints(pattern=EXACT)] | None
+    best_in_file: int | None
+    bound_in_file: int | None
+    reason: str
+    proved_by: Proof | None
+    model: str
+    model_sha256: str = Field(pattern=HASH)
+    solution: str | None
+    solution_sha256: str | None = Field(pattern=HASH)
+
+
+def read_record(name: str, folder: Path = RECORDS) -> Record | None:
+    """What is recorded of an instance; None for nothing. Raises InputError for a record that is none."""
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return None
+    return read_json(path, Record)
+
+
+def read_json(path: Path, kind: type[T]) -> T:
+    """A file of metadata, checked against its schema. Raises InputError for one that does not follow it."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {unreadable(error)}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -1,0 +1,269 @@
+"""From an entry of the list to its model, and from groups or a solver's point to integers that solve it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.formulations.full_domain import build_full_domain
+from kanon_milp.formulations.identification import build_identifying, build_violating
+from kanon_milp.methods.direct import start_of
+from kanon_milp.methods.exchange import Stated, stated_model
+from kanon_milp.methods.full_domain import FullDomain
+from kanon_milp.methods.quasi_identifiers import differing_columns
+from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of
+from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.row_types import compress
+from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.recoding import Hierarchies, Suppression
+from kanon_milp.solvers import LinearModel, SolverOptions, get
+from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.studies.families import Asked, Generated, GeneratedColumns, generate_any
+from kanon_milp.studies.families.generated_files import columns_model
+from kanon_milp.studies.model_files import read_content
+from kanon_milp.studies.mps_library.entries import Entry
+from kanon_milp.system.clock import Clock
+
+Floats = NDArray[np.float64]
+Point = dict[int, int | Fraction]  # the columns that are not 0, and their values
+LICENCES = {"adult": "CC BY 4.0 (UCI)", "adult_raw": "CC BY 4.0 (UCI)", "cmc": "CC BY 4.0 (UCI)"}
+OWN_LICENCE = "Apache-2.0 (generated)"
+COMPLETION_SECONDS = 60.0
+DENOMINATOR = 10_000  # of values that are no integers, at most
+
+
+@dataclass(frozen=True, eq=False)
+class StatedInstance:
+    """An instance's model, and what is known of it beforehand.
+
+    goal: what the objective is about. unit: what one unit of the file's objective is worth. known: the optimum, in
+    units of the problem, where it is known by construction; infeasible: the answer is known to be no. reason: who says
+    so. stated: of a table to release. problem: what is asked of its table. groups: rows (from 0) that attain the
+    optimum, chosen: columns that do.
+    """
+
+    entry: Entry
+    linear: LinearModel
+    title: str
+    goal: str
+    unit: Fraction = Fraction(1)
+    known: Fraction | None = None
+    infeasible: bool = False
+    reason: str = ""
+    stated: Stated | None = None
+    problem: Problem | None = None
+    groups: Sequence[Sequence[int]] | None = None
+    chosen: Sequence[str] | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the table is from: a generator with its arguments, or a data set."""
+        entry = self.entry
+        if entry.family is not None:
+            return f"kanon-milp generate {entry.family} --size {entry.size} --seed {entry.seed} --answer {entry.answer}"
+        data = dict(entry.data or {})
+        rows = f", first {data['rows']} rows" if "rows" in data else ""
+        if entry.dataset is not None:
+            return f"UCI {entry.dataset}{rows}"
+        arguments = ", ".join(f"{key}={value}" for key, value in data.get("arguments", {}).items())
+        return f"{data.get('generator', data.get('file'))}({arguments}){rows}"
+
+    @property
+    def licence(self) -> str:
+        """Of the table."""
+        return OWN_LICENCE if self.entry.dataset is None else LICENCES.get(self.entry.dataset, "unknown")
+
+    def known_point(self) -> Point | None:
+        """The solution that is known by construction; None where none is."""
+        if self.chosen is not None:
+            names = {name: j for j, name in enumerate(self.linear.variable_names)}
+            columns = _table_columns(self)
+            return {names[f"chosen[{columns.index(name)}]"]: 1 for name in self.chosen}
+        if self.groups is None or self.stated is None:
+            return None
+        return self.point_of_groups(self.groups)
+
+    def point_of_groups(self, groups: Sequence[Sequence[int]]) -> Point | None:
+        """A solution in which these rows (from 0) are together; None where some group is no candidate."""
+        assert self.stated is not None
+        instance = self.stated.prepared.instance
+        assignment = _assigned(instance, groups)
+        if assignment is None:
+            return None
+        return completed(self.linear, start_of(instance, self.stated.model, self.stated.arrays, assignment))
+
+
+def state(entry: Entry, folder: Path) -> StatedInstance:
+    """The model of an entry. folder: of the list. Raises InputError where the data is not at hand."""
+    found = _stated(entry, folder)
+    return replace(found, linear=replace(found.linear, name=entry.name))
+
+
+def _stated(entry: Entry, folder: Path) -> StatedInstance:
+    if entry.family is not None:
+        made = generate_any(entry.family, entry.size, entry.seed, Asked(entry.answer))
+        if isinstance(made, GeneratedColumns):
+            known = None if made.optimum is None else Fraction(made.optimum)
+            return StatedInstance(
+                entry, columns_model(made), made.title, "number of columns", known=known,
+                infeasible=made.optimum is None, reason=made.reason, chosen=made.chosen,
+            )  # fmt: skip
+        if not entry.bounded:
+            made = replace(made, sides={key: side for key, side in made.sides.items() if key != "cost_bound"})
+        return _generated(entry, made)
+    content = read_content(entry.content | ({} if entry.privacy else {"privacy": {"k": entry.k}}), folder / "list.toml")
+    problem = content.problem
+    if entry.kind == "release":
+        stated = stated_model(problem, entry.formulation, False, Clock())
+        return StatedInstance(
+            entry, stated.arrays.linear, _title(problem), stated.goal, stated.unit, stated=stated, problem=problem
+        )
+    if entry.kind == "minimum_qid":
+        return _minimum_qid(entry, problem)
+    return _full_domain(entry, problem)
+
+
+def _generated(entry: Entry, made: Generated) -> StatedInstance:
+    problem = made.problem()
+    stated = stated_model(problem, entry.formulation, False, Clock())
+    known = None if made.optimum is None else Fraction(made.optimum)
+    return StatedInstance(
+        entry, stated.arrays.linear, made.title, stated.goal, stated.unit, known, made.optimum is None, made.reason,
+        stated, problem, made.groups,
+    )  # fmt: skip
+
+
+def _minimum_qid(entry: Entry, problem: Problem) -> StatedInstance:
+    table = problem.table
+    types = compress(table.keys, table.quasi_identifiers)
+    if entry.reading == "identify":
+        model = build_identifying(types.names, differing_columns(table))
+    else:
+        model = build_violating(types.names, types.codes, types.counts, entry.k)
+    return StatedInstance(
+        entry, _linear(model), f"Minimum quasi-identifier of {table.n} rows, {entry.reading}", "number of columns",
+        problem=problem,
+    )  # fmt: skip
+
+
+def _full_domain(entry: Entry, problem: Problem) -> StatedInstance:
+    asked = full_domain_of(entry, problem)
+    instance = types_of(problem, compress_table(problem))
+    levels = recode(problem, instance)
+    requirement = problem.requirements[0]
+    if len(problem.requirements) != 1 or not isinstance(requirement, KAnonymity) or requirement.unit:
+        raise InputError(f"{entry.name}: the model of full-domain recoding knows k-anonymity of rows alone")
+    costs = [[int(cost / levels.unit) for cost in column.costs] for column in levels.columns]
+    suppressed = int(asked.share * problem.table.n)
+    model = build_full_domain(
+        [column.label_of for column in levels.columns],
+        costs,
+        instance.codes,
+        instance.counts,
+        requirement.k,
+        suppressed,
+    )
+    return StatedInstance(
+        entry, _linear(model), f"Full-domain {requirement.k}-anonymity of {problem.table.n} rows", "loss", levels.unit,
+        problem=problem,
+    )  # fmt: skip
+
+
+def full_domain_of(entry: Entry, problem: Problem) -> FullDomain:
+    """What is asked of the search over the lattice, for the same optimum."""
+    recoding = problem.recoding
+    if isinstance(recoding, Hierarchies):
+        return FullDomain(recoding.hierarchies, entry.suppression_limit)
+    if not isinstance(recoding, Suppression):
+        raise InputError(f"{entry.name}: full-domain recoding has no mask")
+    return FullDomain({}, entry.suppression_limit)
+
+
+def _linear(model: pyo.ConcreteModel) -> LinearModel:
+    return to_arrays(model, names=True).linear
+
+
+def _title(problem: Problem) -> str:
+    privacy = ", ".join(
+        f"{each.name} {each.stated.get(each.letter or '', '')}".strip() for each in problem.requirements
+    )
+    return f"{problem.table.n} rows, {len(problem.table.quasi_identifiers)} quasi-identifiers: {privacy}"
+
+
+def _table_columns(found: StatedInstance) -> list[str]:
+    made = generate_any(found.entry.family or "", found.entry.size, found.entry.seed, Asked(found.entry.answer))
+    return made.frame.columns
+
+
+def _assigned(instance: Instance, groups: Sequence[Sequence[int]]) -> Assignment | None:
+    """Groups of rows as numbers of rows of each of the instance's pairs."""
+    of_row = instance.types.type_of_rows(instance.problem.table.keys)
+    rows = np.concatenate([np.asarray(group, dtype=np.int64) for group in groups])
+    number = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    partition = Partition(number, of_row[rows].astype(np.int64), np.ones(len(rows), dtype=np.int64))
+    released = released_partition(instance, partition)
+    if released is None:
+        return None
+    theirs, assignment = released
+    candidates = instance.candidates
+    vectors = list(map(tuple, instance.levels.vectors.tolist()))
+    at = {
+        (vectors[vector], member): g
+        for vector, member, g in zip(
+            np.repeat(candidates.vector, np.diff(candidates.indptr)).tolist(),
+            candidates.members.tolist(),
+            candidates.candidate_of_pair().tolist(),
+            strict=True,
+        )
+    }
+    used = map(tuple, theirs.levels.vectors[theirs.candidates.vector[assignment.candidate]].tolist())
+    wanted = [at.get(pair, -1) for pair in zip(used, assignment.row_type.tolist(), strict=True)]
+    if min(wanted) < 0:
+        return None
+    return Assignment(assignment.row_type, np.array(wanted, dtype=np.int64), assignment.rows, 0).checked(instance)
+
+
+def completed(linear: LinearModel, fixed: Mapping[int, float]) -> Point | None:
+    """Exact values of all variables, these being fixed; None where there are none.
+
+    Integers where there are any: with the integer variables fixed a flow is mostly left. A transport with fractional
+    distances may have none; then the continuous variables are fractions, and the constraints are checked exactly.
+    """
+    columns, values = np.array([*fixed], dtype=np.int64), np.round(np.array([*fixed.values()]))
+    lower, upper = linear.lower.copy(), linear.upper.copy()
+    lower[columns] = upper[columns] = values
+    known = replace(linear, lower=lower, upper=upper)
+    for integer in (np.ones(linear.variables, dtype=bool), linear.integer):
+        answer = get("highs").solve(replace(known, integer=integer), SolverOptions(time_limit=COMPLETION_SECONDS))
+        if answer.x is None:
+            continue
+        point: Point = {}
+        for j in np.flatnonzero(answer.x).tolist():
+            value = Fraction(answer.x[j]).limit_denominator(1 if integer[j] else DENOMINATOR)
+            if value:
+                point[j] = value.numerator if value.denominator == 1 else value
+        if _solves(linear, point):
+            return point
+    return None
+
+
+def _solves(linear: LinearModel, point: Point) -> bool:
+    """Whether a point satisfies the constraints exactly."""
+    A = linear.A.tocsc()
+    activity = [Fraction(0)] * linear.constraints
+    for j, value in point.items():
+        if not linear.lower[j] <= value <= linear.upper[j]:
+            return False
+        for e in range(A.indptr[j], A.indptr[j + 1]):
+            activity[A.indices[e]] += Fraction(float(A.data[e])) * value
+    sides = zip(linear.constraint_lower.tolist(), activity, linear.constraint_upper.tolist(), strict=True)
+    return all(low <= value <= high for low, value, high in sides)

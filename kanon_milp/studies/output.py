@@ -1,0 +1,199 @@
+"""The results of a session: what its folder holds, and what is checked before so that they can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.methods.description import sha256_of
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.csv_files import csv_bytes, csv_text, without_text
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import Table, is_text
+from kanon_milp.studies.measures import describe_release
+from kanon_milp.studies.paths import RAN_IN, ran_in
+from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.system.limit import NO_LIMIT, Limit, Over
+
+Groups = NDArray[np.int64]
+
+# C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
+UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# a table from a columnar file is also released as one, with the types of its columns
+COLUMNAR: dict[str, tuple[str, Callable[[pl.DataFrame, io.BytesIO], object]]] = {
+    "parquet": ("anonymized.parquet", pl.DataFrame.write_parquet),
+    "arrow": ("anonymized.arrow", pl.DataFrame.write_ipc),
+}
+CLAIM = "result.json"
+PAGE = "report.html"  # beside it, where the page of a result goes by default
+NO_MEASURES = "there was no time to measure what the release costs and protects, column by column"
+FILES = ("anonymized.csv", *(name for name, _ in COLUMNAR.values()), "groups.csv", CLAIM)
+
+
+def check_output(problem: Problem, folder: Path) -> str:
+    """Raise InputError if the results of a problem could not be written to the folder; creates nothing.
+
+    Returns what will not be written, in words; empty if everything will.
+    """
+    check_folder(folder, FILES)
+    table = problem.table
+    unwritable = without_text(as_polars(table.frame[table.released_columns]))
+    if not unwritable:
+        _check_encoding(problem)
+        return ""
+    names = ", ".join(f'"{name}"' for name in unwritable)
+    what = f"{table.source}: no CSV file can hold the values of {names} (lists, structures or bytes)"
+    if table.kind not in COLUMNAR:
+        raise InputError(f"{what}; leave them out")
+    return f"{what}, so {COLUMNAR[table.kind][0]} is written without anonymized.csv"
+
+
+def earlier_files(folder: Path) -> list[str]:
+    """The names of the files of an earlier result in a folder, which another one would replace."""
+    return [name for name in FILES if (folder / name).is_file()]
+
+
+def described(result: Result, model: Path | None = None, limit: Limit = NO_LIMIT) -> dict[str, Any]:
+    """The object of result.json: that of the result, the model file with its hash where there was one, and what the
+    released table costs and protects, column by column, where that is known within the limit."""
+    found = result.as_dict()
+    found["measures"] = None
+    if result.verified:
+        try:
+            found["measures"] = limit.call(describe_release, result.problem, result.table, result.report)
+        except Over:
+            found["message"] = "; ".join(each for each in (found["message"], NO_MEASURES) if each)
+    file = None if model is None else {"file": str(model), "sha256": sha256_of(model)}
+    return {**found, "input": {"model": file, **found["input"]}}
+
+
+def write_result(
+    result: Result,
+    folder: Path,
+    about: dict[str, Any] | None = None,
+    beside: Mapping[str, Fill | None] | None = None,
+    **transaction: Callable[[], object],
+) -> dict[str, Any]:
+    """Write the released table and groups.csv if there is a verified table, and result.json: all of them or none.
+
+    Files of an earlier session that this one does not have are removed, so that the folder always shows one session.
+    about: the object of result.json, if not only that of the result. Returns it with the SHA-256 of each file, which
+    are there from when the tables are filled. beside, transaction: files elsewhere that are written with them, and the
+    database's part, as `write_together` takes them.
+    """
+    written = described(result) if about is None else about
+    written.update({RAN_IN: ran_in(folder), "sha256": {}})
+    files: dict[str, Fill | None] = dict.fromkeys(FILES)
+    del files[CLAIM]
+    for name, fill in table_files(result.problem, result.table, result.groups):
+        files[name] = _with_hash(name, fill, written["sha256"])
+    files.update(beside or {})
+    files[CLAIM] = lambda file: file.write(json_text(written).encode())  # filled last, when the hashes are known
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    try:
+        write_together(folder, files, **transaction)
+    except BaseException:
+        if made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+    return written
+
+
+def is_stale(anonymized: Path) -> bool:
+    """Whether the result.json beside a released table is about another content of that file."""
+    try:
+        known = json.loads((anonymized.parent / CLAIM).read_text(encoding="utf-8"))["sha256"][anonymized.name]
+        return bool(known != hashlib.sha256(anonymized.read_bytes()).hexdigest())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False  # it is about no such file
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """A data frame of any kind as polars."""
+    frame: pl.DataFrame = nw.from_native(table, eager_only=True, pass_through=False).to_polars()
+    return frame
+
+
+def json_text(value: Any, *, only_ascii: bool = False) -> str:
+    """JSON of plain numbers, texts and lists; a value that JSON cannot express is a defect and raises.
+
+    What could steer a terminal, or is no character of its own, is written as JSON's \\u001b.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=only_ascii, allow_nan=False)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def table_files(problem: Problem, found: Any | None, of_row: Groups | None) -> Iterator[tuple[str, Fill]]:
+    """A released table and its groups: name and what fills the file; nothing where there is none."""
+    if found is None or of_row is None:
+        return
+    table, released = problem.table, as_polars(found)
+    if not without_text(released):
+        yield "anonymized.csv", lambda file: file.write(_encoded(released, table))
+    if table.kind in COLUMNAR:
+        name, write = COLUMNAR[table.kind]
+        content = io.BytesIO()  # the library has no error of its own for a full disk
+        write(released, content)
+        yield name, lambda file: file.write(content.getbuffer())
+    numbers = pl.Series("row", range(1, len(of_row) + 1), dtype=pl.Int64)
+    groups = pl.DataFrame([numbers, pl.Series("group", of_row)])
+    yield "groups.csv", lambda file: file.write(csv_text(groups, ",").encode())
+
+
+def _with_hash(name: str, fill: Fill, hashes: dict[str, str]) -> Fill:
+    def filled(file: IO[bytes]) -> None:
+        fill(file)
+        file.seek(0)
+        digest = hashlib.sha256()
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+        hashes[name] = digest.hexdigest()
+
+    return filled
+
+
+def _encoded(frame: pl.DataFrame, table: Table) -> bytes:
+    return csv_bytes(frame, table.csv)
+
+
+def _check_encoding(problem: Problem) -> None:
+    """What is new in the released table must exist in the encoding of its file; so must all where that is another."""
+    table = problem.table
+    where = f"the encoding {table.csv.encoding} of {table.source}"
+    if not _can_be_encoded(table.symbol, table):
+        raise InputError(f"the suppression symbol is not in {where}; choose another symbol (symbol=..., --symbol)")
+    for name, hierarchy in problem.recoding.hierarchies.items():
+        labels = {label for path in hierarchy.paths.values() for label in path if label is not None}
+        if name in table.quasi_identifiers and not _can_be_encoded("".join(labels), table):
+            raise InputError(f'{hierarchy.source}: a label of column "{name}" is not in {where}; use another label')
+    if table.kind != "CSV":
+        try:
+            _encoded(as_polars(table.frame[table.released_columns]), table)
+        except UnicodeEncodeError:
+            raise InputError(f"{table.source}: not all of its text is in {table.csv.encoding}; use utf-8") from None
+
+
+def _can_be_encoded(text: str, table: Table) -> bool:
+    try:
+        text.encode(table.csv.encoding)
+    except UnicodeEncodeError:
+        return False
+    return is_text(text)

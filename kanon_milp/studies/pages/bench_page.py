@@ -1,0 +1,329 @@
+"""The page of a study: what its runs show, as one file that needs no network, with pictures and tables beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kanon_milp.errors import InputError, counted
+from kanon_milp.studies import statistics
+from kanon_milp.studies.pages import charts
+from kanon_milp.studies.pages.elements import Cell, Head, command, facts, figure, number, table
+from kanon_milp.studies.pages.skeleton import Section, page
+from kanon_milp.system.files import write_file
+from kanon_milp.system.markup import Markup, join, tag
+from kanon_milp.system.text_tables import booktabs
+
+SIZES = {"n": "rows n", "t_in": "distinct rows t_in", "k": "k"}
+MACHINE = (
+    *("solver", "solver_version", "package_version", "git", "python"),
+    *("os", "cpu", "cores", "memory", "host"),
+)
+FORMULAS = (
+    (
+        "solved",
+        "the run ended by itself, with a proof (optimal, infeasible, unbounded), and nothing is wrong with its answer",
+    ),
+    (
+        "mean",
+        "shifted geometric mean of the seconds, exp(mean of ln(t + s)) − s with s = 10 s; the limit where not solved",
+    ),
+    ("PAR10", "mean of the seconds, ten times the time limit where not solved"),
+    (
+        "integral",
+        "mean primal-dual integral ∫ gap(τ) dτ from 0 to the time limit, gap = |incumbent − bound| / max(|incumbent|, "
+        "|bound|), at most 1; 1 while one is missing, 0 where both are 0 and from the end of a solved run on",
+    ),
+    ("× best", "how many times the best setting's; of solved, the share of the best setting's"),
+)
+MOST_RED = 100  # red rows told in full
+
+
+def write_bench_page(frame: pl.DataFrame, out: Path, *, title: str | None = None) -> list[Path]:
+    """Write the page of a study, and beside it its pictures (`pictures/*.svg`, `*.pdf`) and tables (`tables/*.csv`,
+    `*.tex`).
+
+    frame: the table of runs, one row a run. out: the file of the page. Returns what was written, the page first.
+    Raises InputError for a frame that is no such table, where altair is missing, and where nothing can be written.
+    """
+    runs = statistics.with_outcomes(frame)
+    found = statistics.summary(runs)
+    settings = found["setting"].to_list()
+    pictures = _pictures(runs, settings)
+    studies = runs["study"].unique(maintain_order=True).drop_nulls().to_list()
+    html = page(title or f"Study {', '.join(studies)}", _lead(runs, settings), _sections(runs, found, pictures))
+    files = {out: html.encode()}
+    for name, (chart, _, _) in pictures.items():
+        files |= {out.parent / "pictures" / f"{name}.{end}": data for end, data in charts.files(chart).items()}
+    files |= {out.parent / "tables" / name: text.encode() for name, text in _tables(runs, found).items()}
+    for path, content in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{path.parent}: cannot be made ({error.strerror})") from None
+        write_file(path, lambda file, content=content: file.write(content))  # type: ignore[misc]
+    return list(files)
+
+
+def _lead(runs: pl.DataFrame, settings: Sequence[str]) -> Markup:
+    red, cases = int(runs["red"].sum()), runs.select(statistics.CASE).n_unique()
+    instances = runs["instance"].n_unique()
+    failed = int(runs["failed"].sum())
+    marks = [("nothing contradicts", "good") if not red else (counted(red, "red row"), "bad")]
+    if failed == runs.height:
+        marks = []
+    if failed:
+        marks.append((f"{counted(failed, 'run')} failed", "warn" if failed < runs.height else "bad"))
+    said = (
+        f"{counted(runs.height, 'run')} of {counted(len(settings), 'setting')} on {counted(instances, 'instance')} "
+        f"({counted(cases, 'case')} with their seeds and permutations); {int(runs['solved'].sum()):,} are solved. "
+    )
+    said += (
+        "Every returned solution was checked, and nothing contradicts: no incumbent beyond another's bound, no two "
+        "different optima, no known optimum missed."
+        if not red and failed < runs.height
+        else "No run has given an answer: the messages are below."
+        if not red
+        else "Some answers are wrong, or contradict each other: they come first, with the command that repeats each."
+    )
+    return join(
+        [
+            tag("ul", *(tag("li", word, class_=kind) for word, kind in marks), class_="marks"),
+            tag("p", said, class_="lead"),
+        ]
+    )
+
+
+Picture = tuple[Any, str, str]  # the chart, its caption, it in words
+
+
+def _pictures(runs: pl.DataFrame, settings: Sequence[str]) -> dict[str, Picture]:
+    """The charts by the names of their files."""
+    best = f"{settings[0]} has the best mean"
+    found = {
+        "profiles": (
+            charts.profiles(runs, settings),
+            "Performance profiles (Dolan and Moré 2002): the share of cases that a setting solves in at most so many "
+            "times the seconds of the fastest setting on it. Higher is better; at 1, how often it is the fastest.",
+            f"Performance profiles of {counted(len(settings), 'setting')}; {best}.",
+        ),
+        "gap": (
+            charts.gap_over_time(runs, settings),
+            "Mean gap of a setting's runs over time; without incumbent or bound it counts as 100 %. Lower is better.",
+            f"Mean gap over time of {counted(len(settings), 'setting')}.",
+        ),
+    }
+    if len(settings) > 1:
+        places, low, high = _places(runs, settings)
+        chart = charts.scatter(places, settings[0], settings[1], low, high)
+        caption = (
+            "Seconds of two settings, a point a case that both were run on, not solved at the time limit; below the "
+            "line the one up the side is faster."
+        )
+        found["scatter"] = (chart, caption, f"Seconds of {settings[0]} and {settings[1]} by case.")
+    for by, what in SIZES.items():
+        if runs[by].drop_nulls().n_unique() > 1:
+            chart = charts.scaling(runs, by, settings, what)
+            caption = f"Shifted geometric mean of the seconds over {what}, the time limit where not solved."
+            found[f"scaling_{by}"] = (chart, caption, f"Seconds over {what}.")
+    return found
+
+
+def _places(runs: pl.DataFrame, settings: Sequence[str]) -> tuple[dict[str, list[float | None]], float, float]:
+    """Seconds by setting and case, the limit where not solved, None where not run, and the ends of an axis for them."""
+    cases = statistics.case_seconds(runs)
+    columns = [pl.col(name).clip(statistics.LEAST, pl.col("time_limit")) for name in settings]
+    seconds = cases.select(columns).cast(pl.Float64)
+    least = min(seconds[name].min() for name in settings)  # type: ignore[type-var]
+    low, high = float(least), float(runs["time_limit"].max())  # type: ignore[arg-type]
+    return {name: seconds[name].to_list() for name in settings}, low / 1.3, max(high, 2 * low) * 1.15
+
+
+def _sections(runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping[str, Picture]) -> list[Section]:
+    shown = {
+        name: figure(charts.inline(chart, name, said), name.replace("_", " over "), caption)
+        for name, (chart, caption, said) in pictures.items()
+    }
+    settings = found["setting"].to_list()
+    sections = [
+        Section("Red rows", _red(runs)),
+        Section("Summary", _summary(found)),
+        Section("Performance profiles", shown["profiles"]),
+        Section("Gap over time", shown["gap"]),
+    ]
+    if "scatter" in shown:
+        sections.append(Section("Two settings", _scatter(runs, settings, shown["scatter"])))
+    scaling = [shown[f"scaling_{by}"] for by in SIZES if f"scaling_{by}" in shown]
+    if scaling:
+        sections.append(Section("Scaling", join(scaling)))
+    if runs["failed"].any():
+        sections.append(Section("Failed runs", _failed(runs)))
+    return [*sections, Section("All runs", _all(runs)), Section("Machine and versions", _machine(runs))]
+
+
+def _red(runs: pl.DataFrame) -> Markup:
+    red = runs.filter("red")
+    if red.is_empty():
+        return tag("p", "None.", class_="quiet")
+    parts = []
+    for row in red.head(MOST_RED).iter_rows(named=True):
+        name = f"{row['instance']}: {row['setting']}"
+        told = [
+            ("what is wrong", tag("div", *(tag("div", each, class_="bad") for each in row["defects"]))),
+            ("seed, permutation", f"{row['seed']}, {row['permutation']}"),
+            ("claimed", f"{row['proof']}, objective {_plain(row['objective'])}, bound {_plain(row['bound'])}"),
+            ("known", row["known"]),
+            ("ended", f"{row['ended']} {row['message'] or ''}"),
+        ]
+        parts += [tag("h3", name), facts(told), command(row["repeat"])]
+    if red.height > MOST_RED:
+        parts.append(tag("p", f"And {red.height - MOST_RED:,} more, in the table of all runs."))
+    return join(parts)
+
+
+def _failed(runs: pl.DataFrame) -> Markup:
+    """Runs that ended in an error, those together whose messages differ in numbers only."""
+    masked = pl.col("message").str.replace_all(r"\d[\d,.]*", "0").alias("masked")
+    alike = runs.filter("failed").group_by("setting", "ended", masked, maintain_order=True)
+    found = alike.agg(pl.len().alias("runs"), pl.col("message", "instance", "repeat").first()).drop("masked")
+    heads = [Head("setting"), Head("ended"), Head("runs", "number"), *map(Head, ("message", "such as", "to repeat"))]
+    rows = [[*row, tag("code", repeat)] for *row, repeat in found.rows()]
+    return table("Runs that failed, those together whose messages differ in numbers only", heads, rows)
+
+
+SUMMARY = (
+    ("setting", "setting", 0),
+    ("runs", "runs", 0),
+    ("solved", "solved", 0),
+    ("× best", "solved_ratio", 2),
+    ("mean, s", "mean", 2),
+    ("× best", "mean_ratio", 2),
+    ("PAR10, s", "par10", 2),
+    ("× best", "par10_ratio", 2),
+    ("integral, s", "integral", 2),
+    ("× best", "integral_ratio", 2),
+    ("failed", "failed", 0),
+    ("red", "red", 0),
+)
+
+
+def _summary(found: pl.DataFrame) -> Markup:
+    header = [Head(head, "number" if at else "text", digits) for at, (head, _, digits) in enumerate(SUMMARY)]
+    rows = found.select(name for _, name, _ in SUMMARY).rows()
+    parts = [table("Settings, the best mean first", header, rows, sortable=True)]
+    if found["solved_ratio"].is_null().all():
+        said = "The settings were not run on the same cases; each mean is over a setting's own runs, none is compared."
+        parts.append(tag("p", said, class_="warn"))
+    return join([*parts, facts(FORMULAS)])
+
+
+def _scatter(runs: pl.DataFrame, settings: Sequence[str], picture: Markup) -> Markup:
+    """The picture of two settings, and what the script needs to show two others."""
+    places, low, high = _places(runs, settings)
+    names = [
+        " ".join(
+            f"{key} {value}" if at else str(value) for at, (key, value) in enumerate(row.items()) if value is not None
+        )
+        for row in statistics.case_seconds(runs).select(statistics.CASE[:-1]).iter_rows(named=True)
+    ]
+    seconds = [[None if value is None else round(value, 4) for value in places[name]] for name in settings]
+    data = {
+        "settings": list(settings),
+        "names": names,
+        "seconds": seconds,
+        "low": low,
+        "high": high,
+        "side": charts.SIDE,
+    }
+    return tag("div", tag("template", json.dumps(data)), picture, class_="scatter")
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.10g}"
+
+
+ALL = (
+    Head("instance"),
+    Head("family", choose=True),
+    Head("setting", choose=True),
+    Head("n", "number"),
+    Head("k", "number"),
+    Head("seed", "number"),
+    Head("perm.", "number"),
+    Head("ended", choose=True),
+    Head("proof", choose=True),
+    Head("objective", "number"),
+    Head("bound", "number"),
+    Head("gap %", "number", 2),
+    Head("seconds", "number", 2),
+    Head("limit", "number"),
+    Head("MB", "number"),
+)
+
+
+def _rows(runs: pl.DataFrame) -> Iterable[list[Any]]:
+    for row in runs.iter_rows(named=True):
+        gap, peak = row["gap"], row["peak_bytes"]
+        yield [
+            *(
+                row[name]
+                for name in ("instance", "family", "setting", "n", "k", "seed", "permutation", "ended", "proof")
+            ),
+            *(Cell(_plain(row[name]), row[name]) for name in ("objective", "bound")),
+            None if gap is None else 100 * gap,
+            row["seconds"],
+            row["time_limit"],
+            None if peak is None else peak / 1e6,
+        ]
+
+
+def _all(runs: pl.DataFrame) -> Markup:
+    ordered = runs.sort("red", descending=True, maintain_order=True)
+    red = range(int(runs["red"].sum()))
+    return table("All runs, red rows first", ALL, _rows(ordered), sortable=True, marked=red, id_="runs")
+
+
+def _machine(runs: pl.DataFrame) -> Markup:
+    counts = runs.group_by(MACHINE, maintain_order=True).len("runs")
+    header = [*(Head(name.replace("_", " ")) for name in MACHINE), Head("runs", "number")]
+    rows = [
+        [*(number(each / 2**30, 1) + " GiB" if name == "memory" and each else each for name, each in row.items())]
+        for row in counts.iter_rows(named=True)
+    ]
+    times = runs["started"].drop_nulls().sort()
+    first, last = (each[:19].replace("T", " ") for each in (times[0], times[-1])) if times.len() else ("", "")
+    when = f"Runs were started from {first} to {last} (UTC)." if first else ""
+    return join([table("Where the runs were made, and with what", header, rows), tag("p", when, class_="note")])
+
+
+def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
+    """The tables of the page as files."""
+    nested = [name for name, kind in runs.schema.items() if kind == pl.List(pl.String)]
+    flat = runs.drop("trajectory").with_columns(pl.col(nested).list.join("; "))
+    header = [head for head, _, _ in SUMMARY]
+    lines = [
+        [row[0], *(number(value, digits) for value, (_, _, digits) in zip(row[1:], SUMMARY[1:], strict=True))]
+        for row in found.select(name for _, name, _ in SUMMARY).rows()
+    ]
+    cells = [
+        [
+            str(cell.shown)
+            if isinstance(cell, Cell)
+            else number(cell, head.digits)
+            if head.kind == "number"
+            else str(cell or "–")
+            for head, cell in zip(ALL, row, strict=True)
+        ]
+        for row in _rows(runs)
+    ]
+    align = "".join("r" if head.kind == "number" else "l" for head in ALL)
+    return {
+        "summary.csv": found.write_csv(),
+        "summary.tex": booktabs(header, lines),
+        "runs.csv": flat.write_csv(),
+        "runs.tex": booktabs([head.title for head in ALL], cells, align),
+    }

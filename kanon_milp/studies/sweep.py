@@ -1,0 +1,397 @@
+"""One problem for many parameters: what each costs, with a certified band around what is not proven optimal.
+
+A table for stricter parameters is one for looser ones, and a bound for looser parameters is one for stricter ones: no
+run is left with less than its neighbours know. So along each parameter losses and bounds rise, whatever the limits.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures as cf
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError
+from kanon_milp.heuristics.worker_pool import Pool, open_pool
+from kanon_milp.methods import registry
+from kanon_milp.methods.arguments import checked_options, count
+from kanon_milp.methods.progress import live
+from kanon_milp.methods.result import Result
+from kanon_milp.methods.solve import solve
+from kanon_milp.problem.arguments import instance_of, listed, text, wrong
+from kanon_milp.problem.exact import exact_number, plain
+from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
+from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.system import text_tables
+from kanon_milp.system.markup import grid
+from kanon_milp.system.signals import ctrl_c_sets
+from kanon_milp.verify import verify
+
+Groups = NDArray[np.int64]
+KINDS: dict[str, type[Requirement]] = {"k": KAnonymity, "l": LDiversity, "t": TCloseness}
+STRICTER = {"k": 1, "l": 1, "t": -1}  # with the parameter, or against it
+LOOK = 0.2  # seconds between two looks at whether somebody wants an end
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The parameters that are swept, exact; None for one that is not."""
+
+    k: int | None = None
+    l: Fraction | None = None  # noqa: E741  (the papers' letter)
+    t: Fraction | None = None
+
+    @property
+    def given(self) -> dict[str, Fraction]:
+        """The parameters that are swept."""
+        return {name: Fraction(value) for name in KINDS if (value := getattr(self, name)) is not None}
+
+    @property
+    def name(self) -> str:
+        """Such as `k=5,l=3/2`."""
+        return ",".join(f"{name}={value}" for name, value in self.given.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data; l and t exact, as text."""
+        return {"k": self.k, "l": None if self.l is None else str(self.l), "t": None if self.t is None else str(self.t)}
+
+    def looser_than(self, other: Setting) -> bool:
+        """Whether each table for the other setting is one for this; true for itself."""
+        return all(STRICTER[name] * value <= STRICTER[name] * other.given[name] for name, value in self.given.items())
+
+    def of(self, problem: Problem) -> Problem:
+        """The problem with these parameters in place of its own; its other requirements stay as they are."""
+        given, privacy = self.given, []
+        assert isinstance(problem.privacy, tuple)
+        for each in problem.privacy:
+            letter = next(
+                (letter for letter, kind in KINDS.items() if letter in given and isinstance(each, kind)), None
+            )
+            swept = letter is not None and getattr(each, "quasi_identifiers", None) is None
+            privacy.append(replace(each, **{letter: self._value(letter)}) if letter and swept else each)
+            if letter and swept:
+                del given[letter]
+        privacy += [KINDS[letter](**{letter: self._value(letter)}) for letter in given]
+        return replace(problem, privacy=privacy, name=f"{problem.title}, {self.name}")
+
+    def _value(self, letter: str) -> Any:
+        return getattr(self, letter)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one setting's own run has given. objective, bound: exact. groups: int64 (n,), of its verified table.
+
+    baselines: the loss of each method that was asked for beside, None where it has no table, and where somebody has
+    ended it. interrupted: somebody has ended the setting or a baseline before its time, so that not all is there that
+    could be.
+    """
+
+    setting: Setting
+    objective: Fraction | None
+    bound: Fraction | None
+    proof: str
+    seconds: float
+    table: Any | None = None
+    groups: Groups | None = None
+    baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """A setting with the best that is known of it: from its own run, or from those of other settings.
+
+    table: the setting whose run gave the table; bounded_by: the one whose run proved the bound. seconds: of its own
+    run. interrupted: somebody has ended that, or one of its baselines, which is missing then.
+    """
+
+    setting: Setting
+    objective: Fraction | None
+    bound: Fraction | None
+    proof: str
+    seconds: float
+    table: Setting | None
+    bounded_by: Setting | None
+    baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def k(self) -> int | None:
+        """The k of the setting; None where k was not swept."""
+        return self.setting.k
+
+    @property
+    def l(self) -> str | None:  # noqa: E743  (the papers' letter)
+        """The l of the setting, exact, as text such as "3/2", as in the data frame; `setting.l` is the number."""
+        return None if self.setting.l is None else str(self.setting.l)
+
+    @property
+    def t(self) -> str | None:
+        """The t of the setting, exact, as text such as "1/5"; `setting.t` is the number."""
+        return None if self.setting.t is None else str(self.setting.t)
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - bound) / objective; None where one of them is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        return float((self.objective - self.bound) / self.objective) if self.objective else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data, as `kanon-milp sweep --json` prints it."""
+        return {
+            **self.setting.as_dict(),
+            "objective": plain(self.objective),
+            "bound": plain(self.bound),
+            "gap": self.gap,
+            "proof": self.proof,
+            "seconds": round(self.seconds, 3),
+            "table": None if self.table is None else self.table.name,
+            "bounded_by": None if self.bounded_by is None else self.bounded_by.name,
+            "interrupted": self.interrupted,
+            **{name: plain(value) for name, value in self.baselines.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Sweep(text_tables.Tabular):
+    """All settings that were run, in the order in which they were asked for.
+
+    interrupted: somebody has ended the sweep; settings are missing, or the last one had less than its time. asked: all
+    settings that were asked for.
+    """
+
+    problem: Problem
+    rows: tuple[SweepRow, ...]
+    interrupted: bool = False
+    asked: tuple[Setting, ...] = ()
+
+    @property
+    def beside(self) -> list[str]:
+        """The methods that were measured beside."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
+
+    def frame(self) -> pl.DataFrame:
+        """A row a setting: k, l, t, objective, bound, gap, proof, seconds, whose table and bound, whether its run
+        was interrupted, baselines."""
+        return pl.DataFrame([row.as_dict() for row in self.rows], infer_schema_length=None)
+
+    def plot(self) -> Any:
+        """Loss against the parameter that is swept, with the certified band below it, as an altair chart."""
+        from kanon_milp.studies.sweep_picture import chart
+
+        return chart(self.frame(), self.beside)
+
+    def _repr_html_(self) -> str:
+        """The table of people, for a notebook."""
+        return grid(f"Sweep of {self.problem.title}", self.texts())
+
+    def texts(self) -> list[list[str]]:
+        """A header and a row a setting: cells as text. A last column has notes where a row's run was interrupted."""
+        swept = [name for name in KINDS if any(name in row.setting.given for row in self.rows)]
+        table = [[*swept, "loss", "bound", "gap %", "proof", "seconds", *self.beside]]
+        for row in self.rows:
+            gap = None if row.gap is None else 100 * row.gap
+            losses = (row.objective, row.bound, *(row.baselines.get(name) for name in self.beside))
+            objective, bound, *others = (text_tables.shown(plain(loss)) for loss in losses)
+            parameters = [str(row.setting.given[name]) for name in swept]
+            known = [objective, bound, text_tables.shown(gap, 2), row.proof, text_tables.shown(row.seconds, 1)]
+            table.append([*parameters, *known, *others])
+        if any(row.interrupted for row in self.rows):
+            notes = ["note", *("interrupted" if row.interrupted else "" for row in self.rows)]
+            table = [[*cells, note] for cells, note in zip(table, notes, strict=True)]
+        return table
+
+
+def sweep(
+    problem: Problem,
+    *,
+    k: Iterable[int] | None = None,
+    l: Iterable[Any] | None = None,  # noqa: E741
+    t: Iterable[Any] | None = None,
+    method: str = registry.AUTO,
+    baselines: Sequence[str] = (),
+    time_limit: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    processes: int = 1,
+    dask: str | None = None,
+    known: Sequence[Run] = (),
+    progress: bool = False,
+    on_run: Callable[[Run, int, int], None] | None = None,
+) -> Sweep:
+    """Solve a problem of least loss for all combinations of the parameters that are given.
+
+    k, l, t: values to take in place of the problem's own. method, time_limit (seconds, of each setting), threads, seed:
+    as for `solve`. The strictest settings come first, since their tables are starts for the looser ones. baselines:
+    names of methods whose tables are measured beside, as they are. processes: settings at once, on this machine; dask:
+    address of a scheduler on whose workers they run instead. known: runs from before, which are not repeated, and
+    stand in the result also where their values are not among those that are given.
+    progress: show how many are done in a live line, on a terminal or in a notebook. on_run: called with each new run,
+    how many are done and of how many. Ctrl-C ends what runs, and the rest is left out, also the loss of a baseline that
+    was ended. Raises InputError for other objectives and for parameters that are none.
+    """
+    expect_problem(problem, "sweep")
+    if problem.objective != "loss":
+        raise InputError(f"sweep is about losses, and the objective is {problem.objective}")
+    checked_options(problem, time_limit, threads, seed, 0.0, None, None, None)
+    for name in (method, *listed(baselines, "baselines", "a list of names of methods")):
+        registry.known_name(name)
+    for run in listed(known, "known", "a list of runs"):
+        instance_of(run, Run, "known", "runs of a sweep")
+    if dask is not None:
+        text(dask, "dask, the address of a scheduler")
+    if on_run is not None and not callable(on_run):
+        raise wrong("on_run", "a function of a run and two numbers", on_run)
+    asked = settings(k, l, t)
+    for setting in asked:
+        setting.of(problem)  # an error of one of them, before any of them runs
+    runs = {run.setting: run for run in known if run.setting.given.keys() == asked[0].given.keys()}
+    if more := [setting for setting in runs if setting not in asked]:
+        asked = sorted([*asked, *more], key=lambda setting: tuple(setting.given.values()))
+    left = [setting for setting in strictest_first(asked) if setting not in runs]
+    options = {"method": method, "time_limit": time_limit, "threads": threads, "seed": seed}
+    with (
+        live(progress) as line,
+        ctrl_c_sets(None) as interrupted,
+        open_pool(count(processes, "processes"), dask) as pool,
+    ):
+        if line is not None:
+            line.stage(f"{len(runs)} of {len(asked)} settings")
+        for run in _runs(problem, left, runs, pool, options, tuple(baselines), interrupted):
+            runs[run.setting] = run
+            if line is not None:
+                line.stage(f"{len(runs)} of {len(asked)} settings")
+            if on_run is not None:
+                on_run(run, len(runs), len(asked))
+    there = [runs[setting] for setting in asked if setting in runs]
+    ended = len(there) < len(asked) or any(run.interrupted for run in there)
+    return Sweep(problem, combined(problem, there), ended, tuple(asked))
+
+
+def settings(k: Iterable[int] | None, l: Iterable[Any] | None, t: Iterable[Any] | None) -> list[Setting]:  # noqa: E741
+    """All combinations. Raises InputError where nothing is swept, or a value is no number."""
+    found: dict[str, list[Any]] = {}
+    for name, values in (("k", k), ("l", l), ("t", t)):
+        if values is None:
+            continue
+        exact = [exact_number(value, name) for value in listed(values, f"sweep: {name}", "a list of values")]
+        if not exact:
+            raise InputError(f"sweep: {name}: no value is given")
+        if name == "k" and any(value.denominator > 1 for value in exact):
+            raise InputError("sweep: k: an integer is expected")
+        found[name] = list(dict.fromkeys(int(value) if name == "k" else value for value in exact))
+    if not found:
+        raise InputError("sweep: name what is swept: k, l or t")
+    return [Setting(**dict(zip(found, values, strict=True))) for values in itertools.product(*found.values())]
+
+
+def strictest_first(asked: Sequence[Setting]) -> list[Setting]:
+    """In an order in which each setting comes after all that are stricter."""
+    return sorted(asked, key=lambda each: [-STRICTER[name] * value for name, value in each.given.items()])
+
+
+def solve_setting(
+    problem: Problem,
+    setting: Setting,
+    start: Groups | None,
+    options: Mapping[str, Any],
+    baselines: Sequence[str],
+    interrupt: threading.Event | None = None,
+) -> Run:
+    """One setting's own run, and its baselines; None for those that somebody has ended, or that did not begin."""
+    began, here = time.perf_counter(), setting.of(problem)
+    result: Result = solve(here, **options, start=start, interrupt=interrupt)
+    seconds = time.perf_counter() - began
+    ended = result.stop_reason == "interrupted"
+    beside: dict[str, Fraction | None] = {}
+    for name in baselines:
+        if ended or (interrupt is not None and interrupt.is_set()):
+            beside[name], ended = None, True
+            continue
+        try:
+            other = solve(here, **{**options, "method": name}, interrupt=interrupt)
+        except InputError:  # the problem is not for it, or too large
+            beside[name] = None
+            continue
+        ended = other.stop_reason == "interrupted"
+        beside[name] = None if ended else other.exact_objective  # what it had by then is not what the method gives
+    objective = result.exact_objective if result.verified else None
+    known = (objective, result.exact_bound, result.proof, seconds, result.table, result.groups)
+    return Run(setting, *known, beside, ended)
+
+
+def combined(problem: Problem, runs: Sequence[Run]) -> tuple[SweepRow, ...]:
+    """Each setting with the best table of all stricter ones, verified again for it, and the best bound of all looser
+    ones. A bound above a table that is valid for its setting is refuted, as is "infeasible" where there is one."""
+    tables = [_table(problem, run, runs) for run in runs]
+    proofs = [run for run, (objective, _) in zip(runs, tables, strict=True) if not _refuted(run, objective)]
+    return tuple(_row(run, *table, proofs) for run, table in zip(runs, tables, strict=True))
+
+
+def _refuted(run: Run, objective: Fraction | None) -> bool:
+    """Whether what a run claims to have proven cannot be. objective: of a verified table for its setting."""
+    return objective is not None and (run.proof == "infeasible" or (run.bound is not None and run.bound > objective))
+
+
+def _table(problem: Problem, run: Run, runs: Sequence[Run]) -> tuple[Fraction | None, Setting | None]:
+    """The least loss of a table that is known for a setting, and the one whose run gave it."""
+    objective, table = run.objective, None if run.objective is None else run.setting
+    stricter = [each for each in runs if run.setting.looser_than(each.setting) and each.objective is not None]
+    for each in sorted(stricter, key=lambda each: each.objective or 0):
+        if objective is not None and (each.objective or 0) >= objective:
+            break
+        report = verify(run.setting.of(problem), each.table)
+        if report.ok and report.cost is not None:
+            objective, table = report.cost, each.setting
+    return objective, table
+
+
+def _row(run: Run, objective: Fraction | None, table: Setting | None, proofs: Sequence[Run]) -> SweepRow:
+    looser = [each for each in proofs if each.setting.looser_than(run.setting)]
+    bounded = max((each for each in looser if each.bound is not None), key=lambda each: each.bound or 0, default=None)
+    bound = None if bounded is None else bounded.bound
+    if objective is None and any(each.proof == "infeasible" for each in looser):
+        proof = "infeasible"
+    elif objective is not None and bound == objective:
+        proof = "optimal"
+    else:
+        proof = "none" if bound is None else "bound"
+    source = None if bounded is None else bounded.setting
+    return SweepRow(run.setting, objective, bound, proof, run.seconds, table, source, run.baselines, run.interrupted)
+
+
+def _runs(
+    problem: Problem,
+    left: Sequence[Setting],
+    runs: Mapping[Setting, Run],
+    pool: Pool,
+    options: Mapping[str, Any],
+    baselines: Sequence[str],
+    interrupted: threading.Event,
+) -> Iterator[Run]:
+    """The runs of all settings as they come; each begins with the cheapest table of a stricter one that is known. A run
+    whose worker is lost begins again."""
+    waiting, running = list(left), dict[cf.Future[Run], Setting]()
+    while (waiting or running) and not interrupted.is_set():
+        while waiting and len(running) < max(pool.workers, 1) and not interrupted.is_set():
+            setting = waiting.pop(0)
+            stricter = [run for other, run in runs.items() if setting.looser_than(other) and run.objective is not None]
+            start = min(stricter, key=lambda run: run.objective or 0).groups if stricter else None
+            stop = None if pool.workers else interrupted  # which is of this process
+            running[pool.submit(solve_setting, problem, setting, start, options, baselines, stop)] = setting
+        for future in cf.wait(running, LOOK, cf.FIRST_COMPLETED).done:
+            setting = running.pop(future)
+            if pool.lost(future):
+                waiting.insert(0, setting)
+            else:
+                yield future.result()

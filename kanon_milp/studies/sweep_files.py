@@ -1,0 +1,174 @@
+"""The folder of a sweep: a folder for each run, as it comes, and the tables and the picture of all of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kanon_milp import __version__
+from kanon_milp.errors import InputError
+from kanon_milp.methods.description import describe_input, describe_problem, fingerprints
+from kanon_milp.problem.problem import Problem
+from kanon_milp.problem.table import read_frame
+from kanon_milp.studies.output import COLUMNAR, FILES, json_text, table_files
+from kanon_milp.studies.sweep import KINDS, Run, Setting, Sweep
+from kanon_milp.studies.sweep_differences import differences
+from kanon_milp.system.files import Fill, check_folder, write_together
+from kanon_milp.verify import verify
+
+RUNS = "runs"
+CLAIM = "run.json"
+FORMAT, VERSION = "kanon-milp sweep", 1  # of sweep.json
+WRITTEN = ("sweep.csv", "sweep.md", "sweep.tex", "sweep.svg", "sweep.json")
+
+
+class SweepFolder:
+    """Where a sweep is written, and where one that was ended goes on.
+
+    swept: the letters of the parameters. options: what the runs depend on besides problem and setting, such as method
+    and time limit. A folder with runs of anything else is refused; more values of the same parameters are welcome.
+    """
+
+    def __init__(self, folder: Path, problem: Problem, swept: Sequence[str], options: Mapping[str, Any]) -> None:
+        check_folder(folder, WRITTEN)
+        self._folder, self._problem = folder, problem
+        inputs = describe_input(problem, fingerprints(problem))
+        described = describe_problem(problem, (0, 0))
+        names = {KINDS[letter].name for letter in swept}
+        kept = [each for each in described["requirements"] if each["name"] not in names or "quasi_identifiers" in each]
+        left_out = {"t_in", "t_in_star", *KINDS}
+        described = {name: value for name, value in described.items() if name not in left_out}
+        named = _hash_of_values(problem)
+        inputs = inputs if named is None else {**inputs, "values": named}
+        about = {"swept": sorted(swept), "input": inputs, "problem": {**described, "requirements": kept}}
+        self._about = json.loads(json_text({**about, "options": dict(options)}))
+
+    def known(self, resume: bool) -> list[Run]:
+        """The runs that are there and had their time. Raises InputError where they are of another sweep, or no longer
+        what they were, and for any where nothing shall be resumed. Tables are verified again, bounds are what the files
+        say."""
+        folders = sorted(path.parent for path in self._folder.glob(f"{RUNS}/*/{CLAIM}"))
+        if folders and not resume:
+            raise InputError(f"{self._folder}: holds a sweep; go on with it (--resume), or choose another folder")
+        return [run for run in map(self._read, folders) if not run.interrupted]
+
+    def write_run(self, run: Run) -> None:
+        """The released table, its groups, and what is known of the run."""
+        folder = self._folder / RUNS / folder_name(run.setting)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+        files: dict[str, Fill | None] = dict.fromkeys(name for name in FILES if name != "result.json")
+        files.update(table_files(self._problem, run.table, run.groups))
+        claim = {
+            "setting": {name: str(value) for name, value in run.setting.given.items()},
+            "objective": _text(run.objective),
+            "bound": _text(run.bound),
+            "proof": run.proof,
+            "seconds": run.seconds,
+            "baselines": {name: _text(value) for name, value in run.baselines.items()},
+            "interrupted": run.interrupted,
+            "about": self._about,
+        }
+        write_together(folder, {**files, CLAIM: _filler(json_text(claim))})
+
+    def write(self, sweep: Sweep) -> None:
+        """All settings as CSV, Markdown, LaTeX and JSON, and as a picture where altair is installed."""
+        files: dict[str, Fill | None] = dict.fromkeys(WRITTEN)
+        files["sweep.csv"] = _filler(sweep.to_csv())
+        files["sweep.md"] = _filler(sweep.to_markdown())
+        files["sweep.tex"] = _filler(sweep.to_latex())
+        if sweep.rows and all(importlib.util.find_spec(name) for name in ("altair", "vl_convert")):
+            picture = io.StringIO()
+            sweep.plot().save(picture, format="svg")
+            files["sweep.svg"] = _filler(picture.getvalue())
+        files["sweep.json"] = _filler(json_text(self._described(sweep)))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self._folder}: cannot be made ({error.strerror})") from None
+        write_together(self._folder, files)
+
+    def _described(self, sweep: Sweep) -> dict[str, Any]:
+        """The object of `sweep.json`: what was asked, of which files, and what came out."""
+        asked = [each.as_dict() for each in sweep.asked]
+        swept = {letter: list(dict.fromkeys(each[letter] for each in asked)) for letter in self._about["swept"]}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "package": {"name": "kanon-milp", "version": __version__},
+            **self._about,
+            "swept": swept,
+            "interrupted": sweep.interrupted,
+            "rows": [row.as_dict() for row in sweep.rows],
+        }
+
+    def _read(self, folder: Path) -> Run:
+        try:
+            claim = json.loads((folder / CLAIM).read_text(encoding="utf-8"))
+            values = {name: Fraction(value) for name, value in claim["setting"].items()}
+            setting = Setting(int(values["k"]) if "k" in values else None, values.get("l"), values.get("t"))
+            objective, bound = _exact(claim["objective"]), _exact(claim["bound"])
+            baselines = {name: _exact(value) for name, value in claim["baselines"].items()}
+            proof, seconds, about = str(claim["proof"]), float(claim["seconds"]), claim["about"]
+            ended = bool(claim.get("interrupted", False))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(f"{folder / CLAIM}: is no run of a sweep; remove the folder {folder}") from None
+        if about != self._about:
+            how = differences(about, self._about) or "other data, requirements or options"
+            raise InputError(f"{folder}: is a run of another sweep ({how}); choose another folder")
+        if folder.name != folder_name(setting) or _contradictory(objective, bound, proof):
+            raise InputError(f"{folder / CLAIM}: contradicts itself, or its folder's name; remove the folder {folder}")
+        if objective is None:
+            return Run(setting, None, bound, proof, seconds, baselines=baselines, interrupted=ended)
+        table = self._table(folder)
+        report = verify(setting.of(self._problem), table)
+        if not report.ok or report.cost != objective:
+            raise InputError(f"{folder}: its table is not what {CLAIM} says of it; remove the folder")
+        groups = read_frame(folder / "groups.csv")["group"].cast(pl.Int64).to_numpy()
+        return Run(setting, objective, bound, proof, seconds, table, groups, baselines, ended)
+
+    def _table(self, folder: Path) -> pl.DataFrame:
+        table = self._problem.table
+        if table.kind in COLUMNAR:
+            return read_frame(folder / COLUMNAR[table.kind][0])
+        return read_frame(folder / "anonymized.csv", table.csv)
+
+
+def folder_name(setting: Setting) -> str:
+    """Of a run."""
+    return setting.name.replace("/", "_")
+
+
+def _contradictory(objective: Fraction | None, bound: Fraction | None, proof: str) -> bool:
+    """Whether no run ends so. What does not contradict itself may still be false: a proof cannot be read back."""
+    if objective is None:
+        return proof == "optimal"
+    return proof == "infeasible" or (bound is not None and bound > objective)
+
+
+def _text(value: Fraction | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _exact(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+def _hash_of_values(problem: Problem) -> str | None:
+    """SHA-256 of the sensitive values that requirements name, which are cells; None where they name none."""
+    named = [getattr(each, "values", None) for each in problem.requirements]
+    return sha256(repr(named).encode()).hexdigest() if any(each is not None for each in named) else None
+
+
+def _filler(text: str) -> Fill:
+    return lambda file: file.write(text.encode())

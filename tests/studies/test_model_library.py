@@ -1,0 +1,70 @@
+"""The model library by name: listed, shown, solved and copied."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+import kanon_milp as km
+from kanon_milp.studies import model_library
+
+
+def test_every_model_is_listed_with_its_optimum() -> None:
+    found = {each.name: each for each in model_library.models()}
+    assert found["hospital"].optimum == "54"
+    assert found["hospital_infeasible"].optimum == "infeasible"
+    assert all(each.title for each in found.values())
+    listed = run("models", "--json")
+    assert [each["name"] for each in json.loads(listed.stdout)] == sorted(found)
+    assert "3-anonymity of the hospital table" in run("models").stdout
+    one = json.loads(run("models", "hospital", "--json").stdout)
+    assert (one["name"], one["optimum"], one["model"]["privacy"]) == ("hospital", "54", {"k": 3})
+
+
+def test_a_model_is_solved_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run("solve", "hospital", "--json")
+    assert found.returncode == 0
+    assert json.loads(found.stdout)["objective"] == 54
+    assert km.read_model("hospital").known["optimum"] == 54
+
+
+def test_a_file_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hospital").write_text("data = 1")
+    with pytest.raises(km.InputError, match="hospital: "):
+        km.read_model("hospital")
+
+
+def test_an_unknown_name_has_a_nearest_one() -> None:
+    found = run("solve", "hospitol")
+    assert found.returncode == 2
+    assert 'did you mean "hospital"' in found.stderr
+    assert run("models", "hospitol").returncode == 2
+
+
+def test_it_is_shown() -> None:
+    assert "[data]" in run("models", "hospital_t_matrix").stdout
+
+
+@pytest.mark.parametrize("name", ["hospital_t_matrix", "hospital_hierarchies", "triangles_3_diversity", "full_product"])
+def test_a_copy_is_the_same_problem(tmp_path: Path, name: str) -> None:
+    done = run("models", name, "--copy", str(tmp_path / "here"))
+    assert done.returncode == 0
+    assert str(tmp_path / "here" / f"{name}.toml") in done.stdout
+    here, there = km.read_model(tmp_path / "here" / f"{name}.toml"), km.read_model(name)
+    assert here.problem.table.n == there.problem.table.n
+    assert km.solve(here.problem, time_limit=20).objective == km.solve(there.problem, time_limit=20).objective
+
+
+def test_a_copy_holds_what_the_model_reads_and_nothing_else(tmp_path: Path) -> None:
+    model_library.copy("hospital_mask", tmp_path)
+    read = {"hospital_mask.toml", "hospital/table1.csv", "hospital/digits_mask.csv"}
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == read
+
+
+def test_a_copy_needs_a_name(tmp_path: Path) -> None:
+    assert run("models", "--copy", str(tmp_path)).returncode == 2
