@@ -30,7 +30,7 @@ from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.model import LinearModel
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

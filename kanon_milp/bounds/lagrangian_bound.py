@@ -29,7 +29,7 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.volume import Ascent, Evaluator
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import OnProgress
+from kanon_milp.solvers.call import OnProgress
 
 Floats = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from kanon_milp.bounds.dual import DENOMINATOR, NEVER, ExactDual, exact_subprobl
 from kanon_milp.bounds.linked import option_costs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.model import LinearModel
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -13,7 +13,7 @@ from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.untouched import untouched
-from kanon_milp.solvers.base import OnProgress
+from kanon_milp.solvers.call import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 
 if TYPE_CHECKING:

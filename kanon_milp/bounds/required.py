@@ -45,7 +45,7 @@ from kanon_milp.bounds.small_sizes import EXACT_TRIED, cheapest_small_groups, sm
 from kanon_milp.bounds.volume import FAST, FAST_ITERATIONS, Ascent, Pace
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import OnProgress
+from kanon_milp.solvers.call import OnProgress
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,7 +20,7 @@ from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, violated_sets
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.jit import compiled
 
 Floats = NDArray[np.float64]

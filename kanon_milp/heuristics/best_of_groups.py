@@ -16,8 +16,9 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.attempts import tried
-from kanon_milp.solvers.base import LinearModel, SolverOptions
+from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.solvers.checked import tried
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.limit import Limit
 

@@ -14,8 +14,8 @@ from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.state import Board, Ints, total
 from kanon_milp.heuristics.worker_pool import Pool
-from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import Capability, SolverOptions
+from kanon_milp.solvers.adapter import Capability, SolverAdapter
+from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 
 FIRST_PAIRS = 6_000  # of a neighbourhood

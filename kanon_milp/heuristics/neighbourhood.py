@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.attempts import tried
-from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
+from kanon_milp.solvers.call import SolverOptions, StopReason
+from kanon_milp.solvers.checked import tried
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.jit import compiled
 
 

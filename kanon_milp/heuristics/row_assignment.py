@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from kanon_milp.errors import SolverError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import LinearModel, SolverOptions, StopReason
+from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
+from kanon_milp.solvers.model import LinearModel
 
 Ints = NDArray[np.int64]
 

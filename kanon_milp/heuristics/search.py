@@ -22,7 +22,7 @@ from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.solvers.call import SolverOptions
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint

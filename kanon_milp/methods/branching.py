@@ -23,10 +23,9 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.solvers import StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 if TYPE_CHECKING:

@@ -26,10 +26,9 @@ from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.solvers import Progress, StopReason
-from kanon_milp.solvers.attempts import tried
-from kanon_milp.solvers.base import Floats, LinearModel
+from kanon_milp.solvers.checked import precision_size, solve_checked, tried
+from kanon_milp.solvers.model import Floats, LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
-from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import AlsoSet, Limit
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.condensed import Condensed
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.model import LinearModel
 
 Flags = NDArray[np.bool_]
 

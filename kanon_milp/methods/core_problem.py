@@ -19,10 +19,9 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.presolve.resources import too_long
 from kanon_milp.solvers import Progress, SolverResult, StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import MOMENT, precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import MOMENT, precision_size, solve_checked
 from kanon_milp.system.limit import AlsoSet, Limit, Over
 
 # of the time left, and at most, for a model of the tables that cost no more than the bound

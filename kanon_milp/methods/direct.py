@@ -31,11 +31,10 @@ from kanon_milp.presolve.relaxation import LARGE, network_relaxation
 from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.common import VIOLATION, check_numbers
+from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
+from kanon_milp.solvers.model import VIOLATION, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
-from kanon_milp.solvers.rounded import with_integers_rounded
-from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over

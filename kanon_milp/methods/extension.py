@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import Floats
+from kanon_milp.solvers.model import Floats
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 
 Ints = NDArray[np.int64]

@@ -29,9 +29,9 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import SolverOptions, StopReason
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import solve_checked
 
 if TYPE_CHECKING:
     from kanon_milp.methods.result import Result

@@ -11,9 +11,8 @@ from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.solvers import Progress, StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
-from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:  # compiled code, as its caller has

@@ -29,9 +29,8 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
-from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:

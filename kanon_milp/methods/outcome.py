@@ -17,10 +17,9 @@ from kanon_milp.methods.result import Proof
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverResult
-from kanon_milp.solvers.proof import REGISTERED, Grid
+from kanon_milp.solvers.checked import precision_size
+from kanon_milp.solvers.proof import REGISTERED, Grid, rescaled
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
-from kanon_milp.solvers.rescaling import rescaled
-from kanon_milp.solvers.second_look import precision_size
 from kanon_milp.verify import Report
 
 if TYPE_CHECKING:

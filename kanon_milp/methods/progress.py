@@ -16,7 +16,7 @@ from rich.text import Text
 
 from kanon_milp.errors import printable
 from kanon_milp.problem.arguments import instance_of
-from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.clock import OnStage
 from kanon_milp.system.compilations import COMPILATIONS
 from kanon_milp.system.markup import tag

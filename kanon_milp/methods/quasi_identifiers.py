@@ -20,9 +20,9 @@ from kanon_milp.problem.arguments import column_names, instance_of, integer, wro
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.table import Table, open_frame
 from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import solve_checked
 
 Columns = tuple[str, ...]
 Ints = NDArray[np.int64]

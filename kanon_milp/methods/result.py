@@ -23,7 +23,7 @@ from kanon_milp.presolve.preparation import Size
 from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers.base import SolverOptions
+from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.markup import card
 from kanon_milp.system.text_tables import booktabs

@@ -43,10 +43,9 @@ from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.cells import projections
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
-from kanon_milp.solvers.second_look import precision_size, solve_checked
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over

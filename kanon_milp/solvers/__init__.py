@@ -3,18 +3,9 @@
 
 from __future__ import annotations
 
-from kanon_milp.solvers.adapter import SolverAdapter, SolverCall
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    LinearModel,
-    OnProgress,
-    Progress,
-    RawResult,
-    SolverOptions,
-    SolverResult,
-    StopReason,
-)
+from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.call import OnProgress, Progress, RawResult, SolverCall, SolverOptions, SolverResult, StopReason
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.registry import get, names, register_solver
 
 __all__ = [

@@ -7,100 +7,59 @@ entry point of the group `kanon_milp.solvers`.
 
 from __future__ import annotations
 
+import enum
 import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from kanon_milp.errors import InputError, KanonError, SolverError, UnusablePointError, one_line, type_in_words
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
+from kanon_milp.solvers.call import (
     OnProgress,
     RawResult,
+    Recorder,
+    SolverCall,
     SolverOptions,
     SolverResult,
     StopReason,
-)
-from kanon_milp.solvers.common import (
-    Recorder,
     Watch,
-    any_point,
-    check_input,
-    complaint,
-    complete_point,
-    keep_start,
-    obvious_answer,
-    proven,
-    usable_start,
 )
+from kanon_milp.solvers.model import Floats, LinearModel, check_numbers, complaint, complete_point, usable_start
+
+MAX_SEED = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class SolverCall:
-    """One call of a solver: what was asked for, where progress is noted, and who may stop it.
+class Availability(enum.Enum):
+    """Whether a solver can be used here; true in a boolean context only if it can."""
 
-    given: a start, column → value: a complete feasible point, or a partial one that nobody has checked; empty without
-    one. point: the complete one as an array, or None.
-    """
+    AVAILABLE = "available"
+    NOT_FOUND = "not found"
+    TOO_OLD = "too old"
+    BROKEN = "found, but it does not run"
 
-    options: SolverOptions
-    recorder: Recorder
-    watch: Watch
-    given: Mapping[int, float] = field(default_factory=dict)
-    point: Floats | None = None
-    silent: bool = False
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds left of the time limit, None without one."""
-        return self.recorder.left(self.options)
-
-    @property
-    def bound(self) -> float | None:
-        """The best bound noted so far, of this model."""
-        return None if self.silent else self.recorder.bound
-
-    def note(self, incumbent: float | None, bound: float | None) -> None:
-        """Take the value of a better point or a better bound; any thread may."""
-        if not self.silent:
-            self.recorder.note(incumbent, bound)
-
-    def without_start(self) -> SolverCall:
-        """The same call for an auxiliary model: without a start, and out of the trajectory."""
-        return replace(self, given={}, point=None, silent=True)
-
-    def left_behind(self, solver: str, point: Floats | None) -> RawResult:
-        """The result where the solver did not stop when it had to: its last reported point."""
-        asked = "its time limit" if self.watch.late else "the interruption"
-        message = f"{solver} did not stop at {asked}; its last reported point is used"
-        return RawResult(StopReason.INTERRUPTED, point, self.bound, message)
+    def __bool__(self) -> bool:
+        return self is Availability.AVAILABLE
 
 
-class Background:
-    """Work in a thread of its own, so that the caller's thread can wait, report and listen to Ctrl-C."""
+class Capability(enum.Enum):
+    """What an adapter can do; the conformance suite tests exactly what is declared."""
 
-    def __init__(self, work: Callable[[], object], name: str) -> None:
-        self._work = work
-        self.done = threading.Event()
-        self.failure: Exception | None = None
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._work()
-        except Exception as error:
-            self.failure = error
-        finally:
-            self.done.set()
+    START = "takes a complete starting point"
+    PARTIAL_START = "takes a partial starting point"
+    BOUND = "reports a dual bound when it stops early"
+    TRAJECTORY = "reports incumbents and bounds over time"
+    THREADS = "runs on a chosen number of threads"
+    SEED = "takes a random seed"
+    LOG_FILE = "writes its log to a file"
+    NODE_LIMIT = "stops after a number of nodes"
+    INTERRUPT = "keeps the incumbent when it is interrupted"
+    EXACT = "computes in integers, without rounding"
+    CONTINUOUS = "takes fractional and unbounded variables"
 
 
 class SolverAdapter(ABC):
@@ -258,3 +217,80 @@ class SolverAdapter(ABC):
             trajectory=call.recorder.trajectory,
             message=message,
         )
+
+
+def check_input(model: LinearModel, options: SolverOptions) -> None:
+    """Raise InputError for numbers that no solver should see, in the model or in the options."""
+    check_numbers(model)
+    if options.time_limit is not None and not options.time_limit >= 0:
+        raise InputError(f"the time limit must be at least 0 seconds, not {options.time_limit}")
+    if options.threads < 1:
+        raise InputError(f"the number of threads must be at least 1, not {options.threads}")
+    if options.node_limit is not None and options.node_limit < 0:
+        raise InputError(f"the node limit must be at least 0, not {options.node_limit}")
+    if not 0 <= options.seed <= MAX_SEED:
+        raise InputError(f"the seed must be between 0 and {MAX_SEED}, not {options.seed}")
+    for label, gap in (("gap", options.gap), ("absolute gap", options.absolute_gap)):
+        if not 0 <= gap < math.inf:
+            raise InputError(f"the {label} must be a number of at least 0, not {gap}")
+    if options.log_file is not None:
+        try:
+            # solvers append, or say nothing about a file that they cannot write
+            options.log_file.write_bytes(b"")
+        except OSError as error:
+            raise InputError(f"cannot write the log file {options.log_file}: {error.strerror or error}") from error
+
+
+def obvious_answer(model: LinearModel) -> RawResult | None:
+    """Answer models that solvers disagree about or crash on: contradicting bounds, empty constraints."""
+    contradictions = (
+        (model.lower > model.upper) | (model.lower == np.inf) | (model.upper == -np.inf),
+        (model.constraint_lower > model.constraint_upper)
+        | (model.constraint_lower == np.inf)
+        | (model.constraint_upper == -np.inf),
+    )
+    if any(bad.any() for bad in contradictions):
+        return RawResult(StopReason.INFEASIBLE, None, None)
+    empty = np.diff(model.A.indptr) == 0
+    if ((model.constraint_lower[empty] > 0) | (model.constraint_upper[empty] < 0)).any():
+        return RawResult(StopReason.INFEASIBLE, None, None)
+    return _without_constraints(model) if empty.all() else None
+
+
+def _without_constraints(model: LinearModel) -> RawResult:
+    """Every variable at its better bound."""
+    low = np.where(model.integer, np.ceil(model.lower), model.lower)
+    high = np.where(model.integer, np.floor(model.upper), model.upper)
+    if (low > high).any():
+        return RawResult(StopReason.INFEASIBLE, None, None)
+    x = np.where(model.c > 0, low, np.where(model.c < 0, high, np.clip(0.0, low, high)))
+    if not np.isfinite(x).all():
+        return RawResult(StopReason.UNBOUNDED, None, None)
+    return RawResult(StopReason.OPTIMAL, x, model.value(x))
+
+
+def keep_start(raw: RawResult, point: Floats | None) -> RawResult:
+    """With the feasible start as the point where the solver stopped before it took that up."""
+    if point is None or raw.x is not None or raw.reason is StopReason.UNBOUNDED:
+        return raw
+    if raw.reason is StopReason.INFEASIBLE:
+        message = "the solver says infeasible although it was given a feasible start; its claim is discarded"
+        return RawResult(StopReason.ERROR, point, None, message)
+    return replace(raw, x=point)
+
+
+def any_point(model: LinearModel, run: Callable[[LinearModel], RawResult]) -> RawResult:
+    """Solve without the objective, as an unbounded relaxation leaves open whether there is any point: the point itself
+    is of no use."""
+    raw = run(replace(model, c=np.zeros(model.variables), offset=0.0))
+    reason = StopReason.UNBOUNDED if raw.reason is StopReason.OPTIMAL else raw.reason
+    return RawResult(reason, None, None, raw.message)
+
+
+def proven(objective: float, bound: float | None, options: SolverOptions) -> tuple[StopReason, float | None]:
+    """Stop reason and bound of a solver that says optimal, as it also does within its gap limits."""
+    if bound is None or not math.isfinite(bound):
+        return StopReason.GAP_LIMIT, None
+    bound = min(bound, objective)
+    proven = objective - bound <= options.absolute_gap + 1e-6 * max(1.0, abs(objective))
+    return (StopReason.OPTIMAL if proven else StopReason.GAP_LIMIT), bound

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import KanonError, one_line
-from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import Availability, Capability, LinearModel, SolverOptions, StopReason
-from kanon_milp.solvers.pulp_any import solver_names
+from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.call import SolverOptions, StopReason
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.solvers.pulp_any import PULP, solver_names
 from kanon_milp.solvers.registry import get, own_names
-from kanon_milp.solvers.suggestions import PULP
 
 _SECONDS = 20.0
 _TOLERANCE = 1e-6

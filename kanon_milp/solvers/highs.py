@@ -9,23 +9,15 @@ import importlib
 import re
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
-    RawResult,
-    SolverOptions,
-    StopReason,
-)
-from kanon_milp.solvers.common import FEASIBILITY, complete_point, keep_start
-from kanon_milp.system.quiet_highs import new_highs
+from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter, keep_start
+from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
+from kanon_milp.solvers.model import FEASIBILITY, Floats, LinearModel, complete_point
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all
@@ -273,3 +265,26 @@ def _as_highs_lp(highspy: Any, model: LinearModel) -> Any:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[is_integer] for is_integer in model.integer.tolist()]
     return lp
+
+
+def new_highs() -> Any:
+    """A `highspy.Highs` with its output switched off.
+
+    From HiGHS 1.16 on the first object of a process prints HiGHS's name and licence to standard output, before anybody
+    can ask it not to: results written there would begin with them. Where this one is the first, they are printed
+    nowhere. Raises ImportError where there is no highspy.
+    """
+    highs = _quiet(importlib.import_module("highspy"))()
+    highs.setOptionValue("output_flag", False)
+    return highs
+
+
+@functools.cache
+def _quiet(highspy: ModuleType) -> type[Any]:
+    plain: Any = highspy.Highs
+
+    def enable_callbacks(self: Any) -> None:  # the constructor calls it, and it is what prints
+        self.setOptionValue("log_to_console", False)
+        plain.enableCallbacks(self)
+
+    return type("QuietHighs", (plain,), {"enableCallbacks": enable_callbacks})

@@ -16,20 +16,12 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError, nearest
-from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
-    RawResult,
-    SolverOptions,
-    StopReason,
-)
-from kanon_milp.solvers.common import MAX_SEED, complaint
-from kanon_milp.solvers.suggestions import NEEDS
-from kanon_milp.system.quiet_highs import new_highs
+from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
+from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
+from kanon_milp.solvers.highs import new_highs
+from kanon_milp.solvers.model import Floats, LinearModel, complaint
 
+PULP = "pulp:"
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
 _MISLED = ("HiGHS_CMD",)  # a start may end as the optimum that it is not, and there is no bound that would tell (1.16)
 # as in the adapter of SCIP, in the words of its interfaces
@@ -39,6 +31,23 @@ _SAFE = {
     "FSCIP_CMD": ("misc/allowweakdualreds=FALSE",),
 }
 _CBC_SEEDS = ("randomSeed", "randomCbcSeed")
+_LICENCE = "and a licence"
+# what PuLP needs for the solvers that people ask for by their plain names
+NEEDS = {
+    "GUROBI": f"the Python package gurobipy {_LICENCE}",
+    "GUROBI_CMD": f"the executable gurobi_cl on the PATH {_LICENCE}",
+    "CPLEX_PY": f"the Python package cplex {_LICENCE}",
+    "CPLEX_CMD": f"the executable cplex on the PATH {_LICENCE}",
+    "XPRESS": f"the executable optimizer on the PATH {_LICENCE}",
+    "XPRESS_PY": f"the Python package xpress {_LICENCE}",
+    "MOSEK": f"the Python package Mosek {_LICENCE}",
+    "COPT": f"the Python package coptpy {_LICENCE}",
+    "COPT_CMD": f"the executable copt_cmd on the PATH {_LICENCE}",
+    "GLPK_CMD": "the executable glpsol on the PATH",
+    "PYGLPK": "the Python package glpk",
+    "SCIP_CMD": "the executable scip on the PATH",
+    "FSCIP_CMD": "the executable fscip on the PATH",
+}
 
 
 class PulpAdapter(SolverAdapter):

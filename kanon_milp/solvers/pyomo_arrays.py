@@ -13,7 +13,7 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from kanon_milp.errors import InputError, one_line
-from kanon_milp.solvers.base import Floats, LinearModel
+from kanon_milp.solvers.model import Floats, LinearModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kanon_milp.errors import InputError, one_line
+from kanon_milp.errors import InputError, nearest, one_line
 from kanon_milp.problem.arguments import wrong
-from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import Capability
+from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.cbc import CbcAdapter
 from kanon_milp.solvers.cpsat import CpsatAdapter
 from kanon_milp.solvers.highs import HighsAdapter
-from kanon_milp.solvers.pulp_any import PulpAdapter, solver_names
+from kanon_milp.solvers.pulp_any import NEEDS, PULP, PulpAdapter, solver_names
 from kanon_milp.solvers.scip import ScipAdapter
-from kanon_milp.solvers.suggestions import PULP, did_you_mean
 from kanon_milp.system.extras import entry_points
 
 GROUP = "kanon_milp.solvers"  # of entry points
@@ -59,7 +57,7 @@ def get(name: str, executable: Path | str | None = None) -> SolverAdapter:
     known = names()
     if name in known:
         return PulpAdapter(name.removeprefix(PULP))
-    hint = did_you_mean(name, own_names(), solver_names())
+    hint = _did_you_mean(name, own_names(), solver_names())
     own = ", ".join(own_names())
     raise InputError(
         f"unknown solver {name!r}{hint}; there are {own}, and pulp:NAME for those that PuLP knows: `kanon-milp doctor` "
@@ -122,3 +120,22 @@ def _loaded(point: importlib.metadata.EntryPoint) -> SolverAdapter:
     if adapter.name != point.name:
         raise InputError(f"{where} calls itself {adapter.name!r}; both names must be the same")
     return adapter
+
+
+def _did_you_mean(name: str, own: Sequence[str], others: Sequence[str]) -> str:
+    """The solver meant by `name`: one of the package's `own` or of PuLP's `others` in another spelling, or a near word.
+
+    Text in brackets, with what the solver needs to be used, or empty.
+    """
+    folded = name.strip().lower()
+    meant = {"ortools": "cpsat", "cp-sat": "cpsat", "or-tools": "cpsat", "coin-or": "cbc"}.get(folded, folded)
+    if meant in own:
+        return f' (did you mean "{meant}"?)'
+    plain = folded.removeprefix(PULP)
+    same = [each for each in others if each.lower() == plain]
+    family = [each for each in others if plain in each.lower().split("_")]  # gurobi: GUROBI, GUROBI_CMD
+    found = same or family if folded.startswith(PULP) else family or same
+    if not found:
+        return nearest(name, [*own, *(PULP + each for each in others)])
+    said = (f'"{PULP}{each}"' + (f", which needs {NEEDS[each]}" if each in NEEDS else "") for each in found)
+    return f" (did you mean {'; or '.join(said)}?)"

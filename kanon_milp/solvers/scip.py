@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.solvers.adapter import Background, SolverAdapter, SolverCall
-from kanon_milp.solvers.base import (
-    Availability,
-    Capability,
-    Floats,
-    LinearModel,
-    RawResult,
-    SolverOptions,
-    StopReason,
-)
+from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
+from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
+from kanon_milp.solvers.model import Floats, LinearModel
 
 _OLDEST = (10, 0)  # of SCIP; the first with an event for a better dual bound
 _INFINITY = 1e20  # from there on SCIP takes a number as infinite

@@ -24,7 +24,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.methods.outcome import Scale
 from kanon_milp.solvers import Availability, Capability, LinearModel, RawResult, StopReason, get
-from kanon_milp.solvers.adapter import SolverCall
+from kanon_milp.solvers.call import SolverCall
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import ASKED, amount, proof_sentence

@@ -15,7 +15,7 @@ from kanon_milp.heuristics.neighbourhood import Neighbourhood, strong_model
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -13,7 +13,7 @@ from kanon_milp.heuristics.row_assignment import place_rows
 from kanon_milp.methods.condensed_core import _Point, _refined
 from kanon_milp.methods.condensed_repairs import held
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.solvers.base import LinearModel
+from kanon_milp.solvers.model import LinearModel
 
 
 def solved(model: LinearModel) -> OptimizeResult:

@@ -10,7 +10,7 @@ from census import Q8, census
 import kanon_milp as km
 from kanon_milp.errors import SolverError
 from kanon_milp.solvers import SolverOptions, StopReason
-from kanon_milp.solvers.attempts import tried
+from kanon_milp.solvers.checked import tried
 from kanon_milp.solvers.highs import HighsAdapter
 
 FAILED: list[str] = []

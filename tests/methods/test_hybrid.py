@@ -47,7 +47,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.second_look import solve_checked
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet
 

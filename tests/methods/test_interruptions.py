@@ -85,7 +85,7 @@ def test_a_solver_that_was_left_behind_does_not_abort_a_script(tmp_path: Path) -
         "import kanon_milp as km\n"
         "from kanon_milp.cli.exit_codes import exit_code\n"
         "from kanon_milp.solvers import highs\n"
-        "from kanon_milp.solvers.common import Watch\n"
+        "from kanon_milp.solvers.call import Watch\n"
         "highs._LAST_SECONDS = 0.5\n"
         "reacts = Watch.wait\n"
         "def never_reacts(self, *_, **__):\n"

@@ -24,7 +24,7 @@ from kanon_milp.methods import registry
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.problem.distances import EqualDistance
 from kanon_milp.solvers import Availability, LinearModel, RawResult, SolverCall, SolverOptions, StopReason, get
-from kanon_milp.solvers.common import Recorder, Watch
+from kanon_milp.solvers.call import Recorder, Watch
 from kanon_milp.studies.output import described
 from kanon_milp.studies.pages.wording import proof_sentence
 
@@ -540,7 +540,7 @@ def _call() -> SolverCall:
 def test_a_solver_that_nobody_has_confirmed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     confirmed = km.solve(PROBLEM, _highs(lambda raw: raw), method="milp")
     assert confirmed.backed_by == ("solver", "second look")
-    monkeypatch.setattr("kanon_milp.solvers.second_look.SMALL", 0)
+    monkeypatch.setattr("kanon_milp.solvers.checked.SMALL", 0)
     alone = km.solve(PROBLEM, _highs(lambda raw: raw), method="milp")
     assert alone.backed_by == ("solver",)
     assert proof_sentence(described(alone)).endswith("This is backed by the solver told.")

@@ -18,7 +18,7 @@ import kanon_milp as km
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.methods import several_sets
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.solvers.second_look import solve_checked
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.system.clock import Clock
 
 SETS = (Q8[:4], Q8[3:6])

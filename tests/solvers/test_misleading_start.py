@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from kanon_milp import solvers
 from kanon_milp.solvers import SolverOptions, StopReason, highs
-from kanon_milp.solvers.adapter import SolverCall
-from kanon_milp.solvers.base import Capability, LinearModel, RawResult
+from kanon_milp.solvers.adapter import Capability
+from kanon_milp.solvers.call import RawResult, SolverCall
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.pulp_any import PulpAdapter
 
 # groups of a set-partitioning problem: cost, and rows of each type

@@ -20,8 +20,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.solvers import Capability, LinearModel, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import highs as highs_module
+from kanon_milp.solvers.adapter import proven
 from kanon_milp.solvers.canaries import small_model
-from kanon_milp.solvers.common import proven
 
 
 @each_adapter

@@ -16,11 +16,11 @@ from solver_cases import among
 import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.errors import SolverError
-from kanon_milp.solvers import LinearModel, SolverOptions, StopReason, common
+from kanon_milp.solvers import LinearModel, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
-from kanon_milp.solvers.adapter import SolverCall
-from kanon_milp.solvers.base import RawResult
+from kanon_milp.solvers.adapter import keep_start
+from kanon_milp.solvers.call import RawResult, SolverCall
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="stands in for CBC by a shell script")
 
@@ -110,7 +110,7 @@ def test_a_point_that_is_none_is_one_clear_error(
 
 def test_a_start_refutes_infeasible() -> None:
     point = np.array([1.0, 0.0])
-    kept = common.keep_start(RawResult(StopReason.INFEASIBLE, None, None), point)
+    kept = keep_start(RawResult(StopReason.INFEASIBLE, None, None), point)
     assert kept.reason is StopReason.ERROR
     assert kept.x is point
     assert "its claim is discarded" in kept.message

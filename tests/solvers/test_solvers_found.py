@@ -16,8 +16,8 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers import Availability, Progress, SolverOptions, StopReason
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cbc as cbc_module
-from kanon_milp.solvers.cbc_log import LogReader, printed_range
-from kanon_milp.solvers.common import Recorder, Watch
+from kanon_milp.solvers.call import Recorder, Watch
+from kanon_milp.solvers.cbc import LogReader, printed_range
 
 
 def test_registry_knows_its_names_and_suggests_the_nearest() -> None:

@@ -35,7 +35,7 @@ from kanon_milp.solvers import Availability, Capability, SolverOptions, StopReas
 from kanon_milp.solvers import canaries as birds
 from kanon_milp.solvers import cpsat as cpsat_module
 from kanon_milp.solvers.canaries import small_model
-from kanon_milp.solvers.integer_model import integer_model
+from kanon_milp.solvers.cpsat import integer_model
 
 new_adapters = among("scip", "cpsat")
 with_cpsat = among("cpsat")

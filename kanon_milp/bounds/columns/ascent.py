@@ -20,7 +20,7 @@ from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.limit import Limit
 
 # On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.columns.program import GroupProgram, Prices, coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.limit import Limit
-from kanon_milp.system.quiet_highs import new_highs
 
 Floats = NDArray[np.float64]
 

@@ -30,7 +30,7 @@ from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.volume import NEAR, SORT_EVERY, Evaluator, dot
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.base import OnProgress, Progress
+from kanon_milp.solvers.call import OnProgress, Progress
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

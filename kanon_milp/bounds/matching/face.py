@@ -16,8 +16,8 @@ from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.program import add_columns, add_cut_rows, run_within
 from kanon_milp.bounds.matching.proof import MatchingProof
 from kanon_milp.bounds.matching.small_groups import SmallGroups, cut_coefficients
+from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.limit import Limit
-from kanon_milp.system.quiet_highs import new_highs
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.limit import Limit
-from kanon_milp.system.quiet_highs import new_highs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

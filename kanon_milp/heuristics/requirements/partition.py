@@ -28,7 +28,8 @@ from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import LinearModel, SolverOptions
+from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.solvers.model import LinearModel
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

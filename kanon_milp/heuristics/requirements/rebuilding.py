@@ -19,8 +19,9 @@ from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, Neighbo
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.attempts import tried
-from kanon_milp.solvers.base import Floats, LinearModel, SolverOptions, StopReason
+from kanon_milp.solvers.call import SolverOptions, StopReason
+from kanon_milp.solvers.checked import tried
+from kanon_milp.solvers.model import Floats, LinearModel
 from kanon_milp.system.limit import Over
 
 FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import counted
 from kanon_milp.solvers import SolverOptions, StopReason, get
-from kanon_milp.solvers.base import Floats, LinearModel
-from kanon_milp.solvers.rounded import with_integers_rounded
+from kanon_milp.solvers.checked import with_integers_rounded
+from kanon_milp.solvers.model import Floats, LinearModel
 
 INTEGRALITY = 1e-5  # by how much an integer variable may miss an integer
 FEASIBILITY = 1e-5  # of a constraint with continuous variables, relative to its side

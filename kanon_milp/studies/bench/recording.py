@@ -20,7 +20,7 @@ from kanon_milp.solvers import (
     SolverOptions,
     SolverResult,
 )
-from kanon_milp.solvers.base import Floats
+from kanon_milp.solvers.model import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ import scipy.sparse as sp
 from kanon_milp.errors import InputError
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel
+from kanon_milp.solvers.highs import new_highs
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.plan import GENERATED, MODEL, MPS
 from kanon_milp.studies.model_files import read_content, read_model
-from kanon_milp.system.quiet_highs import new_highs
 
 _BANNER = ("Running HiGHS", "Copyright", "ERROR:   Parser error reading")
 _SENSE_HEADS: tuple[str, ...] = ("OBJMIN", "OBJMAX", "MIN", "MAX", "MINIMIZE", "MAXIMIZE", "MINIMISE", "MAXIMISE")

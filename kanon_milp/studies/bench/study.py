@@ -13,7 +13,7 @@ from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
-from kanon_milp.solvers.common import MAX_SEED
+from kanon_milp.solvers.adapter import MAX_SEED
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.kinds import KINDS, Kind
 from kanon_milp.studies.bench.plugins import load_plugin

@@ -20,13 +20,13 @@ from kanon_milp.methods.full_domain import solve_full_domain
 from kanon_milp.methods.quasi_identifiers import find_quasi_identifiers
 from kanon_milp.methods.solve import solve
 from kanon_milp.solvers import LinearModel, SolverOptions, SolverResult, StopReason, get
+from kanon_milp.solvers.checked import solve_checked
+from kanon_milp.solvers.highs import new_highs
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
-from kanon_milp.solvers.second_look import solve_checked
 from kanon_milp.studies.mps_library.build import in_file, model_text, sha256, value_of
 from kanon_milp.studies.mps_library.entries import Entry
 from kanon_milp.studies.mps_library.metadata import Difficulty, Proof, Record, Status
 from kanon_milp.studies.mps_library.stated import Point, StatedInstance, completed, full_domain_of, state
-from kanon_milp.system.quiet_highs import new_highs
 
 
 def recorded(entry: Entry, folder: Path, seconds: float, search_seconds: float) -> Record:

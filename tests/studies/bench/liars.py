@@ -13,8 +13,8 @@ import numpy as np
 
 import kanon_milp as km
 from kanon_milp.solvers import Availability, LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get
-from kanon_milp.solvers.adapter import SolverCall
-from kanon_milp.solvers.base import Capability, RawResult
+from kanon_milp.solvers.adapter import Capability
+from kanon_milp.solvers.call import RawResult, SolverCall
 
 Lie = Callable[[LinearModel, SolverResult], SolverResult]
 

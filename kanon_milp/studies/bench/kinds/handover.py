@@ -25,13 +25,12 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.solvers import LinearModel, get
-from kanon_milp.solvers.highs import _as_highs_lp
+from kanon_milp.solvers.highs import _as_highs_lp, new_highs
 from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.studies.bench.measured import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.studies.statistics import MEASURED
 from kanon_milp.system.clock import Clock
-from kanon_milp.system.quiet_highs import new_highs
 
 Sizes = tuple[int, int, int]
 

@@ -23,7 +23,7 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.exact import in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.common import check_numbers
+from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.studies.bench.measured import Measured, Teller, facts

@@ -26,7 +26,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.solvers import Capability, Progress, SolverOptions
-from kanon_milp.solvers.common import complete_point
+from kanon_milp.solvers.model import complete_point
 from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.studies.bench.kinds.solving import measured_of
 from kanon_milp.studies.bench.measured import Measured, Teller

@@ -18,10 +18,10 @@ import kanon_milp as km
 from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
 from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.methods import sizes_guide
-from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, get, second_look
+from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, checked, get
 from kanon_milp.solvers import canaries as birds
+from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
-from kanon_milp.solvers.second_look import solve_checked
 
 # on this table greedy is not optimal: it costs 9
 ROWS = [("3", "2"), ("3", "2"), ("0", "0"), ("1", "2"), ("1", "0"), ("1", "0")]
@@ -186,8 +186,8 @@ def test_without_a_third_solver_neither_is_believed(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_too_large_for_a_second_look_is_held_against_our_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_look, "SMALL", 0)
-    monkeypatch.setattr(second_look, "CONFIRMATION", 0.0)
+    monkeypatch.setattr(checked, "SMALL", 0)
+    monkeypatch.setattr(checked, "CONFIRMATION", 0.0)
     believed = solved(Lying(lambda answer, _: answer))
     assert (believed.proof, believed.backed_by) == ("optimal", ("solver",))
     for lie in (dear_is_optimal, nothing_is_feasible, only_a_bound_above):
@@ -203,7 +203,7 @@ def test_infeasible_is_confirmed_or_said_to_be_the_solvers_alone(monkeypatch: py
     assert (result.proof, result.backed_by) == ("infeasible", ("solver", "second look"))
     assert result.as_dict()["proof_backed_by"] == ["solver", "second look"]
     assert json.dumps(result.as_dict())
-    monkeypatch.setattr(second_look, "CONFIRMATION", 0.0)
+    monkeypatch.setattr(checked, "CONFIRMATION", 0.0)
     assert solved(Lying(lambda answer, _: answer), **hopeless).backed_by == ("solver",)
     assert solved(get("highs"), recoding=km.PatternMask([(0, 0)])).backed_by == ("own bound",)
 

@@ -11,26 +11,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from kanon_milp.errors import KanonError
+from kanon_milp.errors import KanonError, SolverError
 from kanon_milp.solvers import get
-from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.base import (
-    Capability,
-    Floats,
-    LinearModel,
-    OnProgress,
-    SolverOptions,
-    SolverResult,
-    StopReason,
-)
+from kanon_milp.solvers.adapter import Capability, SolverAdapter
+from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.canaries import takes
-from kanon_milp.solvers.common import complaint
 from kanon_milp.solvers.highs import highs_version
+from kanon_milp.solvers.model import Floats, LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
@@ -200,3 +192,40 @@ def _decided(looks: Sequence[Look]) -> SolverResult:
 def _less(a: float | None, b: float | None) -> bool:
     """Less by more than a solver's tolerances: a look that time allows or not must not choose among equals."""
     return a is not None and b is not None and a < b - slack(b)
+
+
+def tried(adapter: SolverAdapter, options: SolverOptions, solve: Callable[[], SolverResult]) -> SolverResult:
+    """What `solve` returns, or where the solver fails an error that says so, with neither point nor bound."""
+    began = time.perf_counter()
+    try:
+        return solve()
+    except SolverError as error:
+        seconds, message = time.perf_counter() - began, str(error)
+        return SolverResult(
+            StopReason.ERROR, None, None, None, adapter.name, "", options, seconds, message=message, backed_by=()
+        )
+
+
+def with_integers_rounded(model: LinearModel, x: Floats, seconds: float | None) -> Floats | None:
+    """The best point of the model whose integer variables are those of x, rounded.
+
+    Solvers return integers that are some 10⁻⁶ off, and continuous variables that fit those: beside the rounded ones,
+    such a point is none of the model, and its objective may be better than any. So the linear program that is left is
+    solved. seconds: for that; None for no limit. None where it has no solution, or was not solved.
+    """
+    integers = np.round(x)
+    if model.integer.all():
+        return integers
+    fixed = replace(
+        model,
+        lower=np.where(model.integer, integers, model.lower),
+        upper=np.where(model.integer, integers, model.upper),
+        integer=np.zeros(model.variables, dtype=bool),
+    )
+    try:
+        found = get("highs").solve(fixed, SolverOptions(time_limit=seconds))
+    except KanonError:
+        return None
+    if found.stop_reason is not StopReason.OPTIMAL or found.x is None:
+        return None
+    return np.where(model.integer, integers, found.x)
