@@ -15,7 +15,7 @@ import kanon_milp as km
 from kanon_milp.bounds import type_sets
 from kanon_milp.bounds.packing_cuts import TypeSets
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.verify.plain import SuppressedRows
+from kanon_milp.verify.tables import SuppressedRows
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kanon_milp.problem.problem import SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
 from kanon_milp.problem.table import Missing, Table
-from kanon_milp.verify.plain import MissingKeys
+from kanon_milp.verify.tables import MissingKeys
 
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
 

@@ -20,7 +20,7 @@ from kanon_milp.studies import display, output
 from kanon_milp.studies.model_files import ModelFile, read_model
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.verify import CertificateReport, Report, check_certificate
-from kanon_milp.verify.plain import Cells
+from kanon_milp.verify.tables import Cells
 
 # the rest, a model file says itself
 BESIDE_MODEL = ("anonymized", "model", "cells", "missing_keys", "row_id", "groups", "certificate", "json", "quiet")

@@ -31,7 +31,7 @@ from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.solvers.solution_files import SolutionFile, read_solution
 from kanon_milp.system.clock import Clock
 from kanon_milp.verify import Report, verify
-from kanon_milp.verify.distinct import table_hash
+from kanon_milp.verify.certificate import table_hash
 
 BOUND_SECONDS = 10.0  # at most, for a bound of our own to hold an imported table against
 _FRACTIONAL = 1e-5  # by how much a value may miss an integer

@@ -23,10 +23,9 @@ from kanon_milp.problem.roles import Roles, header_doubt
 from kanon_milp.problem.table import SYMBOL, Missing, Table, file_kind, read_frame, read_table
 from kanon_milp.verify.certificate import CertificateReport, check_claim
 from kanon_milp.verify.check import verify
-from kanon_milp.verify.claim import Claim
-from kanon_milp.verify.plain import Cells, MissingKeys, ProblemData, Question
+from kanon_milp.verify.claims import Claim, stated
 from kanon_milp.verify.report import Report
-from kanon_milp.verify.stated import stated
+from kanon_milp.verify.tables import Cells, MissingKeys, ProblemData, Question
 
 
 def verify_files(

@@ -27,7 +27,7 @@ from kanon_milp.system.markup import grid, join
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
-from kanon_milp.verify.plain import MISSING_KEYS, MissingKeys
+from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)

@@ -44,9 +44,8 @@ from kanon_milp.studies.proposal import Proposal, listing, propose, protection_n
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
 from kanon_milp.verify import Report, verify
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.plain import Question
 from kanon_milp.verify.report import attribute_lines
+from kanon_milp.verify.tables import Original, Question
 
 KS = (2, 5, 10)
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)  # where a range of class sizes begins

@@ -15,7 +15,7 @@ from kanon_milp.problem.table import Table
 from kanon_milp.studies.metrics import group_sizes, linked_sizes, measure
 from kanon_milp.verify import Report
 from kanon_milp.verify.foreign import suppressed_cells
-from kanon_milp.verify.frames import classes, open_released, text_columns
+from kanon_milp.verify.tables import classes, open_released, text_columns
 
 LARGEST = 24  # values of a column that are counted one by one
 

@@ -19,11 +19,9 @@ from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.verify.cells import Rules
-from kanon_milp.verify.foreign import suppressed_cells, with_symbol
-from kanon_milp.verify.foreign_cells import Domain, Stands, covering_level
-from kanon_milp.verify.frames import classes, open_released, rows_by_id, text_columns
-from kanon_milp.verify.matching import Matching
-from kanon_milp.verify.plain import MISSING_KEYS, MissingKeys
+from kanon_milp.verify.counts import Matching
+from kanon_milp.verify.foreign import Domain, Stands, covering_level, suppressed_cells, with_symbol
+from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys, classes, open_released, rows_by_id, text_columns
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from kanon_milp.verify.check import verify
-from kanon_milp.verify.facts import GroupFacts, SensitiveFacts
-from kanon_milp.verify.logarithms import EntropyDiversity, LogRatio
+from kanon_milp.verify.groups import GroupFacts, SensitiveFacts
+from kanon_milp.verify.numbers import EntropyDiversity, LogRatio
 from kanon_milp.verify.report import Report
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ What the bound is, and its proof, stands in `kanon_milp.verify.dual`. The file f
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,16 +21,57 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of, printable
-from kanon_milp.verify.cells import Rules
-from kanon_milp.verify.charges import Charge, Values
-from kanon_milp.verify.claim import SEVERAL, WHAT, Claim, HasDict
-from kanon_milp.verify.distinct import distinct, held_values, hierarchy_hash, table_hash
-from kanon_milp.verify.dual import ROOM, Held, LevelVectors, Released, dual_value, every_row_has_a_place
-from kanon_milp.verify.group_costs import Asked
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.plain import BoundProblem, RecodingData, SuppressedRows, TableData
-from kanon_milp.verify.sizes import SizeConditions, size_conditions
-from kanon_milp.verify.stated import Stated, spelled, stated
+from kanon_milp.verify.cells import ColumnRule, Rules
+from kanon_milp.verify.claims import SEVERAL, WHAT, Claim, HasDict, Stated, spelled, stated
+from kanon_milp.verify.definitions import SizeConditions, size_conditions
+from kanon_milp.verify.dual import Charge, Held, LevelVectors, Released, Values, dual_value, every_row_has_a_place
+from kanon_milp.verify.group_costs import LIMIT, Asked
+from kanon_milp.verify.tables import BoundProblem, KeyedTable, Original, RecodingData, SuppressedRows, TableData
+
+
+def distinct(frame: pl.DataFrame) -> pl.DataFrame:
+    """Distinct rows as c0, c1, ... with their number of copies, sorted, missing values last."""
+    names = [f"c{j}" for j in range(frame.width)]
+    renamed = frame.rename(dict(zip(frame.columns, names, strict=True)))
+    return renamed.group_by(names).agg(pl.len().alias("rows")).sort(names, nulls_last=True)
+
+
+def table_hash(table: KeyedTable, values: Sequence[str]) -> str:
+    """Hash of the quasi-identifiers and the columns whose values may be asked about, whatever the order of the rows."""
+    names = [*table.quasi_identifiers, *values]
+    rows = distinct(table.keys[names])
+    return _hash(itertools.chain([names], ([rows, *values] for *values, rows in rows.iter_rows())))
+
+
+def hierarchy_hash(rule: ColumnRule) -> str | None:
+    """Hash of a hierarchy without its top; None where cells are kept or suppressed."""
+    if rule.paths is None:
+        return None
+    paths = (list(path[:-1]) for path in rule.paths.values())
+    return _hash(sorted(paths, key=lambda path: (path[0] is None, path[0] or "")))
+
+
+def _hash(lines: Iterable[Sequence[object]]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def held_values(table: KeyedTable, types: pl.DataFrame, attribute: str) -> Held:
+    """Which sensitive values the distinct rows hold, and how often."""
+    keys = [name for name in types.columns if name != "rows"]
+    pairs = distinct(table.keys[[*table.quasi_identifiers, attribute]])
+    value = f"c{len(keys)}"
+    found = pairs.join(types.select(keys).with_row_index("row"), on=keys, nulls_equal=True, how="left")
+    values = found[value].unique(maintain_order=True).to_list()
+    number = {each: position for position, each in enumerate(values)}
+    return Held(
+        found["row"].to_numpy().astype(np.int64),
+        np.array([number[each] for each in found[value]], dtype=np.int64),
+        found["rows"].to_numpy().astype(np.int64),
+        values,
+    )
 
 
 @dataclass(frozen=True)
@@ -225,7 +267,7 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
         problems.append("a charge is stated twice")
     if any(each.row >= types.height for each in claim.charges):
         problems.append("a charge names a row that the table does not have")
-    if any(each.charge < 0 or each.charge >= ROOM for each in claim.charges):
+    if any(each.charge < 0 or each.charge >= LIMIT for each in claim.charges):
         problems.append("a charge is negative or too large")
     if any(each.attribute not in expected.asked.limits for each in claim.charges):
         problems.append("a charge is about an attribute of which nothing is asked")
@@ -241,7 +283,7 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     if problems:
         return expected.report(claim, None, problems)
     unit_costs = [int(cost / unit) for cost in costs]
-    if _largest(claim, max(unit_costs, default=0), rows) >= ROOM:
+    if _largest(claim, max(unit_costs, default=0), rows) >= LIMIT:
         return expected.report(claim, None, ["the multipliers are too large or too fine to be checked"])
     top = tuple(rule.height for rule in columns)
     asked = expected.asked

@@ -14,10 +14,23 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, nearest
 from kanon_milp.verify.cells import Rules, check_cells
-from kanon_milp.verify.counts import coded
-from kanon_milp.verify.definitions.base import Rule, SizeRule
+from kanon_milp.verify.counts import Matching, coded
+from kanon_milp.verify.definitions import Rule, SizeRule, rules_of
 from kanon_milp.verify.foreign import read_foreign, rewritten, suppressed_cells
-from kanon_milp.verify.frames import (
+from kanon_milp.verify.ground import Ground, ground
+from kanon_milp.verify.groups import Grouping, Sensitive
+from kanon_milp.verify.minimality import Property, not_minimal
+from kanon_milp.verify.numbers import exact, in_words
+from kanon_milp.verify.report import Report
+from kanon_milp.verify.tables import (
+    CELLS,
+    MISSING_KEYS,
+    Cells,
+    MissingKeys,
+    Original,
+    ProblemData,
+    RecodingData,
+    SuppressedRows,
     classes,
     compare_shape,
     emptied,
@@ -28,15 +41,6 @@ from kanon_milp.verify.frames import (
     text_columns,
     there_are,
 )
-from kanon_milp.verify.ground import Ground, ground
-from kanon_milp.verify.groups import Grouping, Sensitive
-from kanon_milp.verify.matching import Matching
-from kanon_milp.verify.minimality import Property, not_minimal
-from kanon_milp.verify.numbers import exact, in_words
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.plain import CELLS, MISSING_KEYS, Cells, MissingKeys, ProblemData, RecodingData, SuppressedRows
-from kanon_milp.verify.report import Report
-from kanon_milp.verify.rules import rules_of
 
 MOST_MATCHED = 5_000  # groups for which another reading is tried that nobody asked for
 

@@ -54,15 +54,64 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.cells import ColumnRule, Value
-from kanon_milp.verify.charges import Values
-from kanon_milp.verify.definitions.base import Supply
-from kanon_milp.verify.group_costs import least_costs
+from kanon_milp.verify.definitions import Least, Supply
+from kanon_milp.verify.group_costs import LIMIT, Asked, least_costs
 from kanon_milp.verify.rank_one import Penalties, RankOne
-from kanon_milp.verify.sizes import Least
 
-ROOM = 1 << 62  # integers stay below this
-CACHED = 128  # level vectors whose groups are remembered, for ties
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Charge:
+    """θ of one group: that of the rows which a level vector releases as it does this one. charge: θ ≥ 0 times the
+    denominator."""
+
+    attribute: str
+    levels: tuple[int, ...]
+    row: int
+    charge: int
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Limits on the sensitive values of every group by attribute, of rows with one value each, and what is charged."""
+
+    asked: Mapping[str, Asked]
+    charges: Sequence[Charge]
+
+    def in_order(self, order: Ints) -> Values:
+        """The same with the rows in another order."""
+        place = np.argsort(order)
+        return Values(
+            {name: replace(each, value=each.value[order]) for name, each in self.asked.items()},
+            [replace(each, row=int(place[each.row])) for each in self.charges],
+        )
+
+    def that_fit(self, largest: int) -> Values:
+        """Without charges where the costs of groups, up to `largest`, would leave the range of integers with them."""
+        highest = max((each.charge for each in self.charges), default=0)
+        # what a row is charged is at most θ·scale/2, and what is charged at the start at most 3/2 of that for each row
+        most = max(
+            (each.scale * (largest + 4 * highest * int(each.shares.sum())) for each in self.asked.values()), default=0
+        )
+        return self if most < LIMIT else Values(self.asked, ())
+
+    def of_groups(self, levels: Sequence[int], members: Ints, begins: Ints) -> dict[str, Ints]:
+        """Per attribute θ of each group of a level vector. members, begins: the rows of the groups, and where each
+        group begins."""
+        found = {name: np.zeros(len(begins), np.int64) for name in self.asked}
+        group = {}
+        charges = [each for each in self.charges if each.levels == tuple(levels)]
+        if charges:
+            of_member = np.searchsorted(begins, np.arange(len(members)), side="right") - 1
+            group = dict(zip(members.tolist(), of_member.tolist(), strict=True))
+        for each in charges:
+            if each.row in group:
+                found[each.attribute][group[each.row]] = each.charge
+        return found
+
+
+CACHED = 128  # level vectors whose groups are remembered, for ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +197,7 @@ def dual_value(
 
     rows, multipliers: int64 (t,), n_i and λ_i times the denominator. held: by sensitive attribute, of those that a
     supply is about. No number within a subproblem is larger than Σ n_i · (w · denominator + |λ|) + Σ μ_S, which must be
-    below `ROOM`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a multiplier below 0,
+    below `LIMIT`, as must d_R and p_R·n. Raises InputError for a packing cut or a rank-1 cut with a multiplier below 0,
     and for weights below 0 or d_R < 1.
     """
     if any(count.multiplier < 0 for count in counts):
@@ -289,7 +338,7 @@ class _Rows:
         for column, level in zip(self.columns, self.vectors.levels[v].tolist(), strict=True):
             if level == column.top:
                 continue
-            if span * column.labels >= ROOM:
+            if span * column.labels >= LIMIT:
                 distinct, renumbered = np.unique(key, return_inverse=True)
                 key, span = renumbered.astype(np.int64), len(distinct)
             key = key * column.labels + column.of_row[level]
@@ -345,7 +394,7 @@ class _Rows:
 def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> NDArray[np.bool_]:
     """Per group: Σ_σ min(N_σ, limit_σ) ≥ need; True where the numbers would not fit."""
     most = supply.scale * int(rows.sum())
-    if most >= ROOM:
+    if most >= LIMIT:
         return np.ones(len(groups.begins), dtype=bool)
     group_of_row = np.full(len(rows), -1, dtype=np.int64)
     group_of_row[groups.members] = np.repeat(np.arange(len(groups.begins)), groups.sizes)
@@ -357,5 +406,5 @@ def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> NDArra
     limits = np.array([min(supply.limits[value], most) for value in held.values], dtype=np.int64)
     total = np.zeros(len(groups.begins), dtype=np.int64)
     np.add.at(total, cells // len(held.values), np.minimum(counts * supply.scale, limits[cells % len(held.values)]))
-    enough: NDArray[np.bool_] = total >= min(supply.need, ROOM)
+    enough: NDArray[np.bool_] = total >= min(supply.need, LIMIT)
     return enough

@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.verify.cells import Value
-from kanon_milp.verify.definitions.base import Limits
+from kanon_milp.verify.definitions import Limits
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-ROOM = 1 << 62
+LIMIT = 1 << 62  # integers stay below this
 MOST = 2000  # intervals of sizes of one group
 PIECES = 3_000_000  # parts of rows that are looked at together
 FINE, ROUGH = 1 << 30, 1 << 20  # denominators of limits
@@ -57,7 +57,7 @@ class Asked:
 
     @classmethod
     def of(cls, limits: Limits, value: Ints, values: Sequence[Value], rows: Ints) -> Asked:
-        """Limits as numbers of a size that products with numbers of rows stay below `ROOM`; rounded outwards."""
+        """Limits as numbers of a size that products with numbers of rows stay below `LIMIT`; rounded outwards."""
         upper = [_rounded(min(limits.upper.get(each, Fraction(1)), Fraction(1)), True) for each in values]
         lower = [_rounded(max(limits.lower.get(each, Fraction(0)), Fraction(0)), False) for each in values]
         shares = np.zeros(len(values), np.int64)

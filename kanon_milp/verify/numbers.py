@@ -1,12 +1,21 @@
-"""Numbers as users write them, and as reports show them; read by the verifier itself."""
+"""Exact numbers: as users write them and as reports show them, many ratios at once, and logarithms."""
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Context
 from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
 
@@ -175,3 +184,288 @@ def in_words(value: Fraction) -> str:
     if Fraction(decimal := str(float(value))) == value:
         return decimal
     return f"{value} ({float(value):.{max(4, len(str(int(value))) + 3)}g})"
+
+
+# what rounding can move a quotient of integers of 64 bits, with a wide margin
+NEAR = 1e-9
+SAFE = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """above / below, one ratio a position; int64, or Python's integers where those are too small. below > 0."""
+
+    above: NDArray[Any]
+    below: NDArray[Any]
+
+    @property
+    def least(self) -> Fraction:
+        """The smallest, exactly."""
+        return min(self._fractions(self._near(largest=False)))
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest, exactly."""
+        return max(self._fractions(self._near(largest=True)))
+
+    def at_most(self, bound: Fraction) -> NDArray[np.bool_]:
+        """Which are not above a bound; exact."""
+        left, right = self._cross(bound)
+        return np.asarray(left <= right, dtype=bool)
+
+    def at_least(self, bound: Fraction) -> NDArray[np.bool_]:
+        """Which are not below a bound; exact."""
+        left, right = self._cross(bound)
+        return np.asarray(left >= right, dtype=bool)
+
+    def reduced(self) -> Ratios:
+        """In lowest terms."""
+        divisor = np.gcd(self.above, self.below)
+        return Ratios(self.above // divisor, self.below // divisor)
+
+    def floats(self) -> NDArray[np.float64]:
+        """As floats, each within a few units of the last place."""
+        if self.above.dtype == object:
+            return np.array([float(Fraction(a, b)) for a, b in zip(self.above, self.below, strict=True)])
+        return np.asarray(self.above / self.below, dtype=np.float64)
+
+    def texts(self) -> list[str]:
+        """Each as an exact text, such as 3/2 or 2."""
+        least = self.reduced()
+        pairs = zip(least.above.tolist(), least.below.tolist(), strict=True)
+        return [str(above) if below == 1 else f"{above}/{below}" for above, below in pairs]
+
+    def take(self, positions: NDArray[Any]) -> Ratios:
+        """The ratios at some positions."""
+        return Ratios(self.above[positions], self.below[positions])
+
+    def largest_in(self, starts: NDArray[np.int64]) -> Ratios:
+        """The largest of each run of positions, runs given by where they start; exactly."""
+        values = self.floats()
+        best = np.maximum.reduceat(values, starts)
+        run = np.zeros(len(values), dtype=np.int64)
+        run[starts[1:]] = 1
+        run = np.cumsum(run)
+        near = np.flatnonzero(values >= best[run] * (1 - NEAR))
+        least = self.take(near).reduced()
+        chosen = np.empty(len(starts), dtype=np.int64)
+        chosen[run[near][::-1]] = near[::-1]  # the first of each run
+        position = np.searchsorted(near, chosen[run[near]])
+        same = (least.above == least.above[position]) & (least.below == least.below[position])
+        for other in near[~same]:  # floats too close to tell
+            held = chosen[run[other]]
+            if self.above[other] * self.below[held] > self.above[held] * self.below[other]:
+                chosen[run[other]] = other
+        return self.take(chosen)
+
+    def _cross(self, bound: Fraction) -> tuple[NDArray[Any], NDArray[Any]]:
+        """What to compare: above · denominator and below · numerator."""
+        above, below = self.above, self.below
+        largest = max(int(above.max(initial=0)) * bound.denominator, int(below.max(initial=0)) * abs(bound.numerator))
+        if largest >= SAFE:
+            above, below = above.astype(object), below.astype(object)
+        return above * bound.denominator, below * bound.numerator
+
+    def _near(self, *, largest: bool) -> Ratios:
+        """Those that floats cannot tell from the extreme one."""
+        values = self.floats()
+        chosen = values >= values.max() * (1 - NEAR) if largest else values <= values.min() * (1 + NEAR)
+        return self.take(np.flatnonzero(chosen))
+
+    @staticmethod
+    def _fractions(ratios: Ratios) -> list[Fraction]:
+        pairs = set(zip(ratios.above.tolist(), ratios.below.tolist(), strict=True))
+        return [Fraction(above, below) for above, below in pairs]
+
+
+Powers = Mapping[int, Fraction]
+PRECISION = 50
+SHORT_TEXT = 40
+
+
+@dataclass(frozen=True)
+class LogRatio:
+    """|ln(q/p)| of a ratio that is at least 1.
+
+    δ-disclosure privacy holds for every δ > ln(ratio), or, with logarithms of base 2, for every δ > log2(ratio).
+    """
+
+    ratio: Fraction
+
+    @property
+    def natural(self) -> float:
+        """ln(ratio), rounded up."""
+        return 0.0 if self.ratio == 1 else float_above(bounds(of_fraction(self.ratio))[1])
+
+    @property
+    def base2(self) -> float:
+        """log2(ratio), rounded up."""
+        exponent = self.ratio.numerator.bit_length() - 1
+        if self.ratio == 2**exponent:
+            return float(exponent)
+        return float_above(bounds(of_fraction(self.ratio))[1] / bounds({2: Fraction(1)})[0])
+
+
+@dataclass(frozen=True)
+class EntropyDiversity:
+    """exp(entropy) of a group with these counts, S / Π c^(c/S): the l of entropy l-diversity, mostly irrational.
+
+    l-diversity in the entropy form (Machanavajjhala et al. 2007, Definition 4.1) holds for l exactly if
+    l^S · Π c^c ≤ S^S. counts: in falling order.
+    """
+
+    counts: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Rows S of the group."""
+        return sum(self.counts)
+
+    @cached_property
+    def powers(self) -> Powers:
+        """The number as a product of primes to rational powers; in this form no two are equal numbers."""
+        found: defaultdict[int, Fraction] = defaultdict(Fraction)
+        for prime, power in prime_powers(self.size):
+            found[prime] += power
+        for count in self.counts:
+            for prime, power in prime_powers(count):
+                found[prime] -= Fraction(power * count, self.size)
+        return {prime: power for prime, power in sorted(found.items()) if power}
+
+    def holds(self, l: int | Fraction) -> bool:  # noqa: E741
+        """Whether the group is l-diverse in the entropy form; exact."""
+        return l <= 1 or sign(self.powers, Fraction(l)) >= 0
+
+    @cached_property
+    def floor(self) -> int:
+        """The largest integer l for which it holds."""
+        guess = max(1, round(self.value))
+        return next(number for number in (guess + 1, guess, guess - 1) if self.holds(number))
+
+    @cached_property
+    def value(self) -> float:
+        """The number as a float, rounded down."""
+        if all(power.denominator == 1 for power in self.powers.values()):
+            return float_below(_product({prime: int(power) for prime, power in self.powers.items()}))
+        low = bounds(self.powers)[0]
+        power = Context(prec=PRECISION).exp(Context(prec=PRECISION).divide(low.numerator, low.denominator))
+        return float_below(Fraction(power) * (1 - Fraction(10) ** (5 - PRECISION)))
+
+    @cached_property
+    def text(self) -> str:
+        """The number exactly, such as 2 or (3125/108)^(1/5), or by its primes where that would be long."""
+        root = math.lcm(*(power.denominator for power in self.powers.values()))
+        integers = {prime: int(power * root) for prime, power in self.powers.items()}
+        digits = sum(abs(power) * math.log10(prime) for prime, power in integers.items())
+        if digits <= SHORT_TEXT:
+            base = str(_product(integers))
+        else:
+            base = "·".join(str(prime) if power == 1 else f"{prime}^{power}" for prime, power in integers.items())
+        if root == 1:
+            return base
+        return f"{base if base.isdigit() else f'({base})'}^(1/{root})"
+
+
+def less(left: EntropyDiversity, right: EntropyDiversity) -> bool:
+    """Whether left < right; exact."""
+    difference = {
+        prime: left.powers.get(prime, Fraction(0)) - right.powers.get(prime, Fraction(0))
+        for prime in {*left.powers, *right.powers}
+    }
+    return sign(difference, Fraction(1)) < 0
+
+
+def sign(powers: Powers, number: Fraction) -> int:
+    """-1, 0 or 1 as Π prime^power is below, equal to or above the positive number."""
+    left = dict(powers)
+    for prime in powers:
+        while number.numerator % prime == 0:
+            number /= prime
+            left[prime] -= 1
+        while number.denominator % prime == 0:
+            number *= prime
+            left[prime] += 1
+    # what is left shares no prime, so the two are equal only if nothing is left
+    left = {base: power for base, power in left.items() if power}
+    if not left and number == 1:
+        return 0
+    for base, power in ((number.numerator, -1), (number.denominator, 1)):
+        if base > 1:
+            left[base] = left.get(base, Fraction(0)) + power
+    digits = PRECISION
+    while True:
+        low, high = bounds(left, digits)
+        if low > 0 or high < 0:
+            return 1 if low > 0 else -1
+        digits *= 2
+
+
+def log_below(ratio: Fraction, limit: Fraction, base: str) -> bool:
+    """Whether the logarithm of a ratio that is at least 1 is below a limit; base: "natural" or "base2". Exact."""
+    exponent = ratio.numerator.bit_length() - 1
+    if ratio == 1 or (base == "base2" and ratio == 2**exponent):
+        return exponent < limit
+    # the logarithm of any other rational is irrational, so enough digits decide
+    powers, constant = dict(of_fraction(ratio)), limit
+    if base == "base2":
+        powers[2], constant = powers.get(2, Fraction(0)) - limit, Fraction(0)
+    digits = PRECISION
+    while True:
+        low, high = bounds(powers, digits)
+        if high < constant or low > constant:
+            return high < constant
+        digits *= 2
+
+
+def bounds(powers: Powers, digits: int = PRECISION) -> tuple[Fraction, Fraction]:
+    """A lower and an upper bound on Σ power · ln(base)."""
+    context = Context(prec=digits)
+    total, margin = Fraction(0), Fraction(0)
+    for base, power in powers.items():
+        term = power * Fraction(context.ln(base))
+        total += term
+        margin += abs(term)
+    margin *= Fraction(10) ** (1 - digits)  # ln is rounded correctly, so this is more than its error
+    return total - margin, total + margin
+
+
+def of_fraction(number: Fraction) -> Powers:
+    """A positive fraction as powers of its numerator and its denominator."""
+    return {base: Fraction(power) for base, power in ((number.numerator, 1), (number.denominator, -1)) if base > 1}
+
+
+def _product(powers: Mapping[int, int]) -> Fraction:
+    found = Fraction(1)
+    for prime, power in powers.items():
+        found *= Fraction(prime) ** power
+    return found
+
+
+def float_above(number: Fraction) -> float:
+    """The smallest float that is not below the number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
+
+
+def float_below(number: Fraction) -> float:
+    """The largest float that is not above the number."""
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, -math.inf)
+
+
+@lru_cache(maxsize=1 << 16)
+def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
+    """The prime factors of an integer with their powers."""
+    found = []
+    prime = 2
+    while prime * prime <= number:
+        power = 0
+        while number % prime == 0:
+            number //= prime
+            power += 1
+        if power:
+            found.append((prime, power))
+        prime += 1 + (prime > 2)
+    if number > 1:
+        found.append((number, 1))
+    return tuple(found)

@@ -26,10 +26,9 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.verify.certificate import check_certificate
-from kanon_milp.verify.definitions.base import Supply
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.sizes import size_conditions
-from kanon_milp.verify.stated import stated
+from kanon_milp.verify.claims import stated
+from kanon_milp.verify.definitions import Supply, size_conditions
+from kanon_milp.verify.tables import Original
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

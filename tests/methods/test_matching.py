@@ -21,7 +21,7 @@ from kanon_milp.bounds import certify
 from kanon_milp.errors import InputError
 from kanon_milp.methods import matching_phases
 from kanon_milp.verify.certificate import check_certificate
-from kanon_milp.verify.plain import SuppressedRows
+from kanon_milp.verify.tables import SuppressedRows
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

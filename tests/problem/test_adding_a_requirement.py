@@ -61,7 +61,7 @@ class AtMost(Requirement):
 DEFINITION = '''
 """The verifier's definition of groups that are not too large: of any attribute, counts say how many rows there are."""
 
-from kanon_milp.verify.definitions.base import AtLeast, Definition, ValueRule, count
+from kanon_milp.verify.definitions import AtLeast, Definition, ValueRule, count
 from kanon_milp.verify.numbers import integer
 
 

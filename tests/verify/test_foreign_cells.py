@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import kanon_milp as km
 from kanon_milp.verify.check import recoded
-from kanon_milp.verify.foreign_cells import Domain
+from kanon_milp.verify.foreign import Domain
 
 relaxed = settings(deadline=None, max_examples=examples(60, 20), suppress_health_check=[HealthCheck.too_slow])
 AGES = [str(age) for age in range(18, 60)]

@@ -27,9 +27,7 @@ from kanon_milp.problem.privacy import KAnonymity, TCloseness
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
 from kanon_milp.verify import EntropyDiversity, LogRatio, verify
-from kanon_milp.verify.logarithms import less
-from kanon_milp.verify.numbers import in_words
-from kanon_milp.verify.ratios import Ratios
+from kanon_milp.verify.numbers import Ratios, in_words, less
 
 NUMBERS = ["1", "2.5", "7", "-3"]
 

@@ -308,7 +308,9 @@ def test_a_loss_that_is_counted_wrongly_is_no_optimum() -> None:
 def test_every_requirement_and_ground_distance_of_the_package_has_a_definition_in_the_verifier() -> None:
     from kanon_milp.verify import definitions, ground
 
-    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == set(definitions.BY_KIND)
+    assert {each.__name__ for each in privacy.REQUIREMENTS.values()} == {
+        each.kind for each in definitions.definitions()
+    }
     assert {type(case.package()[0]) for case in CASES.values()} == set(privacy.REQUIREMENTS.values())
     package = {
         each.__name__

@@ -22,7 +22,7 @@ from kanon_milp.problem import distances
 from kanon_milp.problem.privacy import KAnonymity, Requirement, TCloseness
 from kanon_milp.problem.records import Group
 from kanon_milp.verify import verify
-from kanon_milp.verify.transport import bounds, least_work
+from kanon_milp.verify.ground import bounds, least_work
 
 
 def hierarchy_of(paths: dict[str, tuple[str | None, ...]]) -> km.Hierarchy:

@@ -34,7 +34,8 @@ from kanon_milp.problem.privacy import (
 from kanon_milp.problem.privacy.delta_disclosure import Absent
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table
-from kanon_milp.verify import pairwise, verify
+from kanon_milp.verify import verify
+from kanon_milp.verify.definitions import l_diversity
 
 QI = ["z1", "z2", "z3", "z4", "z5", "a1", "a2", "education"]
 
@@ -256,7 +257,7 @@ def test_l_diversity_that_is_not_decided_is_no_proof_and_no_endless_search() -> 
 def test_l_diversity_that_is_not_decided_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = three_secrets(60, 9)
     problem = Problem(Table.from_frame(frame, "q", ["u", "v", "w"]), LDiversity(8, "blocki-williams"))
-    monkeypatch.setattr(pairwise, "STEPS", 20)
+    monkeypatch.setattr(l_diversity, "STEPS", 20)
     report = verify(problem, frame)
     assert not report.ok
     assert report.violations == (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions.base import (
+from kanon_milp.verify.definitions import (
     AtLeast,
     Bools,
     Definition,
@@ -24,7 +24,7 @@ from kanon_milp.verify.definitions.base import (
     within,
 )
 from kanon_milp.verify.numbers import exact, integer
-from kanon_milp.verify.original import Original
+from kanon_milp.verify.tables import Original
 
 
 def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions.base import (
+from kanon_milp.verify.definitions import (
     AtLeast,
     Bools,
     Definition,
@@ -23,10 +23,8 @@ from kanon_milp.verify.definitions.base import (
     rows_by_value,
     shortest,
 )
-from kanon_milp.verify.logarithms import log_below
-from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.ratios import NEAR
+from kanon_milp.verify.numbers import NEAR, exact, log_below
+from kanon_milp.verify.tables import Original
 
 LARGE = 10**6  # no logarithm of a ratio of numbers of rows comes near
 

@@ -1,14 +1,24 @@
-"""The verifier's definition of l-diversity in its three forms."""
+"""The verifier's definition of l-diversity in its three forms.
+
+The form of Blocki and Williams (2010, Definition 1) asks how many rows of a group pairwise differ in every sensitive
+attribute. Rows with the same joint value are alike here, so a group is the set of joint values that occur in it, and l
+of them that pairwise differ are a matching: no value of any attribute twice. With two attributes that is a matching in
+a bipartite graph; with more the question is NP-hard, and a search decides it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kanon_milp.errors import InputError, kind_of
+import numpy as np
+from numpy.typing import NDArray
+
+from kanon_milp.errors import InputError, UndecidedError, kind_of
 from kanon_milp.verify.counts import Counts
-from kanon_milp.verify.definitions.base import (
+from kanon_milp.verify.definitions import (
     AtLeast,
     Bools,
     Definition,
@@ -24,8 +34,140 @@ from kanon_milp.verify.definitions.base import (
     within,
 )
 from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.original import Original
-from kanon_milp.verify.pairwise import have_partners
+from kanon_milp.verify.tables import Original
+
+Values = tuple[int, ...]
+STEPS = 50_000
+
+
+def have_partners(counts: Counts, l: int) -> NDArray[np.bool_]:  # noqa: E741
+    """Per group whether each row has l-1 others in it, all l pairwise different in every attribute.
+
+    counts: of the joint values of the attributes. Raises UndecidedError where the search in a group takes more than
+    `STEPS` steps.
+    """
+    joint = _numbered(counts)
+    first, kind = counts.alike
+    found = []
+    for g in first.tolist():
+        present = [joint[code] for code in counts.of_group(g)]
+        steps = [STEPS]
+        holds = all(_extends([value], _compatible(present, value), l, steps) for value in _unsure(present, l))
+        if not holds and steps[0] <= 0:
+            raise UndecidedError(f"could not be decided within {STEPS:,} steps")
+        found.append(holds)
+    return np.array(found, dtype=bool)[kind]
+
+
+def _numbered(counts: Counts) -> list[Values]:
+    """The joint values by code, the values of each attribute as numbers."""
+    numbers = []
+    for column in zip(*counts.labels, strict=True):
+        number: dict[object, int] = {}
+        numbers.append([number.setdefault(value, len(number)) for value in column])
+    return list(zip(*numbers, strict=True))
+
+
+def pairwise_diversity(counts: Counts) -> int | None:
+    """The largest l such that each row has l-1 others in its group, all l pairwise different in every attribute.
+
+    counts: of the joint values of the attributes. None where the search takes more than `STEPS` steps.
+    """
+    joint = _numbered(counts)
+    groups = {frozenset(counts.of_group(g)) for g in counts.alike[0].tolist()}
+    # no more than the fewest values of an attribute
+    bounded = [(_fewest_values(present), present) for present in ([joint[c] for c in sorted(g)] for g in groups)]
+    best = min(bound for bound, _ in bounded)
+    steps = [STEPS]
+    for _, present in sorted(bounded):
+        for value in _unsure(present, best):
+            while best > 1 and not _extends([value], _compatible(present, value), best, steps):
+                best -= 1
+            if steps[0] <= 0:
+                return None
+        if best == 1:
+            return 1
+    return best
+
+
+def _unsure(present: Sequence[Values], number: int) -> Iterable[Values]:
+    """The values of a group for which it is not plain that they are one of `number` that pairwise differ."""
+    known = _matching(present) if len(present[0]) == 2 else _greedy(present)
+    if len(known) - len(present[0]) + 1 >= number:  # each value bars at most one for each attribute
+        return
+    for value in present:
+        if 1 + len(_compatible(known, value)) < number and not (value in known and len(known) >= number):
+            yield value
+
+
+def _fewest_values(present: Sequence[Values]) -> int:
+    return min(len(set(column)) for column in zip(*present, strict=True))
+
+
+def _compatible(present: Sequence[Values], value: Values) -> list[Values]:
+    return [other for other in present if all(a != b for a, b in zip(value, other, strict=True))]
+
+
+def _extends(chosen: list[Values], possible: list[Values], number: int, steps: list[int]) -> bool:
+    """Whether the chosen ones, pairwise different, can be made `number` by possible ones (all differ from them)."""
+    missing = number - len(chosen)
+    if missing <= 0:
+        return True
+    steps[0] -= 1
+    if not possible or _fewest_values(possible) < missing or steps[0] <= 0:
+        return False
+    if len(possible[0]) == 2:
+        return len(_matching(possible)) >= missing
+    # the rarest value of the attribute with the fewest values: one of its rows is taken, or none
+    width = len(possible[0])
+    occurs = [Counter(other[j] for other in possible) for j in range(width)]
+    attribute = min(range(width), key=lambda j: len(occurs[j]))
+    rarest = min(occurs[attribute], key=lambda value: (occurs[attribute][value], value))
+    for other in possible:
+        if other[attribute] == rarest and _extends([*chosen, other], _compatible(possible, other), number, steps):
+            return True
+    return _extends(chosen, [other for other in possible if other[attribute] != rarest], number, steps)
+
+
+def _greedy(present: Sequence[Values]) -> list[Values]:
+    """Some values that pairwise differ, rare ones first."""
+    occurs = [Counter(column) for column in zip(*present, strict=True)]
+    found: list[Values] = []
+    used: list[set[int]] = [set() for _ in occurs]
+    for value in sorted(present, key=lambda one: (sum(occurs[j][v] for j, v in enumerate(one)), one)):
+        if all(v not in taken for v, taken in zip(value, used, strict=True)):
+            found.append(value)
+            for v, taken in zip(value, used, strict=True):
+                taken.add(v)
+    return found
+
+
+def _matching(present: Sequence[Values]) -> list[Values]:
+    """A largest set of pairs that pairwise differ in both places, by augmenting paths."""
+    beside: dict[int, list[int]] = {}
+    for left, right in present:
+        beside.setdefault(left, []).append(right)
+    left_of: dict[int, int] = {}
+    right_of: dict[int, int] = {}
+    for start in beside:
+        came_from: dict[int, int] = {}  # right → the left before it on the path
+        queue = deque([start])
+        end: int | None = None
+        while queue and end is None:
+            left = queue.popleft()
+            for right in beside[left]:
+                if right not in came_from:
+                    came_from[right] = left
+                    if right not in left_of:
+                        end = right
+                        break
+                    queue.append(left_of[right])
+        while end is not None:  # turn the path around
+            left = came_from[end]
+            before = right_of.get(left)
+            left_of[end], right_of[left] = left, end
+            end = before
+    return sorted(right_of.items())
 
 
 def _l_diversity(requirement: Any, table: Original) -> Sequence[Rule]:

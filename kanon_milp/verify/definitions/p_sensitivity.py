@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kanon_milp.verify.definitions.base import (
+from kanon_milp.verify.definitions import (
     AtLeast,
     Definition,
     Rule,
@@ -16,7 +16,7 @@ from kanon_milp.verify.definitions.base import (
     meant,
 )
 from kanon_milp.verify.numbers import integer
-from kanon_milp.verify.original import Original
+from kanon_milp.verify.tables import Original
 
 
 def _p_sensitivity(requirement: Any, table: Original) -> Sequence[Rule]:

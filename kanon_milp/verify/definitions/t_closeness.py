@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from kanon_milp.verify.definitions.base import (
+from kanon_milp.verify.definitions import (
     AtLeast,
     Definition,
     Limits,
@@ -23,7 +23,7 @@ from kanon_milp.verify.definitions.base import (
 )
 from kanon_milp.verify.ground import ground
 from kanon_milp.verify.numbers import exact
-from kanon_milp.verify.original import Original
+from kanon_milp.verify.tables import Original
 
 
 def _t_closeness(requirement: Any, table: Original) -> Sequence[Rule]:

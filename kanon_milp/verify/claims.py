@@ -1,10 +1,15 @@
-"""A certificate as the checker reads it: what it claims, and nothing that is believed."""
+"""A certificate as the checker reads it, strictly: what it claims, and nothing that is believed.
+
+Each number stands once and exact. What is read here is what the bound is proven from and what the statement prints, so
+a certificate cannot prove one thing and say another. Requirements of a user's own are left out: what they ask for
+cannot be recomputed.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,13 +17,74 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kanon_milp.errors import InputError, unreadable
-from kanon_milp.verify.charges import Charge
-from kanon_milp.verify.definitions.base import EXACT
-from kanon_milp.verify.dual import Count
-from kanon_milp.verify.plain import SUPPRESSED_ROWS, SuppressedRows
+from kanon_milp.errors import InputError, term, unreadable
+from kanon_milp.verify.definitions import EXACT, by_name, stated_number
+from kanon_milp.verify.dual import Charge, Count
 from kanon_milp.verify.rank_one import RankOne
-from kanon_milp.verify.stated import Stated, once, read_requirement
+from kanon_milp.verify.tables import SUPPRESSED_ROWS, SuppressedRows
+
+Stated = dict[str, Any]  # name, and parameters in plain data; numbers that need not be integer as exact text
+
+
+def read_requirement(data: Mapping[str, Any]) -> Stated:
+    """Check what is stated, and nothing beside it; raises InputError."""
+    name = data.get("name")
+    known = by_name().get(name) if isinstance(name, str) else None
+    if known is None:
+        raise InputError("the certificate states a requirement that is not known here")
+    readers = known.parameters
+    try:
+        if not data.keys() <= {"name", *readers}:
+            raise ValueError
+        return {"name": name} | {
+            key: read(data[key]) for key, read in readers.items() if key in data or key not in known.optional
+        }
+    except (KeyError, ValueError, ZeroDivisionError):
+        raise InputError(f"the parameters of {name} cannot be read") from None
+
+
+def once(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that give a number twice, as `t` and exactly as `t_exact`, with the exact number as `t` alone.
+
+    Raises InputError where the two are not the same.
+    """
+    found = dict(described)
+    for key in [key for key in found if key.endswith("_exact")]:
+        text, short = found.pop(key), key.removesuffix("_exact")
+        try:
+            number = stated_number(text)
+            shown = int(number) if number.denominator == 1 else float(number)
+        except (ValueError, ArithmeticError):
+            raise InputError(f"{key} of {found.get('name')} is not an exact number") from None
+        given = found.get(short)
+        if type(given) not in (int, float) or given != shown:
+            raise InputError(f"{short} and {key} of {found.get('name')} are not the same number")
+        found[short] = text
+    return found
+
+
+def stated(requirements: Iterable[Any]) -> list[Stated]:
+    """The requirements of a problem as a certificate states them, those of a user's own left out.
+
+    A subclass is a user's own whatever its name says, and so is t-closeness in a distance of the user's own.
+    """
+    return [
+        read_requirement(once({"name": each.name, **each.describe()}))
+        for each in requirements
+        if _own(each) and _own(getattr(each, "distance", "equal"))
+    ]
+
+
+def spelled(requirement: Stated) -> str:
+    """A requirement in words, from the very numbers that are proven with."""
+    parameters = ", ".join(f"{key} = {value}" for key, value in requirement.items() if key != "name")
+    return f"{term(requirement['name'])} ({parameters})"
+
+
+def _own(thing: object) -> bool:
+    """Whether it comes with this package."""
+    return isinstance(thing, str) or type(thing).__module__.partition(".")[0] == __name__.partition(".")[0]
+
 
 FORMAT = "kanon-milp dual certificate"
 VERSIONS = (2, 3, 4, 5)

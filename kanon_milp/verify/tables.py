@@ -1,9 +1,12 @@
-"""A released data frame of any kind as text columns, compared with the original row by row."""
+"""What the verifier takes, as plain data: tables and problems; and columns of any data frame as text, row by row."""
+
+# ruff: noqa: D102  (a protocol says what its fields are)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -11,7 +14,131 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, among, counted, kind_of
-from kanon_milp.verify.plain import Roles, TableData
+from kanon_milp.problem.records import Label
+
+SuppressedRows = Literal["strict", "exempt"]
+SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")
+
+Cells = Literal["labels", "intervals"]
+CELLS: tuple[Cells, ...] = ("labels", "intervals")
+
+MissingKeys = Literal["own", "match"]
+MISSING_KEYS: tuple[MissingKeys, ...] = ("own", "match")
+
+
+class Roles(Protocol):
+    """Which columns are quasi-identifying, which sensitive."""
+
+    @property
+    def quasi_identifiers(self) -> Sequence[str]: ...
+    @property
+    def sensitive(self) -> Sequence[str]: ...
+
+
+class Rows(Roles, Protocol):
+    """A table with roles. identifying: columns that must not be released. frame: its rows as they came. It may have a
+    `unit`, too: the identifying column whose different values are counted in place of rows."""
+
+    @property
+    def identifying(self) -> Sequence[str]: ...
+
+    @property
+    def frame(self) -> nw.DataFrame[Any]: ...
+
+
+class TableData(Rows, Protocol):
+    """The same with what messages call it. symbol: what stands in the place of a suppressed value."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def symbol(self) -> str: ...
+
+
+class KeyedTable(Protocol):
+    """A table of which the quasi-identifiers and sensitive attributes are at hand as text, in `keys`."""
+
+    @property
+    def keys(self) -> pl.DataFrame: ...
+    @property
+    def quasi_identifiers(self) -> Sequence[str]: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def symbol(self) -> str: ...
+
+
+class SensitiveTable(KeyedTable, Protocol):
+    """The same with its sensitive attributes named."""
+
+    @property
+    def sensitive(self) -> Sequence[str]: ...
+
+
+class HierarchyData(Protocol):
+    """paths: original value → its labels by level, the value first and the top last."""
+
+    @property
+    def paths(self) -> Mapping[Label, Sequence[Label]]: ...
+    @property
+    def source(self) -> str: ...
+
+
+class RecodingData(Protocol):
+    """Hierarchies, weights and level costs by column. A mask is in `mask`, or it is itself what has `patterns`."""
+
+    @property
+    def hierarchies(self) -> Mapping[str, HierarchyData]: ...
+    @property
+    def weights(self) -> Mapping[str, Any]: ...
+    @property
+    def level_costs(self) -> Mapping[str, Sequence[Any]]: ...
+
+
+class ProblemData(Protocol):
+    """What is asked for. privacy: the requirements as the user gave them."""
+
+    @property
+    def table(self) -> TableData: ...
+    @property
+    def privacy(self) -> Any: ...
+    @property
+    def recoding(self) -> RecodingData: ...
+    @property
+    def suppressed_rows(self) -> SuppressedRows: ...
+    @property
+    def cost_bound(self) -> Any: ...
+    @property
+    def min_groups(self) -> int | None: ...
+    @property
+    def max_groups(self) -> int | None: ...
+
+
+class BoundProblem(Protocol):
+    """What a certificate is about. requirements: each about the sensitive attributes that it means, which it names."""
+
+    @property
+    def table(self) -> TableData: ...
+    @property
+    def requirements(self) -> Any: ...
+    @property
+    def recoding(self) -> RecodingData: ...
+    @property
+    def suppressed_rows(self) -> SuppressedRows: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A problem without requirements: whether a table is legal, and what holds in it."""
+
+    table: TableData
+    recoding: RecodingData
+    suppressed_rows: SuppressedRows = "strict"
+    privacy: tuple[()] = ()
+    cost_bound: None = None
+    min_groups: None = None
+    max_groups: None = None
+
 
 SHOWN = 5
 
@@ -222,3 +349,51 @@ def _as_text(series: pl.Series) -> pl.Series:
 def _each_as_text(values: list[Any], missing: list[bool]) -> pl.Series:
     text = [None if gone else str(value) for value, gone in zip(values, missing, strict=True)]
     return pl.Series(text, dtype=pl.String)
+
+
+@dataclass(frozen=True, eq=False)
+class Original:
+    """Rows, roles, and the columns that have a role as text.
+
+    keys: quasi-identifiers, then sensitive attributes and the unit of protection, every value as text, null where
+    missing.
+    """
+
+    frame: nw.DataFrame[Any]
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    keys: pl.DataFrame = field(repr=False)
+    source: str = "table"
+    symbol: str = "*"
+    identifying: tuple[str, ...] = ()
+    unit: str | None = None
+    is_released: bool = False
+
+    @classmethod
+    def of(cls, table: TableData) -> Original:
+        """Read the columns that have a role anew from the rows as they came."""
+        quasi, sensitive = tuple(table.quasi_identifiers), tuple(table.sensitive)
+        unit: str | None = getattr(table, "unit", None)
+        keys = text_columns(table.frame, [*quasi, *sensitive, *([] if unit is None else [unit])])
+        return cls(table.frame, quasi, sensitive, keys, table.source, table.symbol, tuple(table.identifying), unit)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The unit of protection where some unit has several rows; else rows are counted."""
+        several = self.unit is not None and self.keys[self.unit].alias("").n_unique() < self.n
+        return (self.unit,) if several and self.unit is not None else ()
+
+    def taken(self, rows: NDArray[np.int64], row_id: str) -> Original:
+        """These of its rows, in this order. row_id: the column that they were found by; it may be released."""
+        others = tuple(name for name in self.identifying if name != row_id)
+        return replace(self, frame=self.frame[rows.tolist()], keys=self.keys[rows], identifying=others)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    @property
+    def m(self) -> int:
+        """Number of quasi-identifiers."""
+        return len(self.quasi_identifiers)
