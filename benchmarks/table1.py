@@ -15,13 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 import kanon_milp as km
 from kanon_milp.studies.datasets import ADULT_RAW, load
 from kanon_milp.studies.metrics import numeric_values, usefulness
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
-Floats = NDArray[np.float64]
 COLUMNS = [name for name in ADULT_RAW if name != "fnlwgt"]
 MISSING = "?"
 # k: usefulness, #h, h_avg, h_max of the greedy heuristic, then of Mondrian
@@ -65,7 +64,7 @@ class Table:
     """Rows as numbers, float64 (n, m): categories by their place in `ORDER`. numeric: bool (m,)."""
 
     values: Floats
-    numeric: NDArray[np.bool_]
+    numeric: Flags
 
     @classmethod
     def of(cls, frame: pl.DataFrame) -> Table:
@@ -84,7 +83,7 @@ class Table:
 class Box:
     """Rows, int64, and between which ends the toolbox says they lie, float64 (m,)."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     low: Floats
     high: Floats
 

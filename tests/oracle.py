@@ -18,7 +18,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from kanon_milp.system.arrays import Ints
 
 Value = str | None
 Row = tuple[Value, ...]
@@ -133,7 +134,7 @@ def released_rows(
 
 
 @functools.cache
-def all_subsets(n: int) -> list[NDArray[np.int64]]:
+def all_subsets(n: int) -> list[Ints]:
     """For each set of n bits all its subsets."""
     return [np.array(submasks(mask)) for mask in range(1 << n)]
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from present import present
 
 from kanon_milp import solvers
 from kanon_milp.solvers import Capability, LinearModel, SolverAdapter, SolverOptions
 from kanon_milp.solvers import cbc as cbc_module
+from kanon_milp.system.arrays import Floats
 
 INF = float("inf")
 # PuLP's way to SCIP holds Python's lock while it solves (no progress, no Ctrl-C) and takes a gap limit for an optimum;
@@ -108,15 +108,15 @@ def market_split(rows: int = 6, columns: int = 50, slack: bool = True) -> Linear
     )
 
 
-def random_start() -> NDArray[np.float64]:
+def random_start() -> Floats:
     """A feasible point of the market split: any choice, and the slack that it needs."""
     model = market_split()
     chosen = np.random.default_rng(5).integers(0, 2, 50).astype(float)
-    short: NDArray[np.float64] = model.constraint_lower - model.A[:, :50] @ chosen
+    short: Floats = model.constraint_lower - model.A[:, :50] @ chosen
     return np.concatenate([chosen, np.maximum(short, 0), np.maximum(-short, 0)])
 
 
 @functools.cache
-def good_start() -> NDArray[np.float64]:
+def good_start() -> Floats:
     """A point that solvers do not find in half a second."""
     return present(ADAPTERS["highs"].solve(market_split(), SolverOptions(time_limit=2, seed=1)).x)

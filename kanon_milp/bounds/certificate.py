@@ -77,13 +77,12 @@ from kanon_milp.problem.privacy import REQUIREMENTS, KAnonymity, Requirement
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.problem.table import Table
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.files import write_file
 
 FORMAT = "kanon-milp dual certificate"
 VERSION, BY_VALUE = 4, 5
 Charge = tuple[str, tuple[int, ...], int, int]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
@@ -35,7 +34,7 @@ class PricedCandidates(NamedTuple, Generic[Scalar]):
     """
 
     indptr: Ints
-    members: Codes
+    members: Ints32
     cost: NDArray[Scalar]
     least: NDArray[Scalar]
     surcharge: NDArray[Scalar]
@@ -70,7 +69,7 @@ class Heap(NamedTuple, Generic[Scalar]):
 
 @compiled_part
 def add_cheapest(
-    members: Codes, begin: int, end: int, w: Scalar, need: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
+    members: Ints32, begin: int, end: int, w: Scalar, need: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[int, Scalar, Scalar]:
     """The cheapest `need` > 0 rows whose reduced cost is not negative, of the cover members[begin:end].
 
@@ -184,10 +183,10 @@ def different_values(
     values: tuple[Ints, int],
     never: Scalar,
     everything: bool,
-    left: NDArray[np.bool_],
+    left: Flags,
     phi: NDArray[Scalar],
     taken: NDArray[Scalar],
-    average: tuple[Codes, NDArray[Scalar]],
+    average: tuple[Ints32, NDArray[Scalar]],
 ) -> None:
     """The same where a group needs rows of so many different values, too: φ (G,) of the candidates in `left`.
 
@@ -283,14 +282,14 @@ def different_values(
             average[1][low] += average[1][-1] * amounts[a]
 
 
-def sorted_covers(covers: Ragged[np.int32], multipliers: NDArray[Scalar]) -> Codes:
+def sorted_covers(covers: Ragged[np.int32], multipliers: NDArray[Scalar]) -> Ints32:
     """The values of the covers, each with its row types by falling multiplier."""
-    found: Codes = ordered_covers(covers, np.argsort(-multipliers, kind="stable"))
+    found: Ints32 = ordered_covers(covers, np.argsort(-multipliers, kind="stable"))
     return found
 
 
 @compiled
-def ordered_covers(covers: Ragged[np.int32], order: Ints) -> Codes:
+def ordered_covers(covers: Ragged[np.int32], order: Ints) -> Ints32:
     """The values of the covers, each with its row types in the order given (a permutation of all row types)."""
     indptr, members = covers
     types = len(order)

@@ -23,10 +23,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
@@ -73,7 +72,7 @@ class Workspace(NamedTuple, Generic[Scalar]):
     begins: Ints
     ends: Ints
     fixed: NDArray[Scalar]
-    seen: NDArray[np.bool_]
+    seen: Flags
 
 
 class ValuedRows(NamedTuple, Generic[Scalar]):
@@ -96,7 +95,7 @@ class ValuedCover(NamedTuple, Generic[Scalar]):
     theta: Scalar
     least: int
     support: int
-    members: Codes
+    members: Ints32
     values: Ints
     begins: Ints
 

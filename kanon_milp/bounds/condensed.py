@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.conflicts import cliques, conflicts
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
@@ -31,10 +30,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.model import LinearModel
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 NOWHERE = 1 << 40  # f_i of a row type without an ample candidate
 

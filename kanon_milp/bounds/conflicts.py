@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 def conflicts(instance: Instance, chosen: Ints) -> tuple[Ints, Ints]:

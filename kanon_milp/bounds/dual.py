@@ -27,9 +27,7 @@ from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Floats, Ints
 
 DENOMINATOR = 4096
 FINE = 1 << 20  # denominator where there are rank-1 cuts: many small multipliers add up

@@ -22,7 +22,6 @@ import threading
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.limits import BoundLimit
@@ -30,8 +29,7 @@ from kanon_milp.bounds.volume import Ascent, Evaluator
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress
-
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Floats
 
 
 def lagrangian(

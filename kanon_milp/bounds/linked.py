@@ -18,16 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, ExactDual, exact_subproblems, round_multipliers
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.volume import Ascent, Evaluation, Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.linked_sets import LinkedSets
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,17 +20,13 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DENOMINATOR, NEVER, ExactDual, exact_subproblems, round_multipliers
 from kanon_milp.bounds.linked import option_costs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.solvers.model import LinearModel
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.arrays import doubled
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from kanon_milp.system.kernels import doubled
 
 
 @compiled
-def nested_candidates(covers: Ragged[np.int32], sets: Ragged[np.int32], types: int) -> tuple[Ints, Codes]:
+def nested_candidates(covers: Ragged[np.int32], sets: Ragged[np.int32], types: int) -> tuple[Ints, Ints32]:
     """Per set of row types the candidates that cover none but these, as the two arrays of a `Ragged`."""
     indptr, members = covers
     begins = np.zeros(len(sets.indptr), np.int64)
@@ -44,7 +41,7 @@ def nested_candidates(covers: Ragged[np.int32], sets: Ragged[np.int32], types: i
 
 
 @compiled
-def nested_shares(covers: Ragged[np.int32], share: NDArray[np.float64], widest: int, types: int) -> NDArray[np.float64]:
+def nested_shares(covers: Ragged[np.int32], share: Floats, widest: int, types: int) -> Floats:
     """Per candidate Σ share over those that cover none but its row types, (G,); 0 for more than `widest` of these."""
     indptr, members = covers
     count = len(indptr) - 1

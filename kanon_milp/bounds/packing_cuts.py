@@ -21,11 +21,8 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.nesting import nested_candidates, nested_shares
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 Number = TypeVar("Number", np.float64, np.int64)
 TypeSets: TypeAlias = Ragged[np.int32]
 """Sets of row types, each ascending."""
@@ -98,7 +95,7 @@ def violated_sets(instance: Instance, share: Floats, known: TypeSets, most: int)
     excess[candidates.covers.lengths > WIDEST] = 0.0
     worst = np.argsort(-excess, kind="stable")[: most + known.lists]
     seen = {each.tobytes() for each in known.each()}
-    found: list[Codes] = []
+    found: list[Ints32] = []
     for g in worst[excess[worst] > LEAST_EXCESS].tolist():
         cover = np.sort(candidates.members[candidates.indptr[g] : candidates.indptr[g + 1]])
         if cover.tobytes() not in seen and len(found) < most:

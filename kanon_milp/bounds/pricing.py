@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import Heap, PricedCandidates, PricedRows, add_cheapest
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
-from kanon_milp.system.arrays import doubled, stable_order
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.kernels import doubled, stable_order
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 LINED_UP = 5  # nodes of the search that take as long as lining up one row type
@@ -142,7 +141,7 @@ def _grow(
 
 @compiled_part
 def _line_up(
-    cover: Codes,
+    cover: Ints32,
     w: Scalar,
     rows: PricedRows[Scalar],
     limit: Scalar,
@@ -205,7 +204,7 @@ def _make_scratch(
 
 @compiled_part
 def closed_form(
-    cover: Codes, w: Scalar, least: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
+    cover: Ints32, w: Scalar, least: Scalar, rows: PricedRows[Scalar], heap: Heap[Scalar]
 ) -> tuple[Scalar, Scalar, bool]:
     """(value, marginal, possible): min Σ r_i x_i with Σ x_i ≥ κ, and the highest r ≥ 0 that it takes, 0 for none."""
     counts, multipliers = rows.counts, rows.multipliers
@@ -232,7 +231,7 @@ def cheapest_groups(
     below: Scalar,
     most_nodes: int,
     phi: NDArray[Scalar],
-    complete: NDArray[np.bool_],
+    complete: Flags,
 ) -> tuple[Ints, Ints, Ints]:
     """The cheapest group of each chosen candidate, if it is below `below`.
 
@@ -288,7 +287,7 @@ def possible_pairs(
     below: NDArray[Scalar],
     most_nodes: int,
     most_steps: int,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Per pair whether the candidate has a group with a row of this type below its value `below` (G,).
 
     rows: as of `unsorted_rows`. most_nodes: of the search of one pair. most_steps: of all of them, rows that are lined

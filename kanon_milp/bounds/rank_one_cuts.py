@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.ragged import Ragged, indptr_of
+from kanon_milp.system.arrays import Flags, Ints
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, exact_subproblems
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
@@ -18,9 +17,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
 from kanon_milp.problem.problem import Problem
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags
 
 SOME = 1_000_000  # pairs that are looked at in one go
 SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays
 from kanon_milp.presolve.instance import Instance
@@ -34,8 +33,8 @@ from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.privacy.transport import is_equal
+from kanon_milp.system.arrays import Ints
 
-Ints = NDArray[np.int64]
 Interval = tuple[Fraction, Fraction]
 
 ALL: Interval = (Fraction(0), Fraction(1))

@@ -31,7 +31,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, sorted_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
@@ -46,9 +45,7 @@ from kanon_milp.bounds.volume import FAST, FAST_ITERATIONS, Ascent, Pace
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Floats, Ints
 
 EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
 REFINED = 0.15  # of the time for the last search for charges

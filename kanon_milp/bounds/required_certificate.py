@@ -30,9 +30,7 @@ from kanon_milp.presolve.instance import Instance, compress_table, prepare
 from kanon_milp.presolve.reductions import Dominance, Viability
 from kanon_milp.problem.privacy import TCloseness
 from kanon_milp.problem.problem import Problem
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 
 def required_instance(problem: Problem) -> Instance | None:
@@ -99,7 +97,7 @@ def certify_required(
 
 
 def _charges(
-    instance: Instance, charges: Ints, first: NDArray[np.intp], wanted: NDArray[np.bool_]
+    instance: Instance, charges: Ints, first: NDArray[np.intp], wanted: Flags
 ) -> tuple[tuple[str, tuple[int, ...], int, int], ...]:
     """What a checker can make use of: charges of candidates that would be open without them, for attributes with the
     equal distance."""

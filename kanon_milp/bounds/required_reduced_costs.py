@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import NEVER, ExactDual, exact_subproblems
 from kanon_milp.bounds.required import exact_phi
@@ -18,14 +17,12 @@ from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 SEARCHED = 20_000_000  # row types in the covers of pairs that are looked at one by one
 AT_ONCE = 1_000_000  # of these between two looks at the clock
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,8 @@ from kanon_milp.bounds.volume import Evaluation, Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 NOTHING = np.zeros(0)
@@ -66,16 +63,16 @@ class Cells:
         begin = np.insert(ends, indptr[:-1], 0)
         return cls(rank, indptr, key % len(values), begin)
 
-    def covers(self, instance: Instance, multipliers: NDArray[np.float64] | Ints) -> Codes:
+    def covers(self, instance: Instance, multipliers: Floats | Ints) -> Ints32:
         """The covers, each sorted by value, then by falling multiplier."""
         order = np.lexsort((-multipliers, self.rank))
-        covers: Codes = ordered_covers(instance.candidates.covers, order)
+        covers: Ints32 = ordered_covers(instance.candidates.covers, order)
         return covers
 
     def candidates(
         self,
         instance: Instance,
-        covers: Codes,
+        covers: Ints32,
         cost: NDArray[Scalar],
         thetas: NDArray[Scalar],
         begin: int = 0,

@@ -18,7 +18,6 @@ from kanon_milp.bounds.rows_by_value import Lined, Size
 from kanon_milp.bounds.spread_cuts import Spread, raise_shares, touch
 from kanon_milp.system.jit import compiled_part
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 STEPS, NODE_STEPS = 50, 12  # of the subgradient method at the root and in other nodes

@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.pricing import give_back, take
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.bounds.rows_by_value import Lined, Size
 from kanon_milp.system.jit import compiled_part
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 PASSES = 4  # over the compositions of a size, each with four times the distance to the bound, the last without one

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, rounded
 from kanon_milp.bounds.star import integral_limits
 from kanon_milp.bounds.work import Work
-from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_part
+from kanon_milp.system.kernels import stable_order
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 

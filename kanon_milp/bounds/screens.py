@@ -27,11 +27,9 @@ from kanon_milp.bounds.sizes import (
     cheapest_of_candidate,
 )
 from kanon_milp.bounds.star import cheapest_of_size
-from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.kernels import stable_order
 
 HALVINGS = 12  # of the interval in which the marginal cost lies
 MOVES = 8  # per row in a cover, after which it is sorted from the beginning
@@ -64,7 +62,7 @@ class Levels(NamedTuple):
     highs: Floats
     sums: Floats
     above: Floats
-    children: NDArray[np.int64]
+    children: Ints
 
 
 class Memory(NamedTuple):
@@ -156,7 +154,7 @@ def screen(
 
 
 @compiled_part
-def _sort(members: NDArray[np.int32], multipliers: Floats, begin: int, end: int) -> None:
+def _sort(members: Ints32, multipliers: Floats, begin: int, end: int) -> None:
     """Sort members[begin:end] by falling multiplier; they are nearly so."""
     moves = MOVES * (end - begin)
     for at in range(begin + 1, end):

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
 from kanon_milp.bounds.star import cheapest_of_size
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 NEVER = np.float64(np.inf)
 STRIDE = 3  # sizes ahead at which h is looked at
@@ -37,7 +36,7 @@ class ValuedCandidates(NamedTuple, Generic[Scalar]):
     """
 
     indptr: Ints
-    members: Codes
+    members: Ints32
     cell_indptr: Ints
     cell_value: Ints
     cell_begin: Ints
@@ -104,9 +103,7 @@ def lowest_size(
 
 
 @compiled_part
-def _lowest_plain(
-    candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], presence: int, seen: NDArray[np.bool_]
-) -> int:
+def _lowest_plain(candidate: ValuedCover[Scalar], rows: ValuedRows[Scalar], presence: int, seen: Flags) -> int:
     """The same where there are no limits and charges: all negative rows, one more for each value that is missing."""
     for v in range(len(seen)):
         seen[v] = False
@@ -288,10 +285,10 @@ class Taken(NamedTuple):
     last entry.
     """
 
-    rows: NDArray[np.float64]
-    excess: NDArray[np.float64]
-    members: Codes
-    average: NDArray[np.float64]
+    rows: Floats
+    excess: Floats
+    members: Ints32
+    average: Floats
 
 
 @compiled_part
@@ -319,8 +316,8 @@ def _excess(
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
     room: Workspace[np.float64],
-    held: NDArray[np.float64],
-    below: NDArray[np.float64],
+    held: Floats,
+    below: Floats,
 ) -> float:
     """Σ_v weight_v·|X_v - share_v·S| - t·S of the group that is in the room. held, below: (nodes + 1,), for sums."""
     for v in range(len(held)):
@@ -345,7 +342,7 @@ def take_groups(
     rows: ValuedRows[np.float64],
     tree: TreeArrays[np.float64],
     room: Workspace[np.float64],
-    wanted: NDArray[np.bool_],
+    wanted: Flags,
     sizes: Ints,
     taken: Taken,
 ) -> None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.composition import ValuedCover, ValuedRows
 from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of
 from kanon_milp.bounds.small_sizes import Lined, SmallSizes, is_allowed
-from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.kernels import stable_order
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 

@@ -28,12 +28,10 @@ from kanon_milp.bounds.composition import ValuedCover, ValuedRows
 from kanon_milp.bounds.relaxations import Node, Relaxation
 from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of
 from kanon_milp.bounds.star import integral_limits
-from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.kernels import stable_order
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Codes = NDArray[np.int32]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 MOST = 4  # rows of a group
@@ -307,7 +305,7 @@ def cheapest_small_groups(
     tried: int,
     left: Flags,
     phi: NDArray[Scalar],
-    chosen: Codes,
+    chosen: Ints32,
 ) -> None:
     """For all candidates in `left` the least of φ and the cheapest small group into φ, and its rows into `chosen`,
     int32 (G, most), -1 for no row. `left` stays where the search gave up."""
@@ -326,11 +324,11 @@ def cheapest_small_groups(
 
 @compiled
 def take_small_groups(
-    candidates: tuple[Ints, Codes],
+    candidates: tuple[Ints, Ints32],
     wanted: Flags,
-    chosen: Codes,
-    taken: NDArray[np.float64],
-    average: NDArray[np.float64],
+    chosen: Ints32,
+    taken: Floats,
+    average: Floats,
 ) -> None:
     """Add the rows of wanted candidates' small groups to row types, and those of each pair times the last entry to the
     averages; arrays that are not asked for are empty. candidates: indptr and ascending members."""

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
 from kanon_milp.bounds.rows_by_value import Lined, Size, charge_numbers, cheapest_rests
 from kanon_milp.bounds.work import HIGHEST_CHARGE
-from kanon_milp.system.arrays import stable_order
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.jit import compiled_part
+from kanon_milp.system.kernels import stable_order
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 PATIENCE = 4  # steps without a better bound before they are halved
@@ -50,13 +50,13 @@ class Spread(NamedTuple, Generic[Scalar]):
     touched: Ints
     number: Ints
     trial: Ints
-    wide: NDArray[np.bool_]
+    wide: Flags
     y: Ints
     constants: NDArray[Scalar]
     over: NDArray[Scalar]
     charge: NDArray[Scalar]
     kept_charge: NDArray[Scalar]
-    slack: NDArray[np.float64]
+    slack: Floats
     taken: Ints
     forced: Ints
     allowed: Ints

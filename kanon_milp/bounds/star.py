@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, compose, rounded
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_part
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 

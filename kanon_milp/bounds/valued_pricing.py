@@ -32,10 +32,10 @@ from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, lowest_size
 from kanon_milp.bounds.spread_cuts import Spread, gather, nothing_spread
 from kanon_milp.bounds.star import cheapest_of_size
 from kanon_milp.bounds.work import HIGHEST_CHARGE, Work, far_by_number
-from kanon_milp.system.arrays import doubled
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.kernels import doubled
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 PREPARED = 8  # the dynamic program for a size takes as long as its square divided by that in nodes
@@ -51,7 +51,7 @@ class Answers(NamedTuple, Generic[Scalar]):
 
     chosen: Ints
     phi: NDArray[Scalar]
-    complete: NDArray[np.bool_]
+    complete: Flags
     cheapest: NDArray[Scalar]
 
     @classmethod

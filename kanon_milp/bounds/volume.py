@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import Found, PricedCandidates, PricedRows, sorted_covers, subproblems
 from kanon_milp.bounds.dual import DualPoint
@@ -21,9 +20,9 @@ from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, viola
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.solvers.call import OnProgress, Progress
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.jit import compiled
 
-Floats = NDArray[np.float64]
 Part = TypeVar("Part")
 
 # Values found on samples of Adult and all of it, k from 2 to 25: the first iterations go for a fast rise, the others

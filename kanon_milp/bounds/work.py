@@ -15,13 +15,12 @@ import math
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.relaxations import Relaxation
 from kanon_milp.errors import InputError
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_part
 
-Ints = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 LARGEST = 1 << 62
 HIGHEST_CHARGE = 16  # times a row's cost at most, for a unit of work

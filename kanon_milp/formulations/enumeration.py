@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.group_lists import Groups
@@ -28,8 +27,8 @@ from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import is_size_only, satisfies
+from kanon_milp.system.arrays import Flags
 
-Ints = NDArray[np.int64]
 Numbers = tuple[int, ...]  # of rows, one for each cell
 Held = tuple[tuple[int, int], ...]  # (number of a joint sensitive value, rows that have it)
 
@@ -182,7 +181,7 @@ class GroupVectors:
         return found
 
 
-def unsplittable(holds: NDArray[np.bool_]) -> list[Numbers]:
+def unsplittable(holds: Flags) -> list[Numbers]:
     """The vectors that hold and are no sum of two that do. holds: by vector, closed under sums, False for no rows.
 
     By ascending number of rows: each vector that is left takes all its sums with others out. These are enough: in a
@@ -200,7 +199,7 @@ def unsplittable(holds: NDArray[np.bool_]) -> list[Numbers]:
     return found
 
 
-def _true_in(holds: NDArray[np.bool_]) -> list[Numbers]:
+def _true_in(holds: Flags) -> list[Numbers]:
     return [tuple(vector) for vector in np.argwhere(holds).tolist()]
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
+from kanon_milp.system.arrays import Ints, Ints32
 from kanon_milp.system.modeling import without_model_log
 
 
 @without_model_log()
 def build_full_domain(
-    label_of: Sequence[NDArray[np.int32]],
+    label_of: Sequence[Ints32],
     costs: Sequence[Sequence[float]],
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    codes: Ints32,
+    counts: Ints,
     k: int,
     suppressed: int,
 ) -> pyo.ConcreteModel:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.modeling import without_model_log
 
 
 @without_model_log()
 def build_identifying(
-    columns: Sequence[str], differing: NDArray[np.bool_], known: Sequence[Sequence[int]] = ()
+    columns: Sequence[str], differing: Flags, known: Sequence[Sequence[int]] = ()
 ) -> pyo.ConcreteModel:
     """Fewest columns such that each of these pairs of rows differs in one of them: minimum cover.
 
@@ -38,9 +38,7 @@ def build_identifying(
 
 
 @without_model_log()
-def build_violating(
-    columns: Sequence[str], codes: NDArray[np.int32], counts: NDArray[np.int64], k: int
-) -> pyo.ConcreteModel:
+def build_violating(columns: Sequence[str], codes: Ints32, counts: Ints, k: int) -> pyo.ConcreteModel:
     """Fewest columns in which fewer than k rows look like some row.
 
     codes: int32 (t, m), distinct rows; counts: int64 (t,), how often each occurs.

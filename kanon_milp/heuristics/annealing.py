@@ -11,25 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, pull, shift
-from kanon_milp.heuristics.state import (
-    FAILED,
-    Board,
-    Ints,
-    Small,
-    State,
-    close,
-    draw,
-    mutable_copy,
-    total,
-    undo,
-    uniform,
-)
+from kanon_milp.heuristics.state import FAILED, Board, State, close, draw, mutable_copy, total, undo, uniform
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_in_place
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
 
-Floats = NDArray[np.float64]
 
 PULLS, DROPS = 0.8, 0.1  # shares of the moves; the others shift one row
 HOT, COLD = 0.15, 0.05  # temperatures for pairs, in cells
@@ -98,9 +86,9 @@ class Chain:
     """Where an annealing stands. group: int32 (rows,), random: uint64 (1,), as in `State`; best: the cheapest group
     seen, loss: what it costs. made: moves so far, rate: moves a second."""
 
-    group: Small
+    group: Ints32
     random: NDArray[np.uint64]
-    best: Small
+    best: Ints32
     loss: int
     made: int = 0
     rate: float = 0.0

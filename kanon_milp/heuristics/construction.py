@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, complete, pull, settle
-from kanon_milp.heuristics.state import Board, Ints, State, close, place, relink, total, undo
+from kanon_milp.heuristics.state import Board, State, close, place, relink, total, undo
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_in_place
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def construct(board: Board, dual: DualPoint) -> None:
 
 
 @compiled
-def _open_by_price(s: State, order: Ints, price: NDArray[np.float64], slack: float) -> None:
+def _open_by_price(s: State, order: Ints, price: Floats, slack: float) -> None:
     """Open candidates in this order wherever enough rows without a group pay for it, up to some slack."""
     nowhere = len(s.cost) - 1
     reduced = np.empty(len(s.group))

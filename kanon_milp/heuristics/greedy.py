@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.unplaced import UnplacedCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-Ints = NDArray[np.int64]
 
 
 def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:

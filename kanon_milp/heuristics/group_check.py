@@ -14,8 +14,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 class _Different(NamedTuple):

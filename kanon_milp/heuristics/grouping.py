@@ -4,7 +4,6 @@ lose less."""
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import SolverError
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -12,9 +11,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled
-
-Ints = NDArray[np.int64]
 
 
 def assignment_of(instance: Instance, row_type: Ints, candidate: Ints, rows: Ints) -> Assignment:

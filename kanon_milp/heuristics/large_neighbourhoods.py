@@ -12,11 +12,12 @@ import numpy as np
 
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
-from kanon_milp.heuristics.state import Board, Ints, total
+from kanon_milp.heuristics.state import Board, total
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.proof import INTEGRAL_GAP
+from kanon_milp.system.arrays import Ints
 
 FIRST_PAIRS = 6_000  # of a neighbourhood
 SLICE = 3.0  # seconds for a neighbourhood, at most: on all of Adult what takes longer is rarely worth it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.annealing import alias_tables
 from kanon_milp.heuristics.effort import Effort
@@ -12,10 +11,7 @@ from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
+from kanon_milp.system.arrays import Floats, Ints
 
 HOT, COLD = 1.0, 0.15  # temperatures at the beginning and the end, in cells
 MOVES, FIRST_MOVES = 1_000, 40  # a row in an annealing, and in the descent before the first one

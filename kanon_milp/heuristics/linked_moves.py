@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
-
-Ints = NDArray[np.int64]
-Small = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 FAILED = 1 << 60  # instead of a change of the loss
 WINDOW = 48  # options that are looked at for a candidate, of those whose part it covers
@@ -42,29 +39,29 @@ class LinkedState(NamedTuple):
     take, and their options. cell: int64 (1,), what a cell costs. random: uint64 (1,).
     """
 
-    type_of: Small
+    type_of: Ints32
     begins: Ints
     options: Ints
     option_cost: Ints
-    option_type: Small
-    part: Small
+    option_type: Ints32
+    part: Ints32
     choices: Ragged[np.int32]
     wanting: Ragged[np.int32]
-    set_of: Small
+    set_of: Ints32
     cost: Ints
     least: Ints
-    option: Small
-    group: Small
+    option: Ints32
+    group: Ints32
     size: Ints
-    first: Small
-    after: Small
-    before: Small
+    first: Ints32
+    after: Ints32
+    before: Ints32
     barred: NDArray[np.uint8]
-    trial: Small
-    log_row: Small
-    log_option: Small
-    log_group: Small
-    queue: Small
+    trial: Ints32
+    log_row: Ints32
+    log_option: Ints32
+    log_group: Ints32
+    queue: Ints32
     numbers: Ints
     rows: Ints
     picks: Ints

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from kanon_milp.bounds.matching.small_groups import SmallGroups
@@ -15,10 +14,7 @@ from kanon_milp.heuristics.grouping import assignment_of
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import LinearModel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 CERTAIN = 1e-6
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.moves import commit, mend
-from kanon_milp.heuristics.state import FAILED, Board, Ints, State, draw, place, undo, uniform
+from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, undo, uniform
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.checked import tried
 from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.jit import compiled
 
 
@@ -125,7 +125,7 @@ def solve_neighbourhood(
     return Answer(rows, loss, answer.stop_reason is StopReason.OPTIMAL, time.perf_counter() - began)
 
 
-def _integral(hood: Neighbourhood, model: LinearModel, x: NDArray[np.float64], adapter: SolverAdapter) -> Ints | None:
+def _integral(hood: Neighbourhood, model: LinearModel, x: Floats, adapter: SolverAdapter) -> Ints | None:
     """Integer numbers of rows with the open candidates of a point: with these fixed, every vertex is integer
     (Homogeneity paper, Lemma 1)."""
     pairs = len(hood.start)
@@ -149,7 +149,7 @@ def _integral(hood: Neighbourhood, model: LinearModel, x: NDArray[np.float64], a
     return rows if valid else None
 
 
-def cut_out(board: Board, size: int, busy: NDArray[np.bool_]) -> Neighbourhood | None:
+def cut_out(board: Board, size: int, busy: Flags) -> Neighbourhood | None:
     """A neighbourhood of about this loss, around a random group; None if there is no loss that may be looked at.
 
     busy: bool (G+1,), groups that are in no neighbourhood and take no rows.
@@ -196,17 +196,17 @@ def cut_out(board: Board, size: int, busy: NDArray[np.bool_]) -> Neighbourhood |
     )
 
 
-def _more_expensive(row_type: Ints, outside: NDArray[np.bool_], types: int) -> NDArray[np.bool_]:
+def _more_expensive(row_type: Ints, outside: Flags, types: int) -> Flags:
     """Among the open groups outside, all but the first and cheapest of each row type; options come in order of
     cost."""
     at = np.flatnonzero(outside)
     first = np.full(types, -1, dtype=np.int64)
     first[row_type[at][::-1]] = at[::-1]
-    others: NDArray[np.bool_] = np.arange(len(row_type)) != first[row_type]
+    others: Flags = np.arange(len(row_type)) != first[row_type]
     return others
 
 
-def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: Flags) -> Flags:
     """Pairs, ordered by candidate, of candidates that may have the same rows here as one of lower rank, unless kept."""
     begin = np.flatnonzero(np.diff(candidate, prepend=-1))
     at = candidate[begin]
@@ -216,12 +216,12 @@ def _repeated(row_type: Ints, candidate: Ints, rank: Ints, kept: NDArray[np.bool
     order = np.lexsort((rank[at], cover))
     again = np.zeros(len(at), dtype=np.bool_)
     again[order[1:]] = np.diff(cover[order]) == 0
-    repeated: NDArray[np.bool_] = np.repeat(again & ~kept[at], np.diff(np.append(begin, len(candidate))))
+    repeated: Flags = np.repeat(again & ~kept[at], np.diff(np.append(begin, len(candidate))))
     return repeated
 
 
 @compiled
-def _grow(s: State, busy: NDArray[np.bool_], size: int) -> Ints:
+def _grow(s: State, busy: Flags, size: int) -> Ints:
     """Groups up to this loss in total: all that have a row of some candidate, then of another one that shares a row
     with them, and so on; small candidates first."""
     rows = np.empty(len(s.group), dtype=np.int64)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.unplaced import UnplacedCheck
 from kanon_milp.presolve.alike import Alike
@@ -14,9 +13,8 @@ from kanon_milp.presolve.instance import Instance, recode
 from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.recoding import Levels
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-Ints = NDArray[np.int64]
 
 
 def greedy_partition(instance: Instance, limit: Limit = NO_LIMIT) -> Partition | None:

@@ -15,8 +15,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
 from kanon_milp.solvers.model import LinearModel
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 MISSING = 4.0  # times what the most expensive row costs is the price of one that is missing
 PRICED = 1e-6  # what a smallest size costs if it costs anything
@@ -31,11 +30,11 @@ class Cells:
     """
 
     of_pair: Ints
-    filled: NDArray[np.bool_]
-    allowed: NDArray[np.bool_]
+    filled: Flags
+    allowed: Flags
 
     @classmethod
-    def from_point(cls, instance: Instance, x: NDArray[np.float64], *, exclusive: bool) -> Cells | None:
+    def from_point(cls, instance: Instance, x: Floats, *, exclusive: bool) -> Cells | None:
         """Keep every cell that has a full row in a point; with `exclusive`, no other cell may have any.
 
         None where no requirement is about a sensitive attribute.
@@ -52,7 +51,7 @@ class Cells:
         return cls(of_pair, filled, filled if exclusive else np.ones_like(filled))
 
 
-def assign_rows(instance: Instance, open_candidates: NDArray[np.bool_], cells: Cells | None = None) -> Assignment:
+def assign_rows(instance: Instance, open_candidates: Flags, cells: Cells | None = None) -> Assignment:
     """Cheapest assignment that gives each open candidate its smallest group (Homogeneity paper, Lemma 1) and each cell
     that must not be empty a row (Lemma 3, p-Row Assignment).
 
@@ -120,12 +119,12 @@ class Placed:
     """
 
     rows: Ints
-    short: NDArray[np.bool_]
-    scarce: NDArray[np.bool_]
-    worth: NDArray[np.float64]
+    short: Flags
+    scarce: Flags
+    worth: Floats
 
 
-def place_rows(instance: Instance, open_candidates: NDArray[np.bool_]) -> Placed | None:
+def place_rows(instance: Instance, open_candidates: Flags) -> Placed | None:
     """As `assign_rows`, with as few rows missing as possible; None where some row has no open candidate."""
     from scipy.optimize import linprog  # takes long to import
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.annealing import Draw
 from kanon_milp.heuristics.annealing_chains import anneal_chains
@@ -23,6 +22,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
@@ -51,7 +51,7 @@ class Search:
         effort: Effort,
         seed: int = 0,
         on_better: Callable[[Assignment], None] | None = None,
-        possible: NDArray[np.bool_] | None = None,
+        possible: Flags | None = None,
         *,
         constructed: bool = False,
     ) -> None:

@@ -8,13 +8,11 @@ Orlin, Tai 1997; in vehicle routing, set partitioning over the routes that a loc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.state import Board, Small
+from kanon_milp.heuristics.state import Board
 from kanon_milp.presolve.instance import Instance
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Ints32
 
 PER_TYPE = 2.5  # pairs that neighbourhoods are made of, at most, for each row type
 MOST_ROWS = 300_000  # beyond so many none are kept: moves are too few for tables that differ, and it would take memory
@@ -36,7 +34,7 @@ class SeenPairs:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def add(self, board: Board, group: Small, more: int = 0) -> None:
+    def add(self, board: Board, group: Ints32, more: int = 0) -> None:
         """The pairs of a table: where the rows of a board's state are when `state.group` is this. None while some rows
         are nowhere. more: what the table costs beside its loss.
         """
@@ -53,7 +51,7 @@ class SeenPairs:
         self._keys = np.insert(self._keys, at[fresh], new[fresh])
         self._loss = np.insert(self._loss, at[fresh], loss)
 
-    def cheapest(self, most: int | None = None) -> NDArray[np.bool_]:
+    def cheapest(self, most: int | None = None) -> Flags:
         """Those of the cheapest table, and of the next ones while there are no more than `most`, or so many that a
         solver can make something of them. bool (pairs,)."""
         most = int(PER_TYPE * self._instance.types.count) if most is None else most

@@ -16,10 +16,8 @@ from kanon_milp.heuristics.grouping import assignment_of, pairs_at
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
-
-Ints = NDArray[np.int64]
-Small = NDArray[np.int32]
 
 NOWHERE_COST = 1 << 40  # of a row that has no group yet: more than any loss
 FAILED = 1 << 62  # instead of a change of the loss
@@ -38,19 +36,19 @@ class State(NamedTuple):
     has moved and where it was; logged: int64 (1,), how many. random: uint64 (1,), the generator's state.
     """
 
-    type_of: Small
+    type_of: Ints32
     options: Ragged[np.int32]
     covers: Ragged[np.int32]
     cost: Ints
     least: Ints
     parked: Ints
-    group: Small
+    group: Ints32
     size: Ints
-    first: Small
-    after: Small
-    before: Small
-    log_row: Small
-    log_group: Small
+    first: Ints32
+    after: Ints32
+    before: Ints32
+    log_row: Ints32
+    log_group: Ints32
     logged: Ints
     random: NDArray[np.uint64]
 
@@ -81,7 +79,7 @@ class Board:
         relink(self.state)
 
     @classmethod
-    def of(cls, instance: Instance, allowed: NDArray[np.bool_], start: Assignment | None, seed: int = 0) -> Board:
+    def of(cls, instance: Instance, allowed: Flags, start: Assignment | None, seed: int = 0) -> Board:
         """Put the rows where `start` has them, or nowhere.
 
         allowed: bool (pairs,), which rows may have which candidate; what `start` does is allowed too. Copies of a row
@@ -133,7 +131,7 @@ class Board:
         parts = (at[0][used], at[1][used], parked[used])
         return cls(instance, state, looked_at.astype(np.int64), parts, cell_cost(instance))
 
-    def restore(self, group: Small) -> None:
+    def restore(self, group: Ints32) -> None:
         """Put every row where it was when `state.group` was this."""
         self.state.group[:] = group
         relink(self.state)
@@ -153,7 +151,7 @@ class Board:
         )
 
 
-def mutable_copy(state: State, group: Small, random: NDArray[np.uint64]) -> State:
+def mutable_copy(state: State, group: Ints32, random: NDArray[np.uint64]) -> State:
     """A state that shares what is fixed, with its own copy of what changes."""
     changing = ("size", "first", "after", "before", "log_row", "log_group", "logged")
     copies = {name: getattr(state, name).copy() for name in changing}

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import Instance
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 class UnplacedCheck(GroupCheck):

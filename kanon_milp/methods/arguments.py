@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp import solvers
 from kanon_milp.errors import InputError
@@ -17,6 +16,7 @@ from kanon_milp.problem.databases import as_files
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import is_text
 from kanon_milp.solvers import OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import OnStage
 from kanon_milp.system.files import check_target, refuse_overwriting, write_file
 from kanon_milp.system.processes import begin_threads
@@ -74,7 +74,7 @@ def count(value: object, what: str, least: int = 1, most: int = LARGEST_COUNT) -
     return number
 
 
-def group_numbers(value: object, rows: int, what: str) -> NDArray[np.int64]:
+def group_numbers(value: object, rows: int, what: str) -> Ints:
     """A group of each row, int64 (n,); raises InputError for what is none."""
     try:
         found = np.asarray(value)

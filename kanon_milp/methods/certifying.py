@@ -6,11 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.errors import InputError
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.background import Background
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.verify.certificate import check_certificate
@@ -18,7 +16,6 @@ from kanon_milp.verify.certificate import check_certificate
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate, DualPoint
 
-Floats = NDArray[np.float64]
 
 MULTIPLIERS_SHARE = 0.5  # of the time that is left
 SECONDS = 60.0  # at most, for multipliers that a session has not computed, and for those under requirements

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
 from kanon_milp.bounds.packing_cuts import PackingCuts
@@ -27,14 +26,13 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.solvers import Progress, StopReason
 from kanon_milp.solvers.checked import precision_size, solve_checked, tried
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import AlsoSet, Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.condensed import Condensed
 from kanon_milp.solvers.model import LinearModel
-
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags
 
 NEAR = 600  # candidates that are decided anew, at most
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
 from kanon_milp.bounds.cheapest import cheapest_loss
@@ -35,11 +34,10 @@ from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
 from kanon_milp.solvers.model import VIOLATION, check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
-
-Floats = NDArray[np.float64]
 
 RELAXATION_SHARE = 0.25  # of the time limit, for a bound from an easier problem
 BOUND_SHARE, BOUND_SECONDS = 0.1, 30.0  # of the time limit, for a bound from multipliers

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.problem.exact import in_words
+from kanon_milp.system.arrays import Ints
 
 
 def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
@@ -30,7 +30,7 @@ def labels_of(prepared: Prepared) -> tuple[list[str], list[str]]:
     return assign, [f"{text}, made from {rows[i]}, loss {cost} a row" for text, i, cost in made]
 
 
-def _first_rows(instance: Instance) -> NDArray[np.int64]:
+def _first_rows(instance: Instance) -> Ints:
     """The first row of the table of each row type."""
     _, first = np.unique(instance.types.type_of_rows(instance.problem.table.keys), return_index=True)
     return first.astype(np.int64)

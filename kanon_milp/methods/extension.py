@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.model import Floats
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Floats
 
 _SAME = 1e-9  # relative: what counts as the same number, once fixed variables are moved to the right-hand side
 _INDEX = re.compile(r"\[[^\]]*\]")
@@ -193,7 +190,7 @@ def _occurrences(names: Iterable[str]) -> Iterator[tuple[str, int]]:
         yield name, seen[name]
 
 
-def _held(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _held(before: tuple[Floats, Floats], after: tuple[Floats, Floats]) -> tuple[Flags, Flags]:
     """Of intervals: whether what it is now lies within what it was, and whether it differs."""
     with np.errstate(invalid="ignore"):  # infinite less infinite
         near = [

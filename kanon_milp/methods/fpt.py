@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.heuristics.row_assignment import assign_rows
@@ -32,12 +31,12 @@ from kanon_milp.solvers import SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.arrays import Flags, Ints
 
 if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
 
-Ints = NDArray[np.int64]
 
 MOST_GUESSES = {True: 2_000_000, False: 5_000}  # where phase 2 is a flow, and where it is an ILP
 INTEGRAL_GAP = 0.999
@@ -118,7 +117,7 @@ class Guesses:
         self._loss[of_pair, candidates.members] = candidates.cost[of_pair] * instance.types.counts[candidates.members]
         self._never = never
 
-    def worth_it(self) -> Iterator[NDArray[np.bool_]]:
+    def worth_it(self) -> Iterator[Flags]:
         """Sets, bool (G,), whose rows lose less than the incumbent if each goes where it loses least."""
         rest = np.minimum.accumulate(self._loss[self._order][::-1], axis=0)[::-1]  # least loss from here on
         stack: list[tuple[int, list[int], Ints]] = [(0, [], np.full(self._instance.types.count, self._never))]
@@ -134,7 +133,7 @@ class Guesses:
             stack.append((at + 1, chosen, least))
             stack.append((at + 1, [*chosen, g], np.minimum(least, self._loss[g])))
 
-    def _whole(self, chosen: list[int], least: Ints, known: int | None) -> Iterator[NDArray[np.bool_]]:
+    def _whole(self, chosen: list[int], least: Ints, known: int | None) -> Iterator[Flags]:
         """The set, if it covers every row type at less than the incumbent."""
         if int(least.max(initial=0)) < self._never and (known is None or int(least.sum()) < known):
             opened = np.zeros(self._instance.candidates.count, dtype=bool)
@@ -142,7 +141,7 @@ class Guesses:
             yield opened
 
 
-def _flow(instance: Instance, chosen: NDArray[np.bool_]) -> Assignment | None:
+def _flow(instance: Instance, chosen: Flags) -> Assignment | None:
     """Lemma 1."""
     try:
         return assign_rows(instance, chosen)
@@ -150,7 +149,7 @@ def _flow(instance: Instance, chosen: NDArray[np.bool_]) -> Assignment | None:
         return None
 
 
-def _ilp(session: Session, chosen: NDArray[np.bool_]) -> Assignment | None:
+def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     """The strong formulation over these candidates alone, of which each need not be used. Raises _UnfinishedError."""
     instance = session.instance
     smaller = instance.subset(chosen)

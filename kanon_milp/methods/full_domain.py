@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -28,6 +27,7 @@ from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Hierarchies, Levels, Suppression
 from kanon_milp.problem.table import Table
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 from kanon_milp.verify import Report, verify
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
 
-Ints = NDArray[np.int64]
 Vector = tuple[int, ...]
 Objective = Literal["loss", "precision", "discernibility", "class_size"]
 OBJECTIVES = ("loss", "precision", "discernibility", "class_size")
@@ -176,7 +175,7 @@ class _Classes(NamedTuple):
 
     of_type: Ints
     sizes: Ints
-    kept: NDArray[np.bool_]
+    kept: Flags
 
 
 class _Lattice:

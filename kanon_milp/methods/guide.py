@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
 from kanon_milp.bounds.providers import LAGRANGIAN
 from kanon_milp.heuristics.effort import Effort
@@ -22,6 +19,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction
 from kanon_milp.problem.privacy.base import facts_of
 from kanon_milp.solvers import StopReason
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.background import Background
 from kanon_milp.system.limit import Limit
 
@@ -69,7 +67,7 @@ class Guide(ABC):
         self.session, self.tracker, self.pool, self.limit = session, tracker, pool, limit
         self.background: Background | None = None
         self.dual: DualPoint | None = None
-        self.required: NDArray[np.float64] | None = None
+        self.required: Floats | None = None
 
     def wait(self, part: str) -> bool:
         """Whether this part is compiled, or has to be in this process, after a wait; False if the limit ends that."""

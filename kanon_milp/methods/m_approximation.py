@@ -16,12 +16,12 @@ from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import is_size_only, least_rows
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Ints
 
 if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
 
-Ints = NDArray[np.int64]
 CUT_SHORT = "the limit was reached before classes of equal rows were found: all rows are one group"
 
 

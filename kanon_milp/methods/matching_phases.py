@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit, round_dual
 from kanon_milp.bounds.matching.face import nearly_integral
@@ -31,14 +30,13 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import DualPoint
     from kanon_milp.methods.guide import Guide
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BOUND_SHARE = 0.25  # of the time limit, for the first multipliers
 ITERATIONS, REQUIRED_ITERATIONS = 500, 300  # of the Lagrangian bound; of that under requirements

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import Instance
@@ -23,14 +22,13 @@ from kanon_milp.presolve.partition import Partition
 from kanon_milp.problem.column_numbers import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.recoding import Hierarchies
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 NO_TABLE = "not even all rows together satisfy the requirements, so there is nothing to divide"
 CUT_SHORT = "the limit was reached before every part was divided as far as the requirements allow"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.methods.extension import states_loss
 from kanon_milp.methods.plot import Trajectory
@@ -20,6 +19,7 @@ from kanon_milp.solvers import SolverAdapter, SolverResult
 from kanon_milp.solvers.checked import precision_size
 from kanon_milp.solvers.proof import REGISTERED, Grid, rescaled
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.verify import Report
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Found:
     """
 
     table: Any
-    groups: NDArray[np.int64]
+    groups: Ints
     report: Report
     objective: Fraction | None
 
@@ -137,7 +137,7 @@ class Outcome:
     trajectory: Trajectory = ()
     version: str | None = None
     dual: DualPoint | None = None
-    required: NDArray[np.float64] | None = None
+    required: Floats | None = None
 
     def stopped(self, reason: str, message: str = "") -> Outcome:
         """The same, ended for this reason without a table."""

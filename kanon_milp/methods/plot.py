@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.extras import optional
 
 Trajectory = tuple[tuple[float, float | None, float | None], ...]
@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 360, 200
 FEW = 40  # sizes that each have a column of their own
 
 
-def plot(trajectory: Trajectory, seconds: float, groups: NDArray[np.int64] | None, goal: str = "objective") -> Any:
+def plot(trajectory: Trajectory, seconds: float, groups: Ints | None, goal: str = "objective") -> Any:
     """Incumbent and bound over time beside the sizes of groups, whichever there is.
 
     seconds: until when the last values hold. groups: group of each row, from 1. goal: what the

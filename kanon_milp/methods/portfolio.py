@@ -12,9 +12,6 @@ import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.worker_pool import ProcessPool
 from kanon_milp.methods.direct import settled
@@ -27,6 +24,7 @@ from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.solvers.proof import REGISTERED
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet, Limit
 
@@ -42,7 +40,7 @@ class Answer:
     """What direct MILP has found. groups: int64 (n,), group of each row, None where there is no table."""
 
     stop_reason: str
-    groups: NDArray[np.int64] | None
+    groups: Ints | None
     bound: Fraction | None
     backed_by: tuple[str, ...]
     message: str

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError, counted
 from kanon_milp.formulations.identification import build_identifying
@@ -23,9 +22,9 @@ from kanon_milp.solvers import SolverAdapter, SolverOptions, StopReason
 from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.proof import Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.arrays import Flags, Ints
 
 Columns = tuple[str, ...]
-Ints = NDArray[np.int64]
 Reading = Literal["identify", "violate"]
 READINGS = ("identify", "violate")
 
@@ -169,7 +168,7 @@ def _compressed(table: Any, columns: Sequence[str] | None) -> RowTypes:
     return compress(frame.to_polars(), frame.columns if columns is None else column_names(columns, "columns"))
 
 
-def differing_columns(table: Any) -> NDArray[np.bool_]:
+def differing_columns(table: Any) -> Flags:
     """Where two rows differ, bool (pairs, m): each such set of columns once, of all pairs of different rows, and none
     that holds another one.
 
@@ -255,7 +254,7 @@ class _Search:
                 found.append(chosen)
         return sorted(found)
 
-    def _cover(self, differing: NDArray[np.bool_], known: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    def _cover(self, differing: Flags, known: list[tuple[int, ...]]) -> tuple[int, ...] | None:
         """The smallest set of columns in which all of these pairs differ and that holds no known one."""
         if not len(differing):
             return () if () not in known else None
@@ -271,7 +270,7 @@ class _Search:
         arrays.load(answer.x)
         return tuple(j for j in model.COLUMNS if (pyo.value(model.chosen[j], exception=False) or 0) > 0.5)
 
-    def _alike(self, chosen: Sequence[int]) -> NDArray[np.bool_]:
+    def _alike(self, chosen: Sequence[int]) -> Flags:
         """Where rows differ that are alike in these columns, bool (pairs, m): few pairs, those that say most."""
         key, codes = self._key(chosen), self._types.codes
         order = np.argsort(key, kind="stable")
@@ -279,7 +278,7 @@ class _Search:
         if len(same) > LOOKED_AT:
             same = same[np.linspace(0, len(same) - 1, LOOKED_AT).astype(np.int64)]
         differ = np.unique(codes[order[same]] != codes[order[same + 1]], axis=0)
-        few: NDArray[np.bool_] = differ[np.argsort(differ.sum(axis=1), kind="stable")[:NEW_PAIRS]]
+        few: Flags = differ[np.argsort(differ.sum(axis=1), kind="stable")[:NEW_PAIRS]]
         return few
 
     def violating(self, *, every: bool) -> list[tuple[int, ...]]:

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
@@ -25,6 +24,7 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers import Progress
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RaisedByCuts:
         """Whether there are multipliers with cuts."""
         return self.rounds is not None
 
-    def rise(self, multipliers: NDArray[np.float64], charges: NDArray[np.float64], turn: Limit, limit: Limit) -> None:
+    def rise(self, multipliers: Floats, charges: Floats, turn: Limit, limit: Limit) -> None:
         """A turn of rounds, and its proof. multipliers, charges: to begin with. turn: after which no other round is
         begun."""
         if not self.possible or turn.over:
@@ -192,7 +192,7 @@ class RaisedByCuts:
         """Whether its linear program is worth diving."""
         return self.rounds is not None and self.point is not None and self.rounds.converged
 
-    def near(self, open_limit: float, pair_limit: float) -> NDArray[np.bool_]:
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
         """As `RequiredCuts.near`. Only where it is `begun`."""
         assert self.rounds is not None
         return self.rounds.near(open_limit, pair_limit)

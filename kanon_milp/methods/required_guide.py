@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
@@ -35,6 +34,7 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.solvers.proof import REGISTERED
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from kanon_milp.methods.required_branching import RequiredBranching
     from kanon_milp.methods.sizes_guide import SizesGuide
 
-Ints = NDArray[np.int64]
 
 # seconds of a turn of bound and search together; the first one is short, as many pairs as there are: tables constructed
 # with early multipliers may be as good as those with the best ones
@@ -336,7 +335,7 @@ class RequiredGuide(Guide):
             self._fixing = self._cuts.fixing(incumbent, at.value, self.limit) or RequiredReducedCosts(*found)
         return self._fixing
 
-    def _possible(self, incumbent: int) -> NDArray[np.bool_]:
+    def _possible(self, incumbent: int) -> Flags:
         """What it leaves, bool (pairs,)."""
         return self.fixing(incumbent).possible(self.session.instance)[1]
 

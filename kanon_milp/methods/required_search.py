@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.bounds.dual import DENOMINATOR
 from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.heuristics.effort import Effort
@@ -35,9 +32,8 @@ from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Flags, Ints
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 T = TypeVar("T")
 
 CONSTRUCTION_SHARE = 0.3  # of a search, at most

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp import __version__
 from kanon_milp.errors import NotProvenError, TooManyLevelVectorsError, printable
@@ -24,6 +22,7 @@ from kanon_milp.problem.arguments import real_number
 from kanon_milp.problem.exact import in_words, plain
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers.call import SolverOptions
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit, Over
 from kanon_milp.system.markup import card
 from kanon_milp.system.text_tables import booktabs
@@ -124,7 +123,7 @@ class Result:
     exact_objective: Fraction | None
     exact_bound: Fraction | None
     table: Any | None
-    groups: NDArray[np.int64] | None
+    groups: Ints | None
     report: Report | None
     solver: SolverRun
     before: Size
@@ -135,10 +134,10 @@ class Result:
     message: str = ""
     reductions: tuple[dict[str, object], ...] = field(default=())
     dual: DualPoint | None = field(default=None, repr=False)
-    required: NDArray[np.float64] | None = field(default=None, repr=False)
+    required: Floats | None = field(default=None, repr=False)
     backed_by: tuple[str, ...] = ()
     files: Mapping[str, str | None] = field(default_factory=dict)
-    parts: NDArray[np.int64] | None = field(default=None, repr=False)
+    parts: Ints | None = field(default=None, repr=False)
     extension: Extension | None = None
     unit: Fraction = Fraction(1)
 

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, KanonError
 from kanon_milp.formulations import Formulation
@@ -29,6 +28,7 @@ from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter, in_words
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, OnProgress, SolverAdapter, SolverOptions
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 from kanon_milp.verify import verify
@@ -61,7 +61,7 @@ class Session:
     on_progress: OnProgress | None = None
     files: Mapping[str, str | None] = field(default_factory=dict)
     solver_used: bool = True
-    start: NDArray[np.int64] | None = None
+    start: Ints | None = None
     known: Assignment | None = None
     extension: Extension | None = None
 

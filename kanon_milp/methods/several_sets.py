@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
@@ -46,6 +45,7 @@ from kanon_milp.solvers import StopReason
 from kanon_milp.solvers.checked import precision_size, solve_checked, tried
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
@@ -53,8 +53,6 @@ from kanon_milp.system.limit import Limit, Over
 if TYPE_CHECKING:
     from kanon_milp.bounds.linked import LinkedPoint
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 FEWEST_PAIRS = 2_000  # smaller models are soon solved
 LINKING_SHARE, COLD_SHARE = 0.2, 0.3  # of the time left, at most, for arrays, and to wait for a compiler
@@ -282,7 +280,7 @@ def _held(problem: Problem) -> Iterator[Sequence[str]]:
 
 def neighbourhood(
     instance: Instance, table: Assignment, held: Sequence[str], most_pairs: int, random: np.random.Generator
-) -> Bools:
+) -> Flags:
     """Pairs of a neighbourhood, bool (pairs,): those of the table, and about some row type drawn at random as many row
     types as `most_pairs` allows, with all candidates that release the same as the table does in these columns.
     """
@@ -299,11 +297,11 @@ def neighbourhood(
     near = np.zeros(types.count, dtype=bool)
     near[order[: max(int(np.searchsorted(pairs, most_pairs, side="right")), 1)]] = True
     used = np.isin(members * count + of_pair, table.row_type * count + table.candidate)
-    found: Bools = (free & near[members]) | used
+    found: Flags = (free & near[members]) | used
     return found
 
 
-def _rebuilt(session: Session, table: Assignment, pairs: Bools, limit: Limit) -> tuple[Assignment | None, bool]:
+def _rebuilt(session: Session, table: Assignment, pairs: Flags, limit: Limit) -> tuple[Assignment | None, bool]:
     """The best table of these pairs that the solver finds, None if it finds none; and whether none is better."""
     step = _only(session.instance, pairs)
     rest = step.instance
@@ -329,7 +327,7 @@ def _rebuilt(session: Session, table: Assignment, pairs: Bools, limit: Limit) ->
     return step.invert(assignment_of(rest, model, compiled, answer.x, own=True)), solved
 
 
-def _only(instance: Instance, pairs: Bools) -> Dropped:
+def _only(instance: Instance, pairs: Flags) -> Dropped:
     """The instance with only these pairs, bool (pairs,); its row types keep the values that classes are read off."""
     candidates = instance.candidates
     members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]

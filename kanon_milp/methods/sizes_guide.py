@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
 from kanon_milp.bounds.providers import COLUMN_GENERATION, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
@@ -26,6 +23,7 @@ from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS
 from kanon_milp.solvers import StopReason
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
@@ -204,7 +202,7 @@ class SizesGuide(Guide):
         beside = self.pool.workers and self.session.iterations is None and small_groups(self.session.instance)
         return bool(beside) and self.cuts(self.limit.left)
 
-    def _search(self, effort: Effort, seed: int, possible: NDArray[np.bool_] | None = None) -> Search:
+    def _search(self, effort: Effort, seed: int, possible: Flags | None = None) -> Search:
         """On from the best table; possible: what a better one could use, where that is known."""
         instance, tracker = self.session.instance, self.tracker
         dual = self.plain if possible is None and self.fits else self.dual

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, own_code, type_in_words
 from kanon_milp.formulations import FORMULATIONS, Formulation, get_formulation
@@ -38,6 +36,7 @@ from kanon_milp.presolve.untouched import untouched
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
 from kanon_milp.system.processes import can_begin_processes
 from kanon_milp.system.signals import ctrl_c_sets
@@ -61,7 +60,7 @@ def solve(
     log_file: str | Path | None = None,
     solver_options: dict[str, object] | None = None,
     dask: str | None = None,
-    start: Sequence[int] | NDArray[np.int64] | None = None,
+    start: Sequence[int] | Ints | None = None,
     progress: bool = False,
     on_progress: OnProgress | None = None,
     on_stage: OnStage | None = None,

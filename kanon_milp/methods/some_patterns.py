@@ -27,9 +27,8 @@ from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.start import assignment_of_groups, partition_of_groups
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.solvers import Progress
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import Limit, Over
-
-Ints = NDArray[np.int64]
 
 # of the time that is left: for a first table, and at least; for the bound; for the candidates of a round, and for all
 # of it, and at least

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -17,6 +16,7 @@ from kanon_milp.methods.outcome import Outcome
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled
 from kanon_milp.system.limit import Limit
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kanon_milp.methods.result import Result
     from kanon_milp.methods.session import Session
 
-Ints = NDArray[np.int64]
 
 MOST_SETS = 1 << 22  # sets of rows, rows of a type being alike: 22 rows of which no two are
 MOST_STEPS = 4e10  # (set, part of it) pairs: 22 rows of which no two are alike; about a minute
@@ -136,7 +135,7 @@ def _cheapest_cover(instance: Instance, among: Ints) -> Ints:
     return best
 
 
-def _allowed(instance: Instance, sets: RowSets) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _allowed(instance: Instance, sets: RowSets) -> tuple[Flags, Flags]:
     """Whether every set, as a group, satisfies the requirements: with k-anonymity, and where it is exempt from it."""
     check = GroupCheck(instance)
     if check.code is None:  # sizes are all

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.recoding import Levels
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled, compiled_part
-
-Ints = NDArray[np.int64]
 
 
 class Alike:

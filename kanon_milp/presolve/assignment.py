@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError, counted, type_in_words
 from kanon_milp.presolve.instance import Instance
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,13 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.recoding import Levels
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +23,11 @@ class Candidates:
     support: int64 (G,), rows covered N_g. indptr: int64 (G+1,). members: int32 (number of pairs,).
     """
 
-    vector: NDArray[np.int32]
+    vector: Ints32
     cost: Ints
     support: Ints
     indptr: Ints
-    members: NDArray[np.int32]
+    members: Ints32
 
     @property
     def count(self) -> int:
@@ -47,12 +45,12 @@ class Candidates:
         return Ragged(self.indptr, self.members)
 
     @property
-    def representative(self) -> NDArray[np.int32]:
+    def representative(self) -> Ints32:
         """The first row type of each cover, int32 (G,)."""
-        first: NDArray[np.int32] = self.members[self.indptr[:-1]]
+        first: Ints32 = self.members[self.indptr[:-1]]
         return first
 
-    def candidate_of_pair(self) -> NDArray[np.int32]:
+    def candidate_of_pair(self) -> Ints32:
         """The candidate of each pair, in the order of `members`."""
         return np.repeat(np.arange(self.count, dtype=np.int32), np.diff(self.indptr))
 
@@ -61,7 +59,7 @@ class Candidates:
         members, bounds = self.members.tolist(), self.indptr.tolist()
         return [members[a:b] for a, b in itertools.pairwise(bounds)]
 
-    def subset(self, keep: NDArray[np.bool_]) -> Candidates:
+    def subset(self, keep: Flags) -> Candidates:
         """Only the candidates where `keep` is true, in the same order."""
         covers = self.covers.subset(keep)
         return Candidates(self.vector[keep], self.cost[keep], self.support[keep], covers.indptr, covers.values)

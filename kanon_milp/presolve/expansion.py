@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.row_types import rows_by_type
+from kanon_milp.system.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,7 +21,7 @@ class Release:
     """
 
     columns: dict[str, pl.Series]
-    group: NDArray[np.int64]
+    group: Ints
 
 
 def expand(instance: Instance, assignment: Assignment) -> Release:

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, eq=False)

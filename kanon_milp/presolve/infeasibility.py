@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
@@ -14,6 +13,7 @@ from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, describe_vector
+from kanon_milp.system.arrays import Flags
 
 SHOWN = 10
 WAY_OUT = "Add a pattern that suppresses more, such as the fully suppressed one"
@@ -77,7 +77,7 @@ def _patterns(which: str, count: int) -> str:
     return "the only pattern" if count == 1 else f"{which} of the {counted(count, 'pattern')}"
 
 
-def _blame(before: Instance, stranded: NDArray[np.bool_]) -> str:
+def _blame(before: Instance, stranded: Flags) -> str:
     """Which requirement by itself leaves how many of the stranded row types without a candidate."""
     requirements = before.problem.requirements
     if len(requirements) == 1:

@@ -9,7 +9,6 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
 from kanon_milp.presolve.row_types import RowTypes, compress
@@ -19,6 +18,7 @@ from kanon_milp.problem.privacy import Group, KAnonymity
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Choice, Levels, apply_recoding
+from kanon_milp.system.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Instance:
     types: RowTypes
     levels: Levels
     candidates: Candidates
-    exempt: NDArray[np.bool_]
+    exempt: Flags
     table_group: Group
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Instance:
         return self.problem.suppressed_rows == "exempt"
 
     @cached_property
-    def least(self) -> NDArray[np.int64]:
+    def least(self) -> Ints:
         """The smallest size κ that a group of each candidate can have, int64 (G,), and n + 1 for every larger one; what
         is exempt is so from k alone."""
         beyond = self.types.n + 1
@@ -61,7 +61,7 @@ class Instance:
         strict = max(size for size, _ in sizes)
         return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)
 
-    def sensitive_codes(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], list[tuple[Label, ...]]]:
+    def sensitive_codes(self, attributes: Sequence[str]) -> tuple[Ints, list[tuple[Label, ...]]]:
         """Joint sensitive value of each row type as a number, int64 (t,), and the values in that order."""
         if not attributes:  # all row types are alike then
             return np.zeros(self.types.count, dtype=np.int64), [()]
@@ -79,7 +79,7 @@ class Instance:
         bound = self.problem.exact_cost_bound
         return None if bound is None else int(bound // self.levels.unit)
 
-    def subset(self, keep: NDArray[np.bool_]) -> Instance:
+    def subset(self, keep: Flags) -> Instance:
         """The instance with only the candidates where `keep` is true."""
         return Instance(
             self.problem, self.types, self.levels, self.candidates.subset(keep), self.exempt[keep], self.table_group
@@ -142,7 +142,7 @@ def with_candidates(problem: Problem, types: RowTypes, levels: Levels) -> Instan
     return Instance(problem, types, levels, candidates, exempt, table_as_group(types))
 
 
-def exempt_candidates(problem: Problem, levels: Levels, candidates: Candidates) -> NDArray[np.bool_]:
+def exempt_candidates(problem: Problem, levels: Levels, candidates: Candidates) -> Flags:
     """Which candidates are of fully suppressed rows that need no partners, bool (G,)."""
     if problem.suppressed_rows == "exempt":
         return np.asarray((levels.vectors == levels.top).all(axis=1)[candidates.vector])

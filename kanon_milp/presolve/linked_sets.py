@@ -39,9 +39,8 @@ from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 NONE = -1
 
 
@@ -74,15 +73,15 @@ class LinkedSets:
     parts: Parts
     options: Ragged[np.int64]
     option_cost: Ints
-    option_parts: NDArray[np.int32]
-    option_link: NDArray[np.int32]
-    set_of: NDArray[np.int32]
-    kept: tuple[NDArray[np.int32], ...]
-    type_in: NDArray[np.int32]
-    vector_in: NDArray[np.int32]
-    link_of: NDArray[np.int32]
-    private: NDArray[np.int32]
-    private_of: NDArray[np.int32]
+    option_parts: Ints32
+    option_link: Ints32
+    set_of: Ints32
+    kept: tuple[Ints32, ...]
+    type_in: Ints32
+    vector_in: Ints32
+    link_of: Ints32
+    private: Ints32
+    private_of: Ints32
 
     @property
     def sets(self) -> int:
@@ -323,14 +322,12 @@ class _Side:
         )
 
 
-def _side_by_side(
-    sides: Sequence[_Side], begins: Ints
-) -> tuple[Candidates, Ints, NDArray[np.int32], list[NDArray[np.int32]]]:
+def _side_by_side(sides: Sequence[_Side], begins: Ints) -> tuple[Candidates, Ints, Ints32, list[Ints32]]:
     """The candidates of all sets that are large enough, of those that cover the same parts the cheapest; their sizes
     and private levels; and per set what stands for each class."""
-    covers: list[NDArray[np.int32]] = []
+    covers: list[Ints32] = []
     cost, support, least, private = [], [], [], []
-    kept: list[NDArray[np.int32]] = []
+    kept: list[Ints32] = []
     for side, begin in zip(sides, begins, strict=False):
         pairs = np.unique(np.column_stack([side.candidate.reshape(-1), side.part.reshape(-1)]), axis=0)
         rows = np.bincount(pairs[:, 0], weights=side.counts[side.of_part[pairs[:, 1]]]).astype(np.int64)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.candidates import Candidates
@@ -17,9 +16,7 @@ from kanon_milp.presolve.reductions.base import supports
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.presolve.reductions.viability import Viability
 from kanon_milp.problem.hierarchies import Label
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +92,7 @@ class Moving:
         groups = np.searchsorted(chosen, np.concatenate([candidate, key // width]))
         members = np.concatenate([place, moving + np.arange(len(key))])
         order = np.lexsort((members, groups))
-        of_pair: NDArray[np.int32] = groups[order].astype(np.int32)
+        of_pair: Ints32 = groups[order].astype(np.int32)
         members = members[order].astype(np.int32)
         every = instance.candidates
         candidates = Candidates(

@@ -20,8 +20,8 @@ from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.hierarchies import ColumnLevels
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.recoding import Levels
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
-Ints = NDArray[np.int64]
 BLOCK = 1 << 24  # comparisons of a group with a level vector at once
 
 
@@ -99,7 +99,7 @@ def released_partition(instance: Instance, partition: Partition) -> tuple[Instan
     return found, Assignment.from_pairs(found, placed)
 
 
-def _common_levels(columns: Sequence[ColumnLevels], codes: NDArray[np.int32], begin: Ints) -> NDArray[np.int16]:
+def _common_levels(columns: Sequence[ColumnLevels], codes: Ints32, begin: Ints) -> NDArray[np.int16]:
     """For each group the lowest level of each column at which its rows are alike, int16 (groups, m).
 
     codes: int32 (entries, m), sorted by group; begin: where each group begins.
@@ -131,7 +131,7 @@ def _cheapest_above(wanted: NDArray[np.int16], levels: Levels) -> Ints:
     for at in range(0, levels.count, step):
         some = order[at : at + step]
         above = levels.vectors[some][None, :, :] >= different[open_][:, None, :]
-        fits: NDArray[np.bool_] = np.asarray(above.all(axis=2))
+        fits: Flags = np.asarray(above.all(axis=2))
         has = np.asarray(fits.any(axis=1))
         found[open_[has]] = some[fits[has].argmax(axis=1)]
         open_ = open_[~has]

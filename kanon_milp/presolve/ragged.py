@@ -8,8 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Flags, Ints
+
 DIGIT = 16  # bits of a number that are sorted at a time
 Number = TypeVar("Number", bound=np.integer[Any])
 

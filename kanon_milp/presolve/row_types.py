@@ -8,16 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import polars.selectors as cs
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, printable
 from kanon_milp.problem.arguments import wrong
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.roles import Roles
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from kanon_milp.system.arrays import Ints, Ints32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,10 +32,10 @@ class RowTypes:
     names: tuple[str, ...]
     sensitive: tuple[str, ...]
     domains: tuple[tuple[Label, ...], ...]
-    codes: Codes
+    codes: Ints32
     counts: Ints
-    star_type: Codes
-    star_codes: Codes
+    star_type: Ints32
+    star_codes: Ints32
     star_counts: Ints
     split: bool = False
 
@@ -122,7 +119,7 @@ class RowTypes:
             split=True,
         )
 
-    def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Codes:
+    def type_of_rows(self, frame: pl.DataFrame | pl.LazyFrame) -> Ints32:
         """Row type of each row of the table that was compressed, int32 (n,), in row order."""
         by = [f"c{j}" for j in range(len(self.by))]
         types = self.frame().rename(dict(zip(self.by, by, strict=True))).with_row_index("number").lazy()
@@ -191,7 +188,7 @@ def column(name: str, alias: str) -> pl.Expr:
     return cs.by_name(name).as_expr().alias(alias)
 
 
-def rows_by_type(type_of_row: Codes, types: int) -> tuple[Ints, Ints]:
+def rows_by_type(type_of_row: Ints32, types: int) -> tuple[Ints, Ints]:
     """Invert `type_of_rows`: (indptr (types+1,), rows (n,)); rows of type i are rows[indptr[i]:indptr[i+1]],
     ascending."""
     order = np.argsort(type_of_row, kind="stable")
@@ -204,7 +201,7 @@ def _begins(key: Ints) -> Ints:
     return np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
 
 
-def _encode(groups: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], list[Codes]]:
+def _encode(groups: pl.DataFrame, names: Sequence[str]) -> tuple[tuple[tuple[Label, ...], ...], list[Ints32]]:
     """Per column its sorted distinct values, None last, and each row's position among them; columns in parallel."""
     values = groups.select(pl.col(name).drop_nulls().unique().sort().implode() for name in names)
     texts = [values[name][0] for name in names]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from kanon_milp.presolve.assignment import Assignment
@@ -13,8 +12,7 @@ from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.signature import Merged
 from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, Requirement
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 BLOCK = 1_000  # groups that are held against all candidates at once
 

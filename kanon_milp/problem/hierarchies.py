@@ -25,6 +25,7 @@ from kanon_milp.problem.generalization.texts import group_rows, order_rows, pref
 from kanon_milp.problem.generalization.values import MISSING, OTHER, Values
 from kanon_milp.problem.side_files import read_hierarchy_rows
 from kanon_milp.problem.table import SYMBOL, open_frame
+from kanon_milp.system.arrays import Ints32
 from kanon_milp.system.files import write_file
 
 Label = str | None
@@ -343,7 +344,7 @@ class ColumnLevels:
 
     name: str
     labels: tuple[Label, ...]
-    label_of: NDArray[np.int32]
+    label_of: Ints32
     costs: tuple[Fraction, ...]
     published: Mapping[int, str] = field(default_factory=dict)
 
@@ -352,7 +353,7 @@ class ColumnLevels:
         """Highest level."""
         return len(self.label_of) - 1
 
-    def as_published(self, level: NDArray[np.int16], codes: NDArray[np.int32]) -> ColumnLevels:
+    def as_published(self, level: NDArray[np.int16], codes: Ints32) -> ColumnLevels:
         """With labels as the hierarchy has them, for a column that has one level below the top, of full-domain
         recoding. level, codes: of released cells, which level, and which value. The labels stay renamed where the
         column could be read otherwise: if at another level all values are called the same, or if all cells are what a

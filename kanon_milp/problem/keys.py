@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 def mixed_key(columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]) -> Ints:

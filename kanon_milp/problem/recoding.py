@@ -42,6 +42,7 @@ from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.hierarchies import ColumnLevels, Hierarchy, Label, column_levels
 from kanon_milp.problem.side_files import read_side_frame
 from kanon_milp.problem.table import Table
+from kanon_milp.system.arrays import Ints, Ints32
 
 Cell = str | int
 Pattern = Sequence[Cell] | Mapping[str, Cell]
@@ -223,7 +224,7 @@ class Levels:
 
     columns: tuple[ColumnLevels, ...]
     vectors: NDArray[np.int16]
-    costs: NDArray[np.int64]
+    costs: Ints
     unit: Fraction
 
     @property
@@ -242,7 +243,7 @@ class Levels:
         top = (self.vectors == self.top).all(axis=1)
         return self.only(np.array([top.argmax() if top.any() else self.costs.argmax()]))
 
-    def only(self, chosen: NDArray[np.int64]) -> Levels:
+    def only(self, chosen: Ints) -> Levels:
         """Those with these numbers."""
         return replace(self, vectors=self.vectors[chosen], costs=self.costs[chosen])
 
@@ -368,7 +369,7 @@ def fully_suppressed(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     return np.array([[c.height for c in columns]], dtype=np.int16)
 
 
-def closures(columns: Sequence[ColumnLevels], codes: NDArray[np.int32]) -> NDArray[np.int16] | None:
+def closures(columns: Sequence[ColumnLevels], codes: Ints32) -> NDArray[np.int16] | None:
     """The level vectors at which sets of the table's rows are released, and the fully suppressed one, int16 (p, m).
 
     codes: int32 (t, m), the row types. A group is released at the lowest level of each column at which its rows are
@@ -395,9 +396,7 @@ def closures(columns: Sequence[ColumnLevels], codes: NDArray[np.int32]) -> NDArr
     return found if len(found) <= most else None
 
 
-def _lowest_alike(
-    columns: Sequence[ColumnLevels], row: NDArray[np.int32], others: NDArray[np.int32]
-) -> NDArray[np.int16]:
+def _lowest_alike(columns: Sequence[ColumnLevels], row: Ints32, others: Ints32) -> NDArray[np.int16]:
     """For each other row the lowest level of each column at which it is like this one, int16 (others, m)."""
     found = np.empty(others.shape, dtype=np.int16)
     for j, column in enumerate(columns):
@@ -416,9 +415,7 @@ def _all_vectors(columns: Sequence[ColumnLevels]) -> NDArray[np.int16]:
     return np.ascontiguousarray(grid.reshape(len(columns), count).T)
 
 
-def _row_costs(
-    columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, every: bool
-) -> tuple[NDArray[np.int64], Fraction]:
+def _row_costs(columns: Sequence[ColumnLevels], vectors: NDArray[np.int16], *, every: bool) -> tuple[Ints, Fraction]:
     """What a row loses under each level vector, as integer multiples of their largest common unit. every: that of all
     level vectors, whichever are looked at."""
     denominator = math.lcm(*(cost.denominator for c in columns for cost in c.costs))

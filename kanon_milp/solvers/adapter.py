@@ -29,7 +29,8 @@ from kanon_milp.solvers.call import (
     StopReason,
     Watch,
 )
-from kanon_milp.solvers.model import Floats, LinearModel, check_numbers, complaint, complete_point, usable_start
+from kanon_milp.solvers.model import LinearModel, check_numbers, complaint, complete_point, usable_start
+from kanon_milp.system.arrays import Floats
 
 MAX_SEED = 2**31 - 1
 

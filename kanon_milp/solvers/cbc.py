@@ -21,8 +21,9 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, SolverOptions, StopReason, Watch
-from kanon_milp.solvers.model import Floats, LinearModel, complaint
+from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.mps import mps_lines
+from kanon_milp.system.arrays import Floats
 
 _PATIENCE = 2.5  # seconds between asking CBC to stop and killing it
 _SHOWN = 60  # characters of a status that nobody knows

@@ -22,8 +22,9 @@ from kanon_milp.solvers.adapter import Capability, SolverAdapter
 from kanon_milp.solvers.call import OnProgress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.canaries import takes
 from kanon_milp.solvers.highs import highs_version
-from kanon_milp.solvers.model import Floats, LinearModel, complaint
+from kanon_milp.solvers.model import LinearModel, complaint
 from kanon_milp.solvers.proof import Grid, slack
+from kanon_milp.system.arrays import Floats
 
 SMALL = 5000  # variables up to which a model is solved a second time ...
 MOMENT = 1.0  # ... where the first time took no longer, seconds

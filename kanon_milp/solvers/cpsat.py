@@ -23,12 +23,12 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, SolverError, counted
 from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import RawResult, SolverCall, StopReason, Watch
-from kanon_milp.solvers.model import FEASIBILITY, Floats, LinearModel
+from kanon_milp.solvers.model import FEASIBILITY, LinearModel
+from kanon_milp.system.arrays import Floats, Ints
 
 _OLDEST = (9, 15)  # of OR-tools
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind
@@ -303,7 +303,7 @@ def integer_model(model: LinearModel, solver: str) -> IntegerModel | None:
     return IntegerModel(c, unit, Fraction(model.offset), *matrix, low, high, least_values, most_values, least)
 
 
-def _pairs(values: Floats, units: NDArray[np.int64]) -> Iterable[tuple[float, int]]:
+def _pairs(values: Floats, units: Ints) -> Iterable[tuple[float, int]]:
     return zip(values.tolist(), units.tolist(), strict=True)
 
 
@@ -333,7 +333,7 @@ def _unit(values: Iterable[float], solver: str, where: str) -> int:
     return unit
 
 
-def _units(A: sp.csr_array, solver: str) -> NDArray[np.int64]:
+def _units(A: sp.csr_array, solver: str) -> Ints:
     """By what each constraint has to be multiplied."""
     units = np.ones(A.shape[0], dtype=np.int64)
     plain = (A.data == np.rint(A.data)) & (np.abs(A.data) < _EXACT)

@@ -17,7 +17,8 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter, keep_start
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
-from kanon_milp.solvers.model import FEASIBILITY, Floats, LinearModel, complete_point
+from kanon_milp.solvers.model import FEASIBILITY, LinearModel, complete_point
+from kanon_milp.system.arrays import Floats
 
 _OLDEST = (1, 15, 1)  # 1.14.0 returns wrong optima marked optimal
 # Bits of the option presolve_rule_off. The rule "enumeration" of HiGHS 1.15.1 can drop an equation of which all

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Flags, Floats
 
 FEASIBILITY = 1e-6  # by how much a start may violate a constraint, a bound or an integrality
 VIOLATION = 1e-5  # relative to the largest value (text files have about eight digits); a point beyond is none
@@ -38,7 +36,7 @@ class LinearModel:
     constraint_upper: Floats
     lower: Floats
     upper: Floats
-    integer: NDArray[np.bool_]
+    integer: Flags
     variable_names: tuple[str, ...]
     constraint_names: tuple[str, ...]
     integral: bool = False

@@ -21,7 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.errors import InputError, unreadable
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.files import Fill, write_together
 
 _LEGAL = re.compile(r"[A-DF-Za-df-z_][A-Za-z0-9_]{0,254}")

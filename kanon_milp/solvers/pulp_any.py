@@ -19,7 +19,8 @@ from kanon_milp.errors import InputError, SolverError, nearest
 from kanon_milp.solvers.adapter import MAX_SEED, Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
 from kanon_milp.solvers.highs import new_highs
-from kanon_milp.solvers.model import Floats, LinearModel, complaint
+from kanon_milp.solvers.model import LinearModel, complaint
+from kanon_milp.system.arrays import Floats
 
 PULP = "pulp:"
 _PATIENCE = 2.0  # seconds between an interruption and leaving the solver behind

@@ -13,7 +13,8 @@ from pyomo.common.gc_manager import PauseGC
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from kanon_milp.errors import InputError, one_line
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

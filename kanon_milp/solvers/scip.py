@@ -14,7 +14,8 @@ import numpy as np
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.solvers.adapter import Availability, Capability, SolverAdapter
 from kanon_milp.solvers.call import Background, RawResult, SolverCall, SolverOptions, StopReason
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Floats
 
 _OLDEST = (10, 0)  # of SCIP; the first with an event for a better dual bound
 _INFINITY = 1e20  # from there on SCIP takes a number as infinite

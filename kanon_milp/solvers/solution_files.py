@@ -20,7 +20,7 @@ from xml.parsers import expat
 import numpy as np
 
 from kanon_milp.errors import InputError, counted, unreadable
-from kanon_milp.solvers.model import Floats
+from kanon_milp.system.arrays import Floats
 
 _LONGEST_LINE = 100_000  # bytes; names have at most 255 characters
 _BYTES_PER_NAME, _LEAST_BYTES = 2_000, 1_000_000  # a file with more than so many bytes for each name is no solution

@@ -14,7 +14,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import FileWarning, InputError, counted, printable
 from kanon_milp.methods.quasi_identifiers import QuasiIdentifiers, find_quasi_identifiers
@@ -41,6 +40,7 @@ from kanon_milp.studies.inspected_columns import (
 )
 from kanon_milp.studies.measures import unit_risk
 from kanon_milp.studies.proposal import Proposal, listing, propose, protection_notes, shell_word
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card, grid
 from kanon_milp.system.text_tables import markdown
 from kanon_milp.verify import Report, verify
@@ -448,7 +448,7 @@ def _opened(
     return opened, what, fmt, own_names
 
 
-def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:
+def _ranges(sizes: Ints) -> list[SizeRange]:
     found = []
     for least, following in zip(EDGES, (*EDGES[1:], None), strict=True):
         inside = sizes[(sizes >= least) & (sizes < (following or np.inf))]
@@ -459,7 +459,7 @@ def _ranges(sizes: NDArray[np.int64]) -> list[SizeRange]:
 def _risk(
     texts: pl.DataFrame,
     chosen: tuple[str, ...],
-    sizes: NDArray[np.int64],
+    sizes: Ints,
     population: tuple[nw.DataFrame[Any], str] | None,
 ) -> Risk:
     n, classes = int(sizes.sum()), len(sizes)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.column_numbers import numbers_of
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem, expect_problem
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import Rules
 from kanon_milp.verify.counts import Matching
 from kanon_milp.verify.foreign import Domain, Stands, covering_level, suppressed_cells, with_symbol
@@ -189,7 +189,7 @@ def _unnamed(frame: pl.DataFrame, name: str) -> pl.Series:
     return frame[name].alias("cells")
 
 
-def _ranges(group: NDArray[np.int64], numbers: Sequence[Fraction], groups: int) -> Fraction:
+def _ranges(group: Ints, numbers: Sequence[Fraction], groups: int) -> Fraction:
     """Sum over the groups of the range of their numbers, as a share of the range of all."""
     known = sorted(set(numbers))
     place = {number: at for at, number in enumerate(known)}
@@ -201,7 +201,7 @@ def _ranges(group: NDArray[np.int64], numbers: Sequence[Fraction], groups: int) 
     return total / (known[-1] - known[0])
 
 
-def _distinct_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> int:
+def _distinct_pairs(left: Ints, right: Ints) -> int:
     return pl.Series(left * (int(right.max()) + 1) + right).n_unique()
 
 

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import narwhals as nw
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.methods.description import sha256_of
@@ -24,10 +22,9 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.table import Table, is_text
 from kanon_milp.studies.measures import describe_release
 from kanon_milp.studies.paths import RAN_IN, ran_in
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.files import Fill, check_folder, write_together
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
-
-Groups = NDArray[np.int64]
 
 # C1 controls, marks that change the direction of writing, line separators, halves of characters; JSON escapes the rest
 UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -141,7 +138,7 @@ def json_text(value: Any, *, only_ascii: bool = False) -> str:
     return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def table_files(problem: Problem, found: Any | None, of_row: Groups | None) -> Iterator[tuple[str, Fill]]:
+def table_files(problem: Problem, found: Any | None, of_row: Ints | None) -> Iterator[tuple[str, Fill]]:
     """A released table and its groups: name and what fills the file; nothing where there is none."""
     if found is None or of_row is None:
         return

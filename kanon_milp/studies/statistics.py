@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
+from kanon_milp.system.arrays import Floats
 
 SETTING = ("formulation", "method", "solver", "options", "threads")
 CASE = ("instance", "seed", "permutation", "time_limit")  # a run that failed may know no more of its instance
@@ -34,7 +35,6 @@ PENALTY = 10  # of PAR10
 LEAST = 0.01  # seconds: shorter runs count as so long where times are divided, or on a logarithmic axis
 
 Point = tuple[float, float | None, float | None]  # seconds, incumbent, bound
-Floats = NDArray[np.float64]
 
 
 def with_outcomes(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,9 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
@@ -31,11 +29,11 @@ from kanon_milp.problem.exact import exact_number, plain
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.system import text_tables
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import grid
 from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
-Groups = NDArray[np.int64]
 KINDS: dict[str, type[Requirement]] = {"k": KAnonymity, "l": LDiversity, "t": TCloseness}
 STRICTER = {"k": 1, "l": 1, "t": -1}  # with the parameter, or against it
 LOOK = 0.2  # seconds between two looks at whether somebody wants an end
@@ -101,7 +99,7 @@ class Run:
     proof: str
     seconds: float
     table: Any | None = None
-    groups: Groups | None = None
+    groups: Ints | None = None
     baselines: Mapping[str, Fraction | None] = field(default_factory=dict)
     interrupted: bool = False
 
@@ -303,7 +301,7 @@ def strictest_first(asked: Sequence[Setting]) -> list[Setting]:
 def solve_setting(
     problem: Problem,
     setting: Setting,
-    start: Groups | None,
+    start: Ints | None,
     options: Mapping[str, Any],
     baselines: Sequence[str],
     interrupt: threading.Event | None = None,

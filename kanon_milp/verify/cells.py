@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted
 from kanon_milp.problem.records import Label
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.numbers import exact
 from kanon_milp.verify.tables import HierarchyData, KeyedTable, RecodingData, classes, list_rows
 
@@ -172,7 +172,7 @@ class Readings:
     per quasi-identifier.
     """
 
-    kind_of_row: NDArray[np.int64]
+    kind_of_row: Ints
     kinds: tuple[tuple[Levels, ...], ...]
 
 
@@ -184,7 +184,7 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     how the cells read.
     """
     violations: list[str] = []
-    option_of_row: dict[str, NDArray[np.int64]] = {}
+    option_of_row: dict[str, Ints] = {}
     options: list[list[Levels]] = []
     for rule in rules.columns:
         row_option, levels = _options(rule, table.keys[rule.name].alias(""), released[rule.name].alias(""))
@@ -215,7 +215,7 @@ def check_cells(table: KeyedTable, rules: Rules, released: pl.DataFrame) -> tupl
     return loss, violations, Readings(kind_of_row, readings)
 
 
-def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tuple[NDArray[np.int64], list[Levels]]:
+def _options(rule: ColumnRule, original: pl.Series, released: pl.Series) -> tuple[Ints, list[Levels]]:
     """Per row the number of its reading, and the distinct readings (sets of levels) in that order."""
     pair_of_row, pairs = classes(pl.DataFrame({"original": original, "released": released}))
     number: dict[Levels, int] = {}

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of, printable
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import ColumnRule, Rules
 from kanon_milp.verify.claims import SEVERAL, WHAT, Claim, HasDict, Stated, spelled, stated
 from kanon_milp.verify.definitions import SizeConditions, size_conditions
@@ -312,7 +312,7 @@ def _check(expected: _Expected, claim: Claim) -> CertificateReport:
     return expected.report(claim, bound, problems, exists)
 
 
-def _largest(claim: Claim, cost: int, rows: NDArray[np.int64]) -> int:
+def _largest(claim: Claim, cost: int, rows: Ints) -> int:
     """No number within a subproblem is larger. cost: the largest of one row, in units. rows: copies of each."""
     most_expensive = cost * claim.denominator + max(map(abs, claim.multipliers), default=0)
     total = most_expensive * int(rows.sum()) + sum(count.multiplier for count in claim.counts)

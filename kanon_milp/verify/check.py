@@ -10,9 +10,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, UndecidedError, counted, kind_of, nearest
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.cells import Rules, check_cells
 from kanon_milp.verify.counts import Matching, coded
 from kanon_milp.verify.definitions import Rule, SizeRule, rules_of
@@ -363,7 +363,7 @@ def _distances(asked: Asked) -> dict[str, list[Ground]]:
     return found
 
 
-def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
+def _blocks(partition: Sequence[int], rows: int) -> Ints:
     if isinstance(partition, str | bytes) or not isinstance(partition, Sequence | np.ndarray) or not np.ndim(partition):
         raise InputError(f"partition: a group for each row is expected, found {kind_of(partition)}")
     if len(partition) != rows:
@@ -375,7 +375,7 @@ def _blocks(partition: Sequence[int], rows: int) -> NDArray[np.int64]:
     return np.array([number[each] for each in ids], dtype=np.int64)
 
 
-def _mixed_blocks(block_of_row: NDArray[np.int64], of_row: NDArray[np.int64]) -> list[str]:
+def _mixed_blocks(block_of_row: Ints, of_row: Ints) -> list[str]:
     """Each group of a partition must have one released row."""
     blocks = np.unique(np.column_stack([block_of_row, of_row]), axis=0)[:, 0]
     mixed = int((np.bincount(blocks) > 1).sum())

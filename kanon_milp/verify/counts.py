@@ -8,13 +8,11 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.problem.records import Group, Label
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.verify.numbers import Ratios
 from kanon_milp.verify.tables import classes
-
-Integers = NDArray[np.int64]
 
 
 class Matching:
@@ -30,10 +28,10 @@ class Matching:
         self.of_row, distinct = classes(pl.DataFrame(columns))
         coded = [column.alias("").rank("dense").fill_null(0).to_numpy() for column in distinct]
         self._codes = np.array(coded, dtype=np.int64).reshape(len(coded), distinct.height)  # 0: matches any
-        self._complete: NDArray[np.bool_] = np.all(self._codes > 0, axis=0)
+        self._complete: Flags = np.all(self._codes > 0, axis=0)
         self.size = self.sums(np.bincount(self.of_row)[:, None])[:, 0]
 
-    def sums(self, amounts: Integers) -> Integers:
+    def sums(self, amounts: Ints) -> Ints:
         """Of amounts of each of the different rows, int64 (rows, q), the sums over those that match each."""
         found = np.where(self._complete[:, None], amounts, 0)
         for row in np.flatnonzero(~self._complete).tolist():
@@ -57,9 +55,9 @@ class Coding:
 
     names: tuple[str, ...]
     labels: tuple[tuple[Label, ...], ...] = field(repr=False)
-    of_row: NDArray[np.int64]
-    known: NDArray[np.bool_]
-    total: NDArray[np.int64]
+    of_row: Ints
+    known: Flags
+    total: Ints
 
     @classmethod
     def of(cls, names: Sequence[str], held: pl.DataFrame, reference: pl.DataFrame, rows: tuple[int, int]) -> Coding:
@@ -83,13 +81,13 @@ class Counts:
     """
 
     coding: Coding
-    starts: NDArray[np.int64]
-    value: NDArray[np.int64]
-    count: NDArray[np.int64]
-    size: NDArray[np.int64]
+    starts: Ints
+    value: Ints
+    count: Ints
+    size: Ints
 
     @classmethod
-    def build(cls, group_of_row: NDArray[np.int64], coding: Coding) -> Counts:
+    def build(cls, group_of_row: Ints, coding: Coding) -> Counts:
         """Count the joint values in the groups."""
         codes = len(coding.labels)
         pairs, count = np.unique(group_of_row * codes + coding.of_row, return_counts=True)
@@ -122,7 +120,7 @@ class Counts:
         return self.coding.labels
 
     @property
-    def total(self) -> NDArray[np.int64]:
+    def total(self) -> Ints:
         """int64 (len(labels),), rows of the reference with each code."""
         return self.coding.total
 
@@ -142,12 +140,12 @@ class Counts:
         return [label for (label,) in self.labels]
 
     @cached_property
-    def group(self) -> NDArray[np.int64]:
+    def group(self) -> Ints:
         """int64 (entries,), the group of each entry."""
         return np.repeat(np.arange(self.groups), np.diff(self.starts))
 
     @cached_property
-    def alike(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def alike(self) -> tuple[Ints, Ints]:
         """Groups with the same counts: one group of each kind, and per group the number of its kind."""
         number: dict[tuple[bytes, bytes], int] = {}
         kind = np.empty(self.groups, dtype=np.int64)
@@ -174,12 +172,12 @@ class Counts:
         inside = {self.labels[code]: rows for code, rows in self.of_group(g).items()}
         return Group.of(self.coding.names, inside, self.table_group)
 
-    def every(self, entries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def every(self, entries: Flags) -> Flags:
         """Per group whether it is true of each of its entries."""
         return np.asarray(np.logical_and.reduceat(entries, self.starts[:-1]), dtype=bool)
 
     @property
-    def distinct(self) -> NDArray[np.int64]:
+    def distinct(self) -> Ints:
         """Per group the number of different values."""
         return np.diff(self.starts)
 
@@ -218,14 +216,14 @@ class Counts:
         return Ratios(np.maximum(gains.above, gains.below), np.minimum(gains.above, gains.below))
 
     @cached_property
-    def _descending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _descending(self) -> tuple[Ints, Ints]:
         """Counts in falling order within each group; and per entry the rows of its group in it and all before it."""
         count = self.count[np.lexsort((-self.count, self.group))]
         running = np.cumsum(count)
         before = running[self.starts[:-1]] - count[self.starts[:-1]]
         return count, running - before[self.group]
 
-    def recursive(self, l: int, groups: NDArray[np.int64] | None = None) -> Ratios:  # noqa: E741
+    def recursive(self, l: int, groups: Ints | None = None) -> Ratios:  # noqa: E741
         """Per group r_1 / (r_l + ... + r_m), r_1 ≥ ... ≥ r_m being its counts; groups with at least l ≥ 2 values."""
         chosen = np.arange(self.groups) if groups is None else groups
         count, through = self._descending
@@ -233,15 +231,13 @@ class Counts:
         return Ratios(count[starts], self.size[chosen] - through[starts + l - 2])
 
     @cached_property
-    def entropies(self) -> NDArray[np.float64]:
+    def entropies(self) -> Floats:
         """Per group ln S - Σ (c/S) ln c, the natural entropy, as floats."""
         terms = np.add.reduceat(self.count * np.log(self.count), self.starts[:-1])
         return np.asarray(np.log(self.size) - terms / self.size, dtype=np.float64)
 
 
-def coded(
-    sensitive: pl.DataFrame, names: Sequence[str], rows: int
-) -> tuple[tuple[tuple[Label, ...], ...], NDArray[np.int64]]:
+def coded(sensitive: pl.DataFrame, names: Sequence[str], rows: int) -> tuple[tuple[tuple[Label, ...], ...], Ints]:
     """Joint values in the order of their text, missing last, and int64 (rows,), the position of each row's there."""
     if not names:
         return ((),), np.zeros(rows, dtype=np.int64)

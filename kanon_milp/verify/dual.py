@@ -50,15 +50,13 @@ from functools import lru_cache
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import ColumnRule, Value
 from kanon_milp.verify.definitions import Least, Supply
 from kanon_milp.verify.group_costs import LIMIT, Asked, least_costs
 from kanon_milp.verify.rank_one import Penalties, RankOne
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +290,7 @@ class _Groups:
             found[groups[inside == sizes[groups]]] += count.multiplier
         return found
 
-    def only(self, chosen: NDArray[np.bool_]) -> _Groups:
+    def only(self, chosen: Flags) -> _Groups:
         """Some of the groups."""
         sizes = self.sizes
         begins = np.cumsum(sizes[chosen]) - sizes[chosen]
@@ -312,12 +310,10 @@ class _Groups:
         phi[np.add.reduceat(rows, self.begins) < least] = 0
         return phi
 
-    def alike(self, label_of_row: Ints) -> NDArray[np.bool_]:
+    def alike(self, label_of_row: Ints) -> Flags:
         """Per group: whether all its rows have the same label."""
         labels = label_of_row[self.members]
-        same: NDArray[np.bool_] = np.logical_and.reduceat(
-            labels == np.repeat(labels[self.begins], self.sizes), self.begins
-        )
+        same: Flags = np.logical_and.reduceat(labels == np.repeat(labels[self.begins], self.sizes), self.begins)
         return same
 
 
@@ -352,14 +348,14 @@ class _Rows:
         np.add.at(size, group, self.rows)
         return size[group]
 
-    def supplied(self, v: int, groups: _Groups) -> NDArray[np.bool_]:
+    def supplied(self, v: int, groups: _Groups) -> Flags:
         """Per group of a level vector: whether its rows hold the sensitive values that are needed."""
         enough = np.ones(len(groups.begins), dtype=bool)
         for supply in self.vectors.least[v].supplies:
             enough &= _supplies(supply, self.held[supply.attribute], groups, self.rows)
         return enough
 
-    def dominated(self, v: int, groups: _Groups) -> NDArray[np.bool_]:
+    def dominated(self, v: int, groups: _Groups) -> Flags:
         """Per group of a level vector: whether all of it can move to one that comes before it."""
         found = np.zeros(len(groups.begins), dtype=bool)
         if not found.size:
@@ -391,7 +387,7 @@ class _Rows:
         return lowest
 
 
-def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> NDArray[np.bool_]:
+def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> Flags:
     """Per group: Σ_σ min(N_σ, limit_σ) ≥ need; True where the numbers would not fit."""
     most = supply.scale * int(rows.sum())
     if most >= LIMIT:
@@ -406,5 +402,5 @@ def _supplies(supply: Supply, held: Held, groups: _Groups, rows: Ints) -> NDArra
     limits = np.array([min(supply.limits[value], most) for value in held.values], dtype=np.int64)
     total = np.zeros(len(groups.begins), dtype=np.int64)
     np.add.at(total, cells // len(held.values), np.minimum(counts * supply.scale, limits[cells % len(held.values)]))
-    enough: NDArray[np.bool_] = total >= min(supply.need, LIMIT)
+    enough: Flags = total >= min(supply.need, LIMIT)
     return enough

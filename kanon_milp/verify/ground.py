@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
 from kanon_milp.problem.records import Label
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import check_paths
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.numbers import Ratios, exact, numberings
@@ -118,7 +119,7 @@ class _Plan:
         self.of_sink[~open_sinks] -= nearest - far[~open_sinks]
         self._send_along(int(ends[0]), before, back)
 
-    def _send_along(self, end: int, before: NDArray[np.int64], back: NDArray[np.int64]) -> None:
+    def _send_along(self, end: int, before: Ints, back: Ints) -> None:
         """before: per sink the source before it on the path; back: per source the sink before it, -1 for the start."""
         path, source = [(end, int(before[end]))], int(before[end])
         while back[source] >= 0:
@@ -143,7 +144,7 @@ class Geometry(Protocol):
     def distances(self, counts: Counts) -> Ratios:
         """Per group the earth mover's distance to the reference. counts: over these values, in this order."""
 
-    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+    def within(self, counts: Counts, t: Fraction) -> Flags:
         """Per group whether that is at most t, exactly."""
 
 
@@ -173,7 +174,7 @@ class Apart:
         """½ Σ |share in the group - share in the reference|."""
         return counts.equal_distance
 
-    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+    def within(self, counts: Counts, t: Fraction) -> Flags:
         """By the distances."""
         return self.distances(counts).at_most(t)
 
@@ -207,7 +208,7 @@ class Line:
 
         return _each_kind(counts, self.scale, work)
 
-    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+    def within(self, counts: Counts, t: Fraction) -> Flags:
         """By the distances."""
         return self.distances(counts).at_most(t)
 
@@ -220,7 +221,7 @@ class Levels:
     node: per level from 0 to H-1, the node that each value lies in.
     """
 
-    node: Sequence[NDArray[np.int64]]
+    node: Sequence[Ints]
 
     def distances(self, counts: Counts) -> Ratios:
         """Exactly."""
@@ -235,7 +236,7 @@ class Levels:
 
         return _each_kind(counts, 2 * len(self.node), work)
 
-    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+    def within(self, counts: Counts, t: Fraction) -> Flags:
         """By the distances."""
         return self.distances(counts).at_most(t)
 
@@ -270,7 +271,7 @@ class Table:
         found = [self._one(counts.of_group(g), reference) for g in first.tolist()]
         return _ratios([above for above, _ in found], [below for _, below in found]).take(kind)
 
-    def within(self, counts: Counts, t: Fraction) -> NDArray[np.bool_]:
+    def within(self, counts: Counts, t: Fraction) -> Flags:
         """Bounds decide most groups."""
         first, kind = counts.alike
         reference = counts.total.tolist()

@@ -25,13 +25,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import Value
 from kanon_milp.verify.definitions import Limits
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 LIMIT = 1 << 62  # integers stay below this
 MOST = 2000  # intervals of sizes of one group

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, UndecidedError
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.counts import Coding, Counts, Matching
 from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule
 from kanon_milp.verify.definitions.l_diversity import pairwise_diversity
@@ -190,9 +190,9 @@ class Grouping:
     of the group's cells is the symbol. title: what a group is, for messages.
     """
 
-    of_row: NDArray[np.int64]
-    size: NDArray[np.int64]
-    suppressed: NDArray[np.bool_]
+    of_row: Ints
+    size: Ints
+    suppressed: Flags
     sensitive: Sensitive
     title: str
     matching: Matching | None = None
@@ -201,8 +201,8 @@ class Grouping:
     @classmethod
     def build(
         cls,
-        of_row: NDArray[np.int64],
-        suppressed_rows: NDArray[np.bool_],
+        of_row: Ints,
+        suppressed_rows: Flags,
         sensitive: Sensitive,
         title: str,
     ) -> Grouping:
@@ -212,14 +212,14 @@ class Grouping:
         return cls(of_row, size, suppressed, sensitive, title)
 
     @classmethod
-    def of_matching(cls, matching: Matching, suppressed_rows: NDArray[np.bool_], sensitive: Sensitive) -> Grouping:
+    def of_matching(cls, matching: Matching, suppressed_rows: Flags, sensitive: Sensitive) -> Grouping:
         """For each of the different rows all that match it. A row that is missing in all keys is alike with a fully
         suppressed one here, and is none: its set counts as that of any other row."""
         suppressed = np.ones(len(matching.size), dtype=bool)
         suppressed[matching.of_row[~suppressed_rows]] = False
         return cls(matching.of_row, matching.size, suppressed, sensitive, "sets of matching rows", matching)
 
-    def held(self, unit: str | None) -> NDArray[np.int64]:
+    def held(self, unit: str | None) -> Ints:
         """How many rows each group has, int64 (groups,), or how many different units."""
         return self.size if unit is None else self.counts_of(self.sensitive.coding([unit])).distinct
 
@@ -287,7 +287,7 @@ class Grouping:
         verb = verbs[0] if len(failing) == 1 else verbs[1]
         return [f"{len(failing)} of {len(self.size)} {self.title} {verb} {what}; the first is {rows}"]
 
-    def _failing(self, rule: ValueRule) -> NDArray[np.int64]:
+    def _failing(self, rule: ValueRule) -> Ints:
         """The groups that do not satisfy it, and those with a value that the original lacks: nothing is known then."""
         coding = self.sensitive.coding(rule.attributes)
         strange = np.bincount(self.of_row[~coding.known], minlength=len(self.size))

@@ -16,20 +16,19 @@ from functools import cache, partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import UndecidedError, counted
+from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.verify.cells import Levels, Readings, Rules
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import Rule, SizeRule, ValueRule
 from kanon_milp.verify.groups import Grouping
 from kanon_milp.verify.tables import classes, list_rows
 
-Indices = NDArray[np.int64]
 Inside = dict[int, int]  # code of a joint value → rows
 
 
-def number(*arrays: Indices) -> tuple[Indices, Indices, Indices]:
+def number(*arrays: Ints) -> tuple[Ints, Ints, Ints]:
     """Number the distinct combinations of entries in the order of their first positions.
 
     Returns the number of each position, and per number its first position and how many positions it has.
@@ -52,7 +51,7 @@ class Projection:
     of_group: the class of each group. size: rows of each class. suppressed: whether all its cells are the symbol.
     """
 
-    def __init__(self, codes: Indices, sizes: Indices, columns: Sequence[int], symbols: Indices) -> None:
+    def __init__(self, codes: Ints, sizes: Ints, columns: Sequence[int], symbols: Ints) -> None:
         """codes: int64 (groups, m), the labels of each group. symbols: int64 (m,), codes of the symbol."""
         self.columns = tuple(columns)
         self._codes = codes
@@ -61,9 +60,9 @@ class Projection:
         self.suppressed = np.ones(len(first), dtype=bool)
         for j in self.columns:
             self.suppressed &= codes[first, j] == symbols[j]
-        self._lookups: dict[int, tuple[Indices, Indices, Indices]] = {}
+        self._lookups: dict[int, tuple[Ints, Ints, Ints]] = {}
 
-    def target(self, column: int, groups: Indices, labels: Indices) -> Indices:
+    def target(self, column: int, groups: Ints, labels: Ints) -> Ints:
         """The class that a group's rows are in with another label in one of the columns; -1 if there is none."""
         if column not in self._lookups:
             others = [self._codes[:, j] for j in self.columns if j != column]
@@ -76,7 +75,7 @@ class Projection:
         position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return np.where(keys[position] == wanted, classes[position], -1)
 
-    def _key(self, rest: Indices, labels: Indices, column: int) -> Indices:
+    def _key(self, rest: Ints, labels: Ints, column: int) -> Ints:
         return rest * (int(self._codes[:, column].max()) + 1) + labels
 
 
@@ -88,7 +87,7 @@ class SizeTest:
     k: int
     exempt: bool
 
-    def keeps(self, column: int, groups: Indices, labels: Indices, moved: Indices) -> NDArray[np.bool_]:
+    def keeps(self, column: int, groups: Ints, labels: Ints, moved: Ints) -> Flags:
         """Whether it holds after so many rows of a group get this label."""
         view = self.projection
         if column not in view.columns:
@@ -97,8 +96,8 @@ class SizeTest:
         left = view.size[own] - moved
         target = view.target(column, groups, labels)
         joined = moved + np.where(target >= 0, view.size[target], 0)
-        leaves: NDArray[np.bool_] = (left == 0) | (left >= self.k)
-        joins: NDArray[np.bool_] = joined >= self.k
+        leaves: Flags = (left == 0) | (left >= self.k)
+        joins: Flags = joined >= self.k
         if self.exempt:  # a class with a more specific label is never suppressed
             leaves |= view.suppressed[own]
         return leaves & joins
@@ -111,15 +110,15 @@ class ValueTest:
 
     rule: ValueRule
     counts: Counts
-    free: NDArray[np.bool_]
+    free: Flags
     _known: dict[tuple[str, int, int], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rule: ValueRule, groups: Grouping, free: NDArray[np.bool_]) -> ValueTest:
+    def of(cls, rule: ValueRule, groups: Grouping, free: Flags) -> ValueTest:
         """The rule and the attributes that it looks at."""
         return cls(rule, groups.counts_of(groups.sensitive.coding(rule.attributes)), free)
 
-    def keeps_for_rows(self, groups: Indices, targets: Indices, rows: Indices) -> NDArray[np.bool_]:
+    def keeps_for_rows(self, groups: Ints, targets: Ints, rows: Ints) -> Flags:
         """Whether it holds after a row leaves its group for another one (-1: to stand alone)."""
         values = self.counts.coding.of_row[rows]
         keeps = np.ones(len(groups), dtype=bool)
@@ -132,7 +131,7 @@ class ValueTest:
             keeps[concerned] = self._decide(what, change, first[concerned], second[concerned])
         return keeps
 
-    def keeps_for_groups(self, groups: Indices, targets: Indices) -> NDArray[np.bool_]:
+    def keeps_for_groups(self, groups: Ints, targets: Ints) -> Flags:
         """Whether it holds after a group joins another one (-1: it stays one, with the same rows)."""
         keeps = np.ones(len(groups), dtype=bool)
         joined = np.flatnonzero(targets >= 0)
@@ -142,9 +141,7 @@ class ValueTest:
         keeps[stays] = self._decide("as it is", self._itself, groups[stays], groups[stays])
         return keeps
 
-    def _decide(
-        self, what: str, change: Callable[[int, int], Inside], first: Indices, second: Indices
-    ) -> NDArray[np.bool_]:
+    def _decide(self, what: str, change: Callable[[int, int], Inside], first: Ints, second: Ints) -> Flags:
         """Whether it holds in the groups that a change makes of these pairs; each pair is asked about once."""
         if not len(first):
             return np.ones(0, dtype=bool)
@@ -202,9 +199,9 @@ class Found:
     of: str = ""
     count: int = 0
     column: str = ""
-    rows: Indices | None = None
+    rows: Ints | None = None
 
-    def add(self, count: int, column: str, rows: Indices) -> None:
+    def add(self, count: int, column: str, rows: Ints) -> None:
         """Take note of replacements in one column, the first of them in these rows."""
         self.count += count
         if self.rows is None or rows[0] < self.rows[0]:
@@ -243,17 +240,17 @@ class _Steps:
     are those from starts[i] to starts[i + 1] of label (codes) and readings (numbers into `levels`).
     """
 
-    pair_of_row: Indices
-    lowest: Indices
-    at: Indices
-    starts: Indices
-    label: Indices
-    readings: Indices
+    pair_of_row: Ints
+    lowest: Ints
+    at: Ints
+    starts: Ints
+    label: Ints
+    readings: Ints
     levels: tuple[Levels, ...]
-    reading_at: Indices
+    reading_at: Ints
 
 
-def _enough(k: int, counts: Counts) -> NDArray[np.bool_]:
+def _enough(k: int, counts: Counts) -> Flags:
     """Whether groups have so many different units."""
     return counts.distinct >= k
 
@@ -344,7 +341,7 @@ class _Search:
             rows = np.flatnonzero(of_row == np.flatnonzero(free)[0])
             found.add(int(free.sum()), self.rules.columns[j].name, rows)
 
-    def _sizes_keep(self, j: int, group: Indices, label: Indices, moved: Indices, target: Indices) -> NDArray[np.bool_]:
+    def _sizes_keep(self, j: int, group: Ints, label: Ints, moved: Ints, target: Ints) -> Flags:
         """Whether k-anonymity and the bounds on the number of groups survive."""
         keeps = np.ones(len(group), dtype=bool)
         for test in self.sizes:
@@ -356,7 +353,7 @@ class _Search:
             keeps &= count <= self.kept.max_groups
         return keeps
 
-    def _legal(self, j: int, rows: Indices, readings: Indices) -> NDArray[np.bool_]:
+    def _legal(self, j: int, rows: Ints, readings: Ints) -> Flags:
         """Whether the mask allows these rows to have a cell of one column read otherwise."""
         if self.rules.allowed is None or not len(rows):
             return np.ones(len(rows), dtype=bool)
@@ -371,7 +368,7 @@ class _Search:
         levels[j] = self.steps[j].levels[reading]
         return self.rules.allow(levels)
 
-    def _steps(self, j: int, original: pl.DataFrame, released: pl.DataFrame) -> tuple[_Steps, Indices, int]:
+    def _steps(self, j: int, original: pl.DataFrame, released: pl.DataFrame) -> tuple[_Steps, Ints, int]:
         """Steps of one column, codes of its released labels row by row, and the code of the symbol."""
         rule = self.rules.columns[j]
         pair_of_row, pairs = classes(pl.DataFrame({"original": original[rule.name], "released": released[rule.name]}))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, kind_of
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 # four digits of exponent, and the number has thousands of digits
 HUGE = re.compile(r"[eE][+-]?[0-9_]*[1-9][0-9_]{3}")
@@ -208,12 +209,12 @@ class Ratios:
         """The largest, exactly."""
         return max(self._fractions(self._near(largest=True)))
 
-    def at_most(self, bound: Fraction) -> NDArray[np.bool_]:
+    def at_most(self, bound: Fraction) -> Flags:
         """Which are not above a bound; exact."""
         left, right = self._cross(bound)
         return np.asarray(left <= right, dtype=bool)
 
-    def at_least(self, bound: Fraction) -> NDArray[np.bool_]:
+    def at_least(self, bound: Fraction) -> Flags:
         """Which are not below a bound; exact."""
         left, right = self._cross(bound)
         return np.asarray(left >= right, dtype=bool)
@@ -223,7 +224,7 @@ class Ratios:
         divisor = np.gcd(self.above, self.below)
         return Ratios(self.above // divisor, self.below // divisor)
 
-    def floats(self) -> NDArray[np.float64]:
+    def floats(self) -> Floats:
         """As floats, each within a few units of the last place."""
         if self.above.dtype == object:
             return np.array([float(Fraction(a, b)) for a, b in zip(self.above, self.below, strict=True)])
@@ -239,7 +240,7 @@ class Ratios:
         """The ratios at some positions."""
         return Ratios(self.above[positions], self.below[positions])
 
-    def largest_in(self, starts: NDArray[np.int64]) -> Ratios:
+    def largest_in(self, starts: Ints) -> Ratios:
         """The largest of each run of positions, runs given by where they start; exactly."""
         values = self.floats()
         best = np.maximum.reduceat(values, starts)

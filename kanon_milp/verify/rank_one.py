@@ -22,11 +22,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from kanon_milp.system.arrays import Ints
 
 NODES = 200_000  # of one group
 ALL_NODES = 10_000_000  # of all groups: a minute or two
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from functools import cache
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, counted, printable
+from kanon_milp.system.arrays import Ints
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.groups import GroupFacts, Grouping, SensitiveFacts, group_diversity
 from kanon_milp.verify.numbers import LogRatio, Ratios, both, in_words
@@ -71,7 +71,7 @@ def _attribute(name: str, counts: Counts, closeness: dict[str, Ratios]) -> list[
 
 
 def _both(
-    name: str, ratios: Ratios, positions: NDArray[np.int64] | None = None, groups: int | None = None
+    name: str, ratios: Ratios, positions: Ints | None = None, groups: int | None = None
 ) -> tuple[pl.Series, pl.Series]:
     """Ratios as floats and as exact texts; positions: the groups that they are of, where not all have one."""
     floats, texts = pl.Series(name, ratios.floats()), pl.Series(f"{name}_exact", ratios.texts(), dtype=pl.String)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, among, counted, kind_of
 from kanon_milp.problem.records import Label
+from kanon_milp.system.arrays import Ints
 
 SuppressedRows = Literal["strict", "exempt"]
 SUPPRESSED_ROWS: tuple[SuppressedRows, ...] = ("strict", "exempt")
@@ -236,7 +237,7 @@ def row_numbers(table: TableData, released: nw.DataFrame[Any]) -> list[str]:
     return found
 
 
-def rows_by_id(table: TableData, released: nw.DataFrame[Any], name: str) -> NDArray[np.int64]:
+def rows_by_id(table: TableData, released: nw.DataFrame[Any], name: str) -> Ints:
     """int64 (rows of the released table,): which row of the original each is, as a column of both tells.
 
     Raises InputError where a table has no such column, one of its cells is missing or there twice, or none of the
@@ -268,7 +269,7 @@ def rows_by_id(table: TableData, released: nw.DataFrame[Any], name: str) -> NDAr
     return rows
 
 
-def classes(frame: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
+def classes(frame: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
     """Number the distinct rows in the order of their first appearance.
 
     Returns int64 (n,), the number of each row, and the distinct rows in that order. Missing values are one
@@ -383,7 +384,7 @@ class Original:
         several = self.unit is not None and self.keys[self.unit].alias("").n_unique() < self.n
         return (self.unit,) if several and self.unit is not None else ()
 
-    def taken(self, rows: NDArray[np.int64], row_id: str) -> Original:
+    def taken(self, rows: Ints, row_id: str) -> Original:
         """These of its rows, in this order. row_id: the column that they were found by; it may be released."""
         others = tuple(name for name in self.identifying if name != row_id)
         return replace(self, frame=self.frame[rows.tolist()], keys=self.keys[rows], identifying=others)

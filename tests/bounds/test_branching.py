@@ -12,7 +12,6 @@ from census import census_problem
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -39,6 +38,7 @@ from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -194,7 +194,7 @@ def test_points_are_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
         assert covered.all()
 
 
-def _entries(groups: Groups) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _entries(groups: Groups) -> tuple[Ints, Ints]:
     """Row type and candidate of each entry of groups."""
     return groups.types.values, groups.candidate[groups.types.list_of_value()]
 

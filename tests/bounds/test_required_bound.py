@@ -15,7 +15,6 @@ from census import census
 from effort import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from sensitive_cases import SensitiveCase, sensitive_cases
@@ -29,6 +28,7 @@ from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.bounds.required import RequiredPoint, exact_phi, exact_required, proven_required, required_bound
 from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.presolve.instance import Instance, prepare
+from kanon_milp.system.arrays import Ints
 
 relaxed = settings(
     deadline=None,
@@ -52,7 +52,7 @@ def evaluate_required(
     return found.value, found.phi
 
 
-def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[Ints, Ints]:
     """Multipliers of row types and of the work, in whole multiples of 1/denominator."""
     each = st.integers(-2 * denominator, 8 * denominator)
     types, charged = (
@@ -66,9 +66,7 @@ def drawn(data: st.DataObject, instance: Instance, denominator: int) -> tuple[ND
     return np.array(multipliers, np.int64), np.array(charges, np.int64)
 
 
-def by_enumeration(
-    case: SensitiveCase, instance: Instance, multipliers: NDArray[np.int64], denominator: int
-) -> list[int]:
+def by_enumeration(case: SensitiveCase, instance: Instance, multipliers: Ints, denominator: int) -> list[int]:
     """φ_g times the denominator: every set of rows that a candidate covers, judged row by row."""
     kind = instance.types.type_of_rows(case.table().keys)
     holds, found = case.requirement, []

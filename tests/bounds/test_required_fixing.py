@@ -10,7 +10,6 @@ import pytest
 from effort import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from reduction_cases import CHAIN, best, relaxed
 from sensitive_cases import SensitiveCase, sensitive_cases
 from test_rank_one import drawn_rows
@@ -29,9 +28,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import REDUCTIONS, Step, Viability, reduce, restore
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-Ints = NDArray[np.int64]
 
 
 def good_multipliers(instance: Instance, denominator: int) -> tuple[Ints, Ints]:

@@ -12,14 +12,13 @@ import pytest
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from present import present
 from scipy.optimize import linprog
 
 from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.bounds.volume import Ascent, Evaluation, Evaluator
+from kanon_milp.system.arrays import Floats
 
-Floats = NDArray[np.float64]
 DEAREST = 3.0  # of a row in the group of all rows, which makes each problem feasible
 
 

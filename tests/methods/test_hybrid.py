@@ -21,7 +21,6 @@ from command_line import processor_seconds, with_ctrl_c
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracle import optimum
 from present import present
 from strategies import Case, cases
@@ -48,6 +47,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverAdapter, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.checked import solve_checked
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import AlsoSet
 
@@ -100,7 +100,7 @@ def test_condensed_models_agree_with_brute_force(case: Case) -> None:
 def test_condensed_models_agree_with_brute_force_whatever_is_ample_first(case: Case, data: st.DataObject) -> None:
     """So points that are no tables are repaired."""
 
-    def drawn(instance: Instance, *_: object) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def drawn(instance: Instance, *_: object) -> tuple[Flags, Flags]:
         ample = data.draw(
             st.lists(st.booleans(), min_size=instance.candidates.count, max_size=instance.candidates.count)
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp import solvers
 from kanon_milp.solvers import SolverOptions, StopReason, highs
@@ -13,6 +12,7 @@ from kanon_milp.solvers.adapter import Capability
 from kanon_milp.solvers.call import RawResult, SolverCall
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.solvers.pulp_any import PulpAdapter
+from kanon_milp.system.arrays import Floats
 
 # groups of a set-partitioning problem: cost, and rows of each type
 GROUPS = [
@@ -24,7 +24,7 @@ GROUPS = [
 ROWS = [2, 1, 3, 1, 1, 1]
 
 
-def partition() -> tuple[LinearModel, NDArray[np.float64]]:
+def partition() -> tuple[LinearModel, Floats]:
     """The problem, and its start."""
     columns = [np.array([rows.get(i, 0) for i in range(len(ROWS))], dtype=float) for _, rows in GROUPS]
     count, rows = len(GROUPS), np.array(ROWS, dtype=float)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels import runnable
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.volume import dot
 from kanon_milp.system import jit
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.jit import compiled_in_memory, compiled_part, number_compiled, on_disk
 
 
@@ -24,7 +24,7 @@ def squared(x: float) -> float:
 
 
 @compiled_part
-def norm(values: NDArray[np.float64]) -> float:
+def norm(values: Floats) -> float:
     total = 0.0
     for value in values:
         total += squared(value)
@@ -32,7 +32,7 @@ def norm(values: NDArray[np.float64]) -> float:
 
 
 @compiled_in_memory
-def norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def norms(rows: Floats) -> Floats:
     found = np.empty(len(rows))
     for r in range(len(rows)):
         found[r] = norm(rows[r]) + squared(1.0)

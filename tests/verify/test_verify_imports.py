@@ -16,8 +16,9 @@ import kanon_milp
 from kanon_milp.problem import records
 
 PACKAGE = Path(kanon_milp.__file__).parent
-# the package of the records has nothing of its own
+# the packages of the records and of the types of arrays have nothing of their own
 ALLOWED = {"kanon_milp.errors", "kanon_milp.problem", "kanon_milp.problem.records"}
+ALLOWED |= {"kanon_milp.system", "kanon_milp.system.arrays"}
 
 
 def file_of(module: str) -> Path | None:
@@ -107,11 +108,19 @@ assert not {{"pyomo", "numba", "highspy"}} & set(sys.modules)
 
 
 def test_records_are_plain_data() -> None:
-    package = ast.parse((PACKAGE / "problem" / "__init__.py").read_text(encoding="utf-8"))
-    assert len(package.body) == 1
-    assert ast.get_docstring(package)
+    for name in ("problem", "system"):
+        package = ast.parse((PACKAGE / name / "__init__.py").read_text(encoding="utf-8"))
+        assert len(package.body) == 1
+        assert ast.get_docstring(package)
     classes = [each for _, each in inspect.getmembers(records, inspect.isclass) if each.__module__ == records.__name__]
     assert classes
     assert all(dataclasses.is_dataclass(each) for each in classes)
     functions = [each for _, each in inspect.getmembers(records, inspect.isfunction)]
     assert all(each.__module__ != records.__name__ for each in functions)
+
+
+def test_types_of_arrays_are_names_only() -> None:
+    body = ast.parse((PACKAGE / "system" / "arrays.py").read_text(encoding="utf-8")).body
+    assert all(isinstance(node, ast.Expr | ast.ImportFrom | ast.Import | ast.Assign) for node in body)
+    modules = {node.module for node in body if isinstance(node, ast.ImportFrom)}
+    assert modules == {"__future__", "numpy.typing"}

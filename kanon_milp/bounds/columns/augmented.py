@@ -21,12 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SWEEPS = 40
 ALL = 8  # one in so many sweeps is over all groups, the others are over those of low reduced cost

@@ -28,7 +28,6 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.ascent import MARGIN
 from kanon_milp.bounds.columns.master import Basis, Master
@@ -37,10 +36,8 @@ from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.reductions.base import Dropped, drop_pairs
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
 ROUNDS = 2  # of rank-1 cuts in a node

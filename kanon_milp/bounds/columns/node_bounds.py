@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.program import GroupProgram, Prices
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

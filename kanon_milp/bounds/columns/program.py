@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.dual import DualPoint
@@ -29,11 +28,9 @@ from kanon_milp.bounds.rank_one_cuts import CutsByType, PricedCuts, RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
-from kanon_milp.system.arrays import doubled
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from kanon_milp.system.kernels import doubled
 
 NODES = 200_000  # of the search for one group
 NEAR_ENOUGH = 0.3  # reduced cost, in units, up to which the cheapest groups of all candidates are among the first

@@ -18,7 +18,6 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.augmented import LOW, Columns, Multipliers, minimize
 from kanon_milp.bounds.columns.program import coefficients
@@ -31,10 +30,7 @@ from kanon_milp.bounds.volume import NEAR, SORT_EVERY, Evaluator, dot
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Floats, Ints
 
 # Values found on Adult, k = 5 and 10, all of it and its first 500 to 5,000 rows.
 NODES = 20_000  # of the search for one group

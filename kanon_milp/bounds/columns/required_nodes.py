@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.bounds.columns.node_bounds import NodeBounds, NodePoint, Proof
 from kanon_milp.bounds.columns.required_program import RequiredProgram, exact_cuts, exact_fixing
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, with_pairs
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import Limit
-
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 class RequiredNodes(NodeBounds):

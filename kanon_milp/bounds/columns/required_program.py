@@ -20,7 +20,6 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.ascent import Rounds
 from kanon_milp.bounds.columns.master import Master
@@ -40,11 +39,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 # of the search for one group, one by one and by branch and bound over rows: at prices that are not known to be better,
 # where few searches need more, and at others; where work is limited, the latter bounds it less well

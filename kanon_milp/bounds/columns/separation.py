@@ -14,15 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
-from kanon_milp.system.arrays import doubled, doubled_rows
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
+from kanon_milp.system.kernels import doubled, doubled_rows
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Cut: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int]
 """Row types in rising order, their weights, the denominator."""
 
@@ -61,7 +59,7 @@ class Totals(NamedTuple):
     """
 
     sums: Ints
-    inside: NDArray[np.bool_]
+    inside: Flags
     alone: Floats
     gain: Floats
     last: Ints

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import PricedCandidates
 from kanon_milp.bounds.columns.node_bounds import NodeBounds, NodePoint, Proof
@@ -16,9 +15,8 @@ from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, with_pairs
+from kanon_milp.system.arrays import Flags
 from kanon_milp.system.limit import Limit
-
-Flags = NDArray[np.bool_]
 
 
 class SizesNodes(NodeBounds):

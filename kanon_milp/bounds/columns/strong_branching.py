@@ -16,16 +16,12 @@ from dataclasses import dataclass, field
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.master import DUAL, Master
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 INTEGRAL = 0.05  # shares so near 0 or 1 are not branched on
 FIRST, FIRST_ITERATIONS = 20, 80  # pairs that are tried, and simplex iterations for a side

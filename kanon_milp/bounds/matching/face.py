@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.program import add_columns, add_cut_rows, run_within
 from kanon_milp.bounds.matching.proof import MatchingProof
 from kanon_milp.bounds.matching.small_groups import SmallGroups, cut_coefficients
 from kanon_milp.solvers.highs import new_highs
+from kanon_milp.system.arrays import Floats
 from kanon_milp.system.limit import Limit
-
-Floats = NDArray[np.float64]
 
 STEEP = 50.0  # times the random costs is a reduced cost of `mean` units
 TRIPLE = 1.0  # random cost of a triple above that of a pair

@@ -9,15 +9,12 @@ in all components of the fractional groups; and for a few row types by `kanon_mi
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.matching.small_groups import SmallGroups
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 USED = 1e-7  # a group that is used less counts as unused
 LEAST_VIOLATION = 0.02

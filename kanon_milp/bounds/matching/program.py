@@ -16,16 +16,13 @@ from typing import Any
 import highspy
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.matching.odd_sets import find_cuts
 from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.solvers.highs import new_highs
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGE = 1000.0  # unit costs are scaled down to this: tolerances of a linear program are absolute
 NEGATIVE = 1e-6  # times the scale: reduced costs below less this are negative

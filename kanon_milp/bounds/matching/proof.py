@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.matching.program import MOST_PRICED, MatchingDual, denominator_for
 from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import doubled, doubled_rows
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.kernels import doubled, doubled_rows
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -108,7 +105,7 @@ class Covers(NamedTuple):
     whether rows need no partners, bool (G,)."""
 
     indptr: Ints
-    members: NDArray[np.int32]
+    members: Ints32
     cost: Ints
     alone: Flags
 

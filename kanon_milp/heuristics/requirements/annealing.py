@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.annealing import Chain, Draw, Schedule
 from kanon_milp.heuristics.annealing_chains import Moves, run_chains
@@ -23,13 +22,12 @@ from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
 from kanon_milp.heuristics.seen_pairs import SeenPairs
-from kanon_milp.heuristics.state import Ints, Small, cell_cost, draw, total, uniform
+from kanon_milp.heuristics.state import cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place
-
-Floats = NDArray[np.float64]
 
 OPEN_LIMIT, PAIR_LIMIT = 3.0, 12.0  # cells: φ of candidates, and reduced costs of pairs that are looked at
 HOT, COLD = 0.5, 0.1  # temperatures, in cells
@@ -92,7 +90,7 @@ def anneal(
             pending, looked = None, time.perf_counter()
             took = looked - began
 
-    def take(group: Small) -> None:
+    def take(group: Ints32) -> None:
         nonlocal best
         board.restore(group)
         placed = board.placed() if board.counted.total[1] == 0 else repair(instance, board.placed(), effort, check)
@@ -163,7 +161,7 @@ def segment(
 
 @compiled_in_place
 def make_moves(
-    c: Counted, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Small, lowest: int
+    c: Counted, count: int, heat: Floats, shares: Floats, chance: Floats, alias: Ints, best: Ints32, lowest: int
 ) -> int:
     """Make so many moves while the temperature falls from heat[0] to heat[1], violations at heat[2] cells; one whose
     energy, loss and priced violations, rises by more than -T·log(u) is taken back. shares: up to each kind of move,

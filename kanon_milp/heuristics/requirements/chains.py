@@ -14,14 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.requirements.counted import Counted, exchanged, put, take_back, wide, with_one
-from kanon_milp.heuristics.requirements.violation import Ints, Small
 from kanon_milp.heuristics.state import draw
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
-
-Floats = NDArray[np.float64]
 
 MOST_NODES = 4_000_000  # groups times joint values; larger tables have no chains
 DEEPEST = 20  # rows of a chain
@@ -46,7 +43,7 @@ class Search(NamedTuple):
     """
 
     seen: Ints
-    row: Small
+    row: Ints32
     parent: Ints
     queue: Ints
     at: Ints

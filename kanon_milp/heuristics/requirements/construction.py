@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.closed_form import ordered_covers
 from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace
@@ -19,16 +18,13 @@ from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
 from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
-from kanon_milp.heuristics.requirements.violation import Rules, Small, count_in, rules_of, violation_of
+from kanon_milp.heuristics.requirements.violation import Rules, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
+from kanon_milp.system.arrays import Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part_in_place
 from kanon_milp.system.limit import Limit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 SLACKS = (0.0, 0.5, 1.0, 2.0)  # cells by which a group may cost more than its multipliers
 PROMISING = 1.5  # cells; candidates with a larger φ are not worth a look
@@ -53,11 +49,11 @@ class Rest(NamedTuple):
     left: Floats
     rows: Ints
     value: Ints
-    members: Codes
-    covers: Codes
+    members: Ints32
+    covers: Ints32
     taken: Floats
     amount: Ints
-    counts: Small
+    counts: Ints32
     cells: Ints
     price: float
 

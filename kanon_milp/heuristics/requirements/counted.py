@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.heuristics.requirements.violation import Ints, Rules, Small, count_in, rules_of, violation_of
+from kanon_milp.heuristics.requirements.violation import Rules, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import Board, State, draw, mutable_copy, place, relink
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
-
-Floats = NDArray[np.float64]
 
 SAMPLE = 300  # rows of a large cover that one move looks at
 
@@ -30,7 +29,7 @@ class Room(NamedTuple):
     row: Ints
     code: Ints
     price: Floats
-    checked: NDArray[np.bool_]
+    checked: Flags
     change: Floats
     known: Ints
     stamp: Ints
@@ -47,11 +46,11 @@ class Counted(NamedTuple):
     state: State
     rules: Rules
     value: Ints
-    counts: Small
+    counts: Ints32
     violation: Floats
     total: Floats
     price: Floats
-    parked: Small
+    parked: Ints32
     room: Room
 
 
@@ -63,7 +62,7 @@ class CountedBoard:
     counted: Counted
 
     @classmethod
-    def of(cls, instance: Instance, allowed: NDArray[np.bool_], start: Assignment, seed: int = 0) -> CountedBoard:
+    def of(cls, instance: Instance, allowed: Flags, start: Assignment, seed: int = 0) -> CountedBoard:
         """As `Board.of`; the start may violate requirements."""
         board = Board.of(instance, allowed, start, seed)
         rules, value = rules_of(instance)
@@ -97,13 +96,13 @@ class CountedBoard:
         found = np.bincount(pair, weights=rows, minlength=board.instance.candidates.pairs)
         return Assignment.from_pairs(board.instance, found.astype(np.int64))
 
-    def restore(self, group: Small) -> None:
+    def restore(self, group: Ints32) -> None:
         """Put every row where it was when `state.group` was this."""
         self.counted.state.group[:] = group
         recount(self.counted)
 
 
-def own_copy(counted: Counted, group: Small, random: NDArray[np.uint64]) -> Counted:
+def own_copy(counted: Counted, group: Ints32, random: NDArray[np.uint64]) -> Counted:
     """One that shares what is fixed, with its own copy of what changes."""
     c = counted._replace(
         state=mutable_copy(counted.state, group, random),

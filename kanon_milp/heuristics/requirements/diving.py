@@ -4,7 +4,6 @@ the rows that are left (a diving heuristic with column generation; Sadykov, Vand
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.required_program import RequiredProgram
@@ -15,10 +14,8 @@ from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part
 from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TAKEN = 0.8  # groups that are used so often are taken all at once
 LIKELY = 0.2  # where there is none, one of those that are used so often is drawn

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
 from kanon_milp.bounds.relaxations import relaxations_of
@@ -14,9 +13,7 @@ from kanon_milp.bounds.required import RequiredPoint
 from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.bounds.sizes import ValuedCandidates
 from kanon_milp.presolve.instance import Instance
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,9 @@ from kanon_milp.heuristics.requirements.counted import (
     wide,
     with_one,
 )
-from kanon_milp.heuristics.requirements.violation import FRACTION, Ints, violation_of
+from kanon_milp.heuristics.requirements.violation import FRACTION, violation_of
 from kanon_milp.heuristics.state import draw, uniform
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.jit import compiled_in_place, compiled_part_in_place
 
 TRIED = 6  # rows of each value that could come into a group

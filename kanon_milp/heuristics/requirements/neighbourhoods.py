@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -19,10 +18,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from kanon_milp.system.arrays import Flags, Floats, Ints
 
 SMALL = 12  # row types of a group that is always freed completely
 SAMPLE = 20  # row types of one candidate's cover that are freed at a time

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.composition import ValuedRows
 from kanon_milp.bounds.required import RequiredPoint
@@ -30,9 +29,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
-
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from kanon_milp.system.arrays import Ints
 
 WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
 NARROWEST = 0.01

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.formulations import FORMULATIONS
 from kanon_milp.heuristics.effort import Effort
@@ -21,7 +20,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.checked import tried
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Over
 
 FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees
@@ -46,7 +46,7 @@ class _Task:
     """A neighbourhood that is being solved. columns: of its pairs; largest: it cannot be larger."""
 
     hood: Neighbourhood
-    columns: NDArray[np.int64]
+    columns: Ints
     options: SolverOptions
     largest: bool
     call: tuple[LinearModel, SolverAdapter, SolverOptions, dict[int, float]]

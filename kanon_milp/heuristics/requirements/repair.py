@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.group_check import GroupCheck
@@ -13,9 +12,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
-
-Ints = NDArray[np.int64]
 
 CHECKED = 300  # changes of one group by a row or two that are tried, before it is merged with another one
 

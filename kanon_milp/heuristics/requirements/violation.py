@@ -15,17 +15,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.bounds.relaxations import ALL, WIDEST, Interval, Node, Relaxation, relaxations_of
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
+from kanon_milp.system.arrays import Ints, Ints32
 from kanon_milp.system.jit import compiled_part_in_place
-
-Ints = NDArray[np.int64]
-Small = NDArray[np.int32]
 
 FRACTION = 0.5  # of a row, that any violation counts in addition: small ones would be bargains
 LARGEST = 1 << 62
@@ -44,7 +41,7 @@ class Rules(NamedTuple):
     -1. below: int64, room to work in.
     """
 
-    columns: Small
+    columns: Ints32
     limited: Ints
     presence: Ints
     column: Ints
@@ -189,7 +186,7 @@ def _scaled(relaxation: Relaxation, rows: int) -> tuple[list[int], list[int], tu
 
 
 @compiled_part_in_place
-def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> float:
+def violation_of(rules: Rules, counts: Ints32, g: int, size: int, least: int) -> float:
     """The violation of a group of so many rows with the counts in line g, of a candidate with this smallest size; 0
     for an empty one."""
     if size <= 0 or least < 0:
@@ -236,7 +233,7 @@ def violation_of(rules: Rules, counts: Small, g: int, size: int, least: int) -> 
 
 
 @compiled_part_in_place
-def count_in(rules: Rules, counts: Small, g: int, u: int, rows: int) -> None:
+def count_in(rules: Rules, counts: Ints32, g: int, u: int, rows: int) -> None:
     """So many more rows of joint value u in line g."""
     for a in range(rules.columns.shape[1]):
         counts[g, rules.columns[u, a]] += rows

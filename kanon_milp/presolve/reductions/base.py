@@ -17,9 +17,9 @@ from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
-Ints = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
 REDUCING_SECONDS = 1e-7  # a pair, for one reduction: three seconds and more for 50 million pairs on a quiet machine
 
@@ -110,12 +110,12 @@ def restore_values(steps: Sequence[Step], values: NDArray[T]) -> NDArray[T]:
     return values
 
 
-def drop(name: str, instance: Instance, keep: NDArray[np.bool_]) -> Dropped:
+def drop(name: str, instance: Instance, keep: Flags) -> Dropped:
     """Keep only some candidates; keep: bool (G,)."""
     return Dropped(name, instance, instance.subset(keep), np.flatnonzero(keep))
 
 
-def drop_pairs(name: str, instance: Instance, possible: NDArray[np.bool_], pairs: NDArray[np.bool_]) -> Dropped:
+def drop_pairs(name: str, instance: Instance, possible: Flags, pairs: Flags) -> Dropped:
     """Keep only some candidates, bool (G,), and pairs, bool (pairs,) in the order of `Candidates.members`; what covers
     too few rows then goes as well.
 
@@ -126,7 +126,7 @@ def drop_pairs(name: str, instance: Instance, possible: NDArray[np.bool_], pairs
     return Dropped(name, instance, fewer.subset(keep), np.flatnonzero(keep))
 
 
-def with_pairs(instance: Instance, pairs: NDArray[np.bool_]) -> Instance:
+def with_pairs(instance: Instance, pairs: Flags) -> Instance:
     """The same, but candidates keep their numbers, and have no row types where nothing is left."""
     candidates = instance.candidates
     members, of_pair = candidates.members[pairs], candidates.candidate_of_pair()[pairs]
@@ -142,7 +142,7 @@ def sizes_of(instance: Instance) -> dict[str, int]:
     return {"row_types": instance.types.count, "candidates": candidates.count, "pairs": candidates.pairs}
 
 
-def supports(counts: Ints, of_pair: NDArray[np.int32], members: NDArray[np.int32], candidates: int) -> Ints:
+def supports(counts: Ints, of_pair: Ints32, members: Ints32, candidates: int) -> Ints:
     """N_g, the rows of the row types in each cover, int64 (G,). of_pair, members: candidate and row type of each
     pair."""
     found = np.zeros(candidates, dtype=np.int64)

@@ -14,9 +14,7 @@ from kanon_milp.presolve.ragged import split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop, has_values
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.problem import Problem
-
-Ints = NDArray[np.int64]
-
+from kanon_milp.system.arrays import Flags, Ints
 
 SOME = 1_000_000  # pairs that are looked at in one go
 
@@ -41,7 +39,7 @@ class Dominance(Reduction[Dropped]):
         """Merge-closed requirements, and no wish for many groups."""
         return problem.merge_closed and not problem.wants_many_groups
 
-    def keep(self, instance: Instance) -> NDArray[np.bool_]:
+    def keep(self, instance: Instance) -> Flags:
         """Per candidate: undominated, or exempt.
 
         C(g) ⊆ C(g') exactly if g' belongs to a level vector v' on which all members of g agree, that is v' ≥ c(g) where
@@ -87,7 +85,7 @@ def _agreed_levels(instance: Instance) -> NDArray[np.int16]:
     return agreed
 
 
-def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> Flags:
     """Per candidate whether all row types of its cover have one label, bool (G,).
 
     Most are refuted by three of their row types, so only the others are compared member by member.
@@ -95,7 +93,7 @@ def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> NDArr
     begin, end = candidates.indptr[:-1], candidates.indptr[1:]
     members = candidates.members
     first = label[members[begin]]
-    alike: NDArray[np.bool_] = (label[members[end - 1]] == first) & (label[members[(begin + end) // 2]] == first)
+    alike: Flags = (label[members[end - 1]] == first) & (label[members[(begin + end) // 2]] == first)
     unsure = np.flatnonzero(alike & (end - begin > 2))
     # some at a time: between them a limit can end it
     for rest in split_evenly(unsure, (end - begin)[unsure], SOME):
@@ -106,7 +104,7 @@ def _all_alike(candidates: Candidates, label: NDArray[np.integer[Any]]) -> NDArr
     return alike
 
 
-def _break_ties(instance: Instance, tied: list[tuple[Ints, Ints]], keep: NDArray[np.bool_]) -> None:
+def _break_ties(instance: Instance, tied: list[tuple[Ints, Ints]], keep: Flags) -> None:
     """Candidates with dominators of equal cost: drop if such a one covers more, or the same and comes first."""
     candidates = instance.candidates
     candidate_at = np.full((instance.types.count, instance.levels.count), -1, dtype=np.int32)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -14,8 +13,7 @@ from kanon_milp.presolve.reductions.base import Reduction, Step, separable_by_gr
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Suppression
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Reduction, Step, T, separable_by_group, without_values
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

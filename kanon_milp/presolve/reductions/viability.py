@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
 from kanon_milp.problem.privacy.base import viable_candidates
 from kanon_milp.problem.problem import Problem
+from kanon_milp.system.arrays import Flags
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,9 @@ class Viability(Reduction[Dropped]):
         """Always valid."""
         return True
 
-    def keep(self, instance: Instance) -> NDArray[np.bool_]:
+    def keep(self, instance: Instance) -> Flags:
         """Per candidate: as many rows as the smallest group has, and viable for each requirement."""
-        viable: NDArray[np.bool_] = instance.candidates.support >= instance.least
+        viable: Flags = instance.candidates.support >= instance.least
         for requirement in instance.problem.requirements if len(viable) else ():
             viable &= viable_candidates(requirement, instance)
         return viable

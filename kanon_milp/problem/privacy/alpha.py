@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import integer
@@ -32,6 +30,7 @@ from kanon_milp.problem.privacy.k_anonymity import KAnonymity
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -109,7 +108,7 @@ class AlphaKAnonymity(Requirement):
         named = counts if self.values is None else self.values
         return group.size >= self.k and all(counts.get(value, 0) <= self.exact * group.size for value in named)
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """Enough rows, and a fractional group within the shares exists."""
         (attribute,) = self.attributes
         within = viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, term, type_in_words
@@ -22,6 +21,7 @@ from kanon_milp.problem.arguments import column_name
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group, Label
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.table import Table
@@ -133,7 +133,7 @@ class Requirement(ABC):
     def holds(self, group: Group) -> bool:
         """Exact check of one group."""
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """Per candidate: False only if no subset of its cover satisfies the requirement."""
         return np.ones(instance.candidates.count, dtype=bool)
 
@@ -309,7 +309,7 @@ def least_rows(requirement: Requirement, table_group: Group) -> int:
     return int(found)
 
 
-def viable_candidates(requirement: Requirement, instance: InstanceData) -> NDArray[np.bool_]:
+def viable_candidates(requirement: Requirement, instance: InstanceData) -> Flags:
     """What `viable` says, which may be code of the user's own."""
     with _own(requirement, "viable"):
         found: object = requirement.viable(instance)

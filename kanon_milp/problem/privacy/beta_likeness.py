@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
@@ -18,6 +16,7 @@ from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -77,7 +76,7 @@ class BetaLikeness(Requirement):
             for value, rows in group.sensitive[self.attributes[0]].items()
         )
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """A fractional group within the shares exists."""
         (attribute,) = self.attributes
         return viable_within(instance, attribute, self._caps(instance.table_group.sensitive[attribute]))

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.problem.keys import mixed_key
 from kanon_milp.problem.privacy.instance_data import InstanceData
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Ints
 
 
 class Rows:
@@ -82,7 +80,7 @@ def distinct_values(instance: InstanceData, attributes: Sequence[str]) -> Ints:
     return np.diff(supports(instance, attributes).indptr).astype(np.int64)
 
 
-def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, NDArray[np.bool_]]:
+def projections(instance: InstanceData, names: Sequence[str]) -> tuple[Ints, Flags]:
     """Per candidate the number of what it releases of these quasi-identifiers, and whether that is all suppressed."""
     levels, candidates = instance.levels, instance.candidates
     vectors = levels.vectors[candidates.vector]

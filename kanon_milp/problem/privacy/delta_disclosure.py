@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
@@ -22,6 +20,7 @@ from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -104,14 +103,14 @@ class DeltaDisclosure(Requirement):
                 return False
         return True
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """A fractional group within the upper shares; as published also every value in the cover."""
         (attribute,) = self.attributes
         counts = instance.table_group.sensitive[attribute]
         within = viable_within(instance, attribute, self._upper(counts))
         if self.absent == "ignored":
             return within
-        viable: NDArray[np.bool_] = within & (distinct_values(instance, self.attributes) == len(counts))
+        viable: Flags = within & (distinct_values(instance, self.attributes) == len(counts))
         return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.problem.records import Group, Label
-
-Ints = NDArray[np.int64]
+from kanon_milp.system.arrays import Flags, Ints, Ints32
 
 
 class RowTypeData(Protocol):
@@ -30,7 +26,7 @@ class RowTypeData(Protocol):
         """n_i, int64 (t,)."""
 
     @property
-    def codes(self) -> NDArray[np.int32]:
+    def codes(self) -> Ints32:
         """Value of each quasi-identifier by number, int32 (t, m)."""
 
 
@@ -46,18 +42,18 @@ class CandidateData(Protocol):
         """N_g, rows of the row types that g covers, int64 (G,)."""
 
     @property
-    def members(self) -> NDArray[np.int32]:
+    def members(self) -> Ints32:
         """The row type of each pair, int32 (pairs,)."""
 
     @property
-    def vector(self) -> NDArray[np.int32]:
+    def vector(self) -> Ints32:
         """Its level vector by number, int32 (G,)."""
 
     @property
-    def representative(self) -> NDArray[np.int32]:
+    def representative(self) -> Ints32:
         """The first row type of each cover, int32 (G,)."""
 
-    def candidate_of_pair(self) -> NDArray[np.int32]:
+    def candidate_of_pair(self) -> Ints32:
         """The candidate of each pair, int32 (pairs,)."""
 
     def cover_lists(self) -> list[list[int]]:
@@ -84,7 +80,7 @@ class InstanceData(Protocol):
         """The entire table as a group, the reference distribution."""
 
     @property
-    def exempt(self) -> NDArray[np.bool_]:
+    def exempt(self) -> Flags:
         """Candidates of fully suppressed rows that need no partners, bool (G,)."""
 
     @property

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, integer
@@ -19,6 +18,7 @@ from kanon_milp.problem.privacy.p_sensitivity import few_values
 from kanon_milp.problem.privacy.presence import declare_presence
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.table import Table
@@ -122,7 +122,7 @@ class KAnonymity(Requirement):
         few = few_rows(int(self.k), table_group)
         return few if few or self.unit is None else few_values(int(self.k), table_group, self.unit)
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """A cover of fewer than k rows, or units, never becomes a group; for a subset: all rows that can be released
         alike."""
         if self.unit is not None:
@@ -135,7 +135,7 @@ class KAnonymity(Requirement):
         pair = np.column_stack([projection[instance.candidates.candidate_of_pair()], instance.candidates.members])
         distinct = np.unique(pair, axis=0)
         rows = np.bincount(distinct[:, 0], weights=instance.types.counts[distinct[:, 1]])
-        viable: NDArray[np.bool_] = (rows[projection] >= self.k) | (suppressed & instance.exempt_reading)
+        viable: Flags = (rows[projection] >= self.k) | (suppressed & instance.exempt_reading)
         return viable
 
     def declare(self, block: pyo.Block, model: pyo.ConcreteModel, instance: InstanceData) -> None:

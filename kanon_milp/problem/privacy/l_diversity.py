@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import column_names, one_of
@@ -31,6 +30,7 @@ from kanon_milp.problem.privacy.presence import declare_presence
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -135,7 +135,7 @@ class LDiversity(Requirement):
             return len(counts) >= self.exact
         return self.exact * max(counts.values()) <= group.size
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """Enough different values; for frequencies: a fractional group within the shares exists."""
         if self.form == "frequency":
             (attribute,) = self.attributes

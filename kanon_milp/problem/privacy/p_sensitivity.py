@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.arguments import integer
@@ -18,6 +16,7 @@ from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.presence import declare_presence
 from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.table import Table
@@ -75,7 +74,7 @@ class PSensitivity(Requirement):
         """At least p different values."""
         return len(group.sensitive[self.attributes[0]]) >= self.p
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """A cover with fewer than p values never becomes a group."""
         return distinct_values(instance, self.attributes) >= self.p
 

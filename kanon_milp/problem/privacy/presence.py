@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.problem.privacy.cells import Rows, cells
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.system.arrays import Flags
 
 
 def declare_presence(
@@ -18,7 +17,7 @@ def declare_presence(
     instance: InstanceData,
     attributes: Sequence[str],
     least: int,
-    free: NDArray[np.bool_] | None = None,
+    free: Flags | None = None,
 ) -> None:
     """At least so many different values in an open group: z[g,σ] = 1 claims that g receives a row with value σ.
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.privacy.cells import Rows, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
+from kanon_milp.system.arrays import Flags
 
 Caps = Mapping[Label, Fraction]
 HULL_LINES = 3  # of the hull of (size, rows with a value) that are stated beside the share itself
@@ -36,7 +36,7 @@ def smallest_within(caps: Caps, counts: Mapping[Label, int]) -> int:
     return min(n, SEARCHED)
 
 
-def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray[np.bool_]:
+def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> Flags:
     """Candidates whose cover holds a (fractional) group within the caps: Σ_σ min(N_gσ, cap_σ·κ) ≥ κ.
 
     κ is the smallest size that the candidate's group can have; a larger group scaled down to κ shows that the test is
@@ -52,7 +52,7 @@ def viable_within(instance: InstanceData, attribute: str, caps: Caps) -> NDArray
     least = np.minimum(instance.least, instance.candidates.support)
     at_most = scaled[cover.indices] * np.repeat(least, np.diff(cover.indptr))
     held = np.add.reduceat(np.minimum(common * cover.data, at_most), cover.indptr[:-1])
-    viable: NDArray[np.bool_] = held >= common * least
+    viable: Flags = held >= common * least
     return viable
 
 

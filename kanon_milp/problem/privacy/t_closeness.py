@@ -8,9 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
@@ -22,6 +20,7 @@ from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.relaxed import ValueLimits, Work
 from kanon_milp.problem.records import Group
+from kanon_milp.system.arrays import Flags
 
 if TYPE_CHECKING:
     from kanon_milp.problem.hierarchies import Label
@@ -119,7 +118,7 @@ class TCloseness(Requirement):
         p = [counts.get(value, 0) for value in space.values]
         return bool(emd(space, p, [reference[value] for value in space.values]) <= self.exact)
 
-    def viable(self, instance: InstanceData) -> NDArray[np.bool_]:
+    def viable(self, instance: InstanceData) -> Flags:
         """The reference moved to the nearest values of the cover comes within t."""
         return transport.viable(instance, self.attributes, self._space(instance.table_group), self.exact)
 

@@ -12,13 +12,13 @@ from fractions import Fraction
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.privacy.cells import Rows, cells, supports
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.shares import SAFE, SEARCHED, declare_hull
+from kanon_milp.system.arrays import Flags
 
 FEW = 3  # values up to which every set of them is one value or all but one
 LARGE = 500  # values above which the general viability test is left out
@@ -241,7 +241,7 @@ def smallest_close(space: Space, reference: Sequence[int], t: Fraction) -> int:
     return min(n, SEARCHED)
 
 
-def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: Fraction) -> NDArray[np.bool_]:
+def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: Fraction) -> Flags:
     """Candidates whose cover could come within t, exactly in integers.
 
     Equal distance: a (fractional) group of the smallest size κ overlaps with the reference in Σ min(n·N_σ, κ·r_σ), and
@@ -255,7 +255,7 @@ def viable(instance: InstanceData, attributes: Sequence[str], space: Space, t: F
     if is_equal(space) and t.denominator * n * (instance.types.n + 1) * 2 < SAFE:
         overlap = np.minimum(n * cover.data, r[cover.indices] * np.repeat(least, np.diff(cover.indptr)))
         total = np.add.reduceat(overlap, cover.indptr[:-1])
-        close: NDArray[np.bool_] = t.denominator * total >= (t.denominator - t.numerator) * n * least
+        close: Flags = t.denominator * total >= (t.denominator - t.numerator) * n * least
         return close
     width = len(reference)
     if width > LARGE or t.denominator * space.scale * n * 2 > SAFE:

@@ -8,12 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.errors import counted
 from kanon_milp.solvers import SolverOptions, StopReason, get
 from kanon_milp.solvers.checked import with_integers_rounded
-from kanon_milp.solvers.model import Floats, LinearModel
+from kanon_milp.solvers.model import LinearModel
+from kanon_milp.system.arrays import Flags, Floats
 
 INTEGRALITY = 1e-5  # by how much an integer variable may miss an integer
 FEASIBILITY = 1e-5  # of a constraint with continuous variables, relative to its side
@@ -125,7 +125,7 @@ def _checked(model: LinearModel, x: Floats) -> CheckedPoint:
     return CheckedPoint(tuple(defects), exact_value(model, values))
 
 
-def _outside(model: LinearModel, x: Floats, near: NDArray[np.bool_]) -> int:
+def _outside(model: LinearModel, x: Floats, near: Flags) -> int:
     """How many variables are outside their bounds; doubles compare exactly."""
     allowed_low = np.where(near, 0.0, FEASIBILITY * np.maximum(1.0, np.abs(np.nan_to_num(model.lower, posinf=0.0))))
     allowed_high = np.where(near, 0.0, FEASIBILITY * np.maximum(1.0, np.abs(np.nan_to_num(model.upper, posinf=0.0))))
@@ -134,7 +134,7 @@ def _outside(model: LinearModel, x: Floats, near: NDArray[np.bool_]) -> int:
     return int((below | above).sum())
 
 
-def _violated(model: LinearModel, x: Floats, near: NDArray[np.bool_], values: list[Fraction]) -> tuple[int, float]:
+def _violated(model: LinearModel, x: Floats, near: Flags, values: list[Fraction]) -> tuple[int, float]:
     """How many constraints are violated, and by how much at most."""
     A = sp.csr_array(model.A)
     if not A.has_canonical_format:

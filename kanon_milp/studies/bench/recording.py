@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kanon_milp.errors import UnusablePointError
 from kanon_milp.solvers import (
@@ -20,15 +19,15 @@ from kanon_milp.solvers import (
     SolverOptions,
     SolverResult,
 )
-from kanon_milp.solvers.model import Floats
+from kanon_milp.system.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Permutation:
     """An order of rows and columns: position → number in the original model."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: Ints
+    columns: Ints
 
     @classmethod
     def drawn(cls, model: LinearModel, seed: int) -> Permutation:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pyomo.environ as pyo
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.full_domain import build_full_domain
@@ -33,7 +32,6 @@ from kanon_milp.studies.model_files import read_content
 from kanon_milp.studies.mps_library.entries import Entry
 from kanon_milp.system.clock import Clock
 
-Floats = NDArray[np.float64]
 Point = dict[int, int | Fraction]  # the columns that are not 0, and their values
 LICENCES = {"adult": "CC BY 4.0 (UCI)", "adult_raw": "CC BY 4.0 (UCI)", "cmc": "CC BY 4.0 (UCI)"}
 OWN_LICENCE = "Apache-2.0 (generated)"

@@ -18,15 +18,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, own_code, term, type_in_words
+from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.ground import Ground, built_in
 from kanon_milp.verify.numbers import both
 from kanon_milp.verify.tables import Original, TableData
 
-Bools = NDArray[np.bool_]
 Value = str | None
 Rows = Mapping[Value, int]
 Read = Callable[[object], object]
@@ -63,7 +62,7 @@ class ValueRule:
     name: str
     attributes: tuple[str, ...]
     parameters: Mapping[str, object]
-    holds: Callable[[Counts], Bools] = field(repr=False)
+    holds: Callable[[Counts], Flags] = field(repr=False)
     ground: Ground | None = None
     own: tuple[str, ...] | None = None
 
@@ -356,7 +355,7 @@ def _own(requirement: Any, table: Original, given: TableData) -> Sequence[Rule]:
         return bool(found)
 
     def rule(bound: Any) -> Rule:
-        def holds(counts: Counts) -> Bools:
+        def holds(counts: Counts) -> Flags:
             first, kind = counts.alike
             return np.array([judged(bound, counts.as_group(g)) for g in first.tolist()], dtype=bool)[kind]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import (
     AtLeast,
-    Bools,
     Definition,
     Rule,
     SizeRule,
@@ -33,7 +33,7 @@ def _alpha_k_anonymity(requirement: Any, table: Original) -> Sequence[Rule]:
     alpha, k = exact(requirement.alpha, "alpha"), integer(requirement.k, "k")
     values = None if requirement.values is None else frozenset(requirement.values)
 
-    def holds(counts: Counts) -> Bools:
+    def holds(counts: Counts) -> Flags:
         limited = np.array([values is None or value in values for value in counts.values], dtype=bool)
         return (counts.size >= k) & counts.every(~limited[counts.value] | counts.entry_shares.at_most(alpha))
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.errors import InputError
+from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import (
     AtLeast,
-    Bools,
     Definition,
     Rule,
     ValueRule,
@@ -35,7 +35,7 @@ def _delta_disclosure(requirement: Any, table: Original) -> Sequence[Rule]:
     if log not in ("natural", "base2") or absent not in ("violation", "ignored"):
         raise InputError("delta-disclosure: the logarithm, or the reading of absent values, is unknown to the verifier")
 
-    def holds(counts: Counts) -> Bools:
+    def holds(counts: Counts) -> Flags:
         close = counts.every(_logs_below(counts, delta, log))
         return close if absent == "ignored" else close & (counts.distinct == len(counts.labels))
 
@@ -50,7 +50,7 @@ def _delta_disclosure(requirement: Any, table: Original) -> Sequence[Rule]:
     ]
 
 
-def _logs_below(counts: Counts, delta: Fraction, log: str) -> Bools:
+def _logs_below(counts: Counts, delta: Fraction, log: str) -> Flags:
     """Per entry; floats decide where they are far from δ."""
     ratios = counts.changes
     logs = (np.log2 if log == "base2" else np.log)(ratios.floats())

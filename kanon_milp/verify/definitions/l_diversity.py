@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError, UndecidedError, kind_of
+from kanon_milp.system.arrays import Flags
 from kanon_milp.verify.counts import Counts
 from kanon_milp.verify.definitions import (
     AtLeast,
-    Bools,
     Definition,
     Rule,
     ValueRule,
@@ -40,7 +39,7 @@ Values = tuple[int, ...]
 STEPS = 50_000
 
 
-def have_partners(counts: Counts, l: int) -> NDArray[np.bool_]:  # noqa: E741
+def have_partners(counts: Counts, l: int) -> Flags:  # noqa: E741
     """Per group whether each row has l-1 others in it, all l pairwise different in every attribute.
 
     counts: of the joint values of the attributes. Raises UndecidedError where the search in a group takes more than
@@ -175,7 +174,7 @@ def _l_diversity(requirement: Any, table: Original) -> Sequence[Rule]:
     number, form = exact(requirement.l, "l"), requirement.form
     names = meant(requirement.sensitive, table)
 
-    def rule(attributes: tuple[str, ...], sensitive: object, holds: Callable[[Counts], Bools]) -> Rule:
+    def rule(attributes: tuple[str, ...], sensitive: object, holds: Callable[[Counts], Flags]) -> Rule:
         return ValueRule("l_diversity", attributes, {"l": number, "form": form, "sensitive": sensitive}, holds)
 
     if form == "frequency":

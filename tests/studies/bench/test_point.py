@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
 from kanon_milp.solvers import LinearModel, SolverOptions, get
@@ -18,6 +17,7 @@ from kanon_milp.solvers.mps import write_model
 from kanon_milp.studies.bench.point import check_point, check_unbounded, read_number
 from kanon_milp.studies.bench.recording import Permutation, Recording
 from kanon_milp.studies.bench.sources import read_solver_model
+from kanon_milp.system.arrays import Flags
 
 INF = float("inf")
 COEFFICIENTS = (-3.0, -1.0, 0.0, 0.1, 0.3, 1.0, 1 / 3, 2.0, 1e15)
@@ -123,7 +123,7 @@ def test_models_come_back_from_files(tmp_path: Path, name: str) -> None:
         assert np.array_equal(back.upper, model.upper)
 
 
-def _stated(model: LinearModel) -> NDArray[np.bool_]:
+def _stated(model: LinearModel) -> Flags:
     """Constraints with a finite side."""
     return np.isfinite(model.constraint_lower) | np.isfinite(model.constraint_upper)
 

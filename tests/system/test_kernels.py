@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from kernels import runnable
 
-from kanon_milp.system import arrays
+from kanon_milp.system import kernels
 
-doubled, doubled_rows = runnable(arrays.doubled), runnable(arrays.doubled_rows)
-stable_order = runnable(arrays.stable_order)
+doubled, doubled_rows = runnable(kernels.doubled), runnable(kernels.doubled_rows)
+stable_order = runnable(kernels.stable_order)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 1000])
