@@ -12,8 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from kanon_milp.cli.exit_codes import BAD_INPUT, NO_TABLE
-from kanon_milp.cli.interrupts import INTERRUPTED, Interrupted, signals
+from kanon_milp.cli.exit_codes import BAD_INPUT, INTERRUPTED, NO_TABLE, Interrupted, signals
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -26,8 +25,7 @@ NO_MEMORY = (
 
 def command_line() -> int:
     """Do what the arguments say; one clear line for an error, and the exit code that says what happened."""
-    from kanon_milp.cli.app import app
-    from kanon_milp.cli.warned import warnings_as_lines
+    from kanon_milp.cli.app import app, warnings_as_lines
     from kanon_milp.errors import InputError, SolverError
 
     for stream in (sys.stdout, sys.stderr):

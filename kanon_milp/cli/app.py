@@ -1,30 +1,57 @@
-"""The commands of `kanon-milp`."""
+"""The commands of `kanon-milp`, and what is the same for all of them: signals, warnings, passwords in errors."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from kanon_milp import __version__
-from kanon_milp.cli.bench import bench
-from kanon_milp.cli.click import NAMES_THE_NEAREST, UsageError
-from kanon_milp.cli.compare import compare
-from kanon_milp.cli.exchange import export, import_solution
-from kanon_milp.cli.generate import generate
-from kanon_milp.cli.help import Command, Group
+from kanon_milp.cli.exit_codes import Interrupted, signals
+from kanon_milp.cli.help import HELP, NAMES_THE_NEAREST, Command, UsageError, examples, option_of_the_command
 from kanon_milp.cli.hierarchy import hierarchy
-from kanon_milp.cli.inspect import inspect
-from kanon_milp.cli.interrupts import Interrupted, signals
-from kanon_milp.cli.models import models
-from kanon_milp.cli.mps_library import library
-from kanon_milp.cli.qid import qid
-from kanon_milp.cli.report import report
-from kanon_milp.cli.solve import solve
-from kanon_milp.cli.sweep import sweep
-from kanon_milp.cli.tools import compress, doctor
+from kanon_milp.cli.instances import generate, library, models
+from kanon_milp.cli.solve import report, solve
+from kanon_milp.cli.solvers import doctor, export, import_solution
+from kanon_milp.cli.studies import bench, compare, sweep
+from kanon_milp.cli.tables import compress, inspect, qid
 from kanon_milp.cli.verify import verify
-from kanon_milp.errors import without_passwords
+from kanon_milp.errors import KanonWarning, without_passwords
+from kanon_milp.studies.display import say
+
+TABLE = "--data people.csv --qi zip,age,sex"
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {  # with examples
+    "solve": (
+        solve,
+        (
+            f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out",
+            "solve hospital --show",
+        ),
+    ),
+    "verify": (
+        verify,
+        (
+            "verify out/anonymized.csv --original people.csv --qi zip,age,sex --k 5",
+            "verify out/anonymized.csv --model hospital --certificate bound.json",
+            "verify arx.csv --qi zip,age,sex --sensitive disease --k 5 --l 2",
+        ),
+    ),
+    "report": (report, ("report out",)),
+    "compare": (compare, (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",)),
+    "sweep": (sweep, (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",)),
+    "inspect": (inspect, ("inspect people.csv",)),
+    "hierarchy": (hierarchy, ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",)),
+    "qid": (qid, ("qid people.csv --k 5",)),
+    "compress": (compress, ("compress people.csv --qi zip,age,sex",)),
+    "models": (models, ("models hospital", "models hospital --copy mine")),
+    "generate": (generate, ("generate planted_k --size 1000 --out instance",)),
+    "export": (export, ("export hospital --to hospital.mps.gz",)),
+    "import": (import_solution, ("import hospital.sol --model hospital --out out",)),
+    "doctor": (doctor, ("doctor --warm-up",)),
+}
 
 
 class _Commands(typer.core.TyperGroup):
@@ -53,27 +80,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     suggest_commands=not NAMES_THE_NEAREST,
     rich_markup_mode=None,  # a usage error is one line, not a box
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
 )
-for command in (
-    solve,
-    verify,
-    report,
-    compare,
-    sweep,
-    inspect,
-    hierarchy,
-    qid,
-    compress,
-    models,
-    generate,
-    export,
-    import_solution,
-    doctor,
-):
-    app.command("import" if command is import_solution else None, cls=Command)(command)
+for name, (command, shown) in COMMANDS.items():
+    app.command(name, cls=Command, epilog=examples(*shown))(command)
 app.add_typer(bench, name="bench")
-app.add_typer(library, name="library", cls=Group)
+app.add_typer(library, name="library")
 
 
 def _version(value: bool) -> None:
@@ -89,3 +101,36 @@ def _root(
     ] = False,
 ) -> None:
     """Provably optimal anonymization of tables."""
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Each warning of the package that comes in the block is one line on standard error at its end, once.
+
+    None with --quiet, and none where the block ends in an error, of which there is one line already.
+    """
+    lines: list[str] = []
+    usual = warnings.showwarning
+
+    def keep(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, KanonWarning):
+            usual(message, category, filename, lineno, file, line)
+        elif not option_of_the_command("quiet"):
+            lines.append(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", KanonWarning)
+        warnings.showwarning = keep
+        try:
+            yield
+        except SystemExit:  # how a command ends
+            for each in dict.fromkeys(lines):
+                say(each, err=True)
+            raise

@@ -1,101 +1,54 @@
-"""How `--help` looks: options in sections where there are many, and an example for each command."""
+"""How `--help` looks: options in sections where there are many, and examples at the end; and what of click is needed,
+on which typer rests: the installed package, or the copy that typer brings since 0.26."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import typer.core
 
+_exceptions: Any = import_module(typer.BadParameter.__module__)
+_globals: Any = import_module(f"{_exceptions.__package__}.globals")
+
+UsageError: Any = _exceptions.UsageError
+NAMES_THE_NEAREST = hasattr(_exceptions, "NoSuchCommand")  # of an unknown command, without typer's help
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}  # settings of a group of commands
 FEW = 10  # options that need no sections
 OTHERS = "Options"
+SECTIONS = ("Table", "Privacy", "Recoding", "Objective and side constraints", "Solving", "Output")
 
-# section → names of parameters, whatever the command
-SECTIONS = {
-    "Table": "data query original column model names qi sensitive identifying keep unit symbol delimiter encoding "
-    "missing missing_values no_header header released row_id cells groups",
-    "Privacy": "k p l l_form t distance alpha beta delta suppressed_rows missing_keys",
-    "Recoding": "mask hierarchies numeric widths origin quantiles dates date_format prefix order sizes grouped other "
-    "weight boxes",
-    "Objective and side constraints": "cost_bound min_groups max_groups objective",
-    "Solving": "solver cbc method methods baselines formulation time_limit threads processes seed gap node_limit "
-    "iteration_limit dask resume",
-    "Output": "out force to to_table to_database report report_sample certificate log_file show reduced json quiet",
-}
-
-TABLE = "--data people.csv --qi zip,age,sex"
-EXAMPLES: dict[str, Sequence[str]] = {
-    "solve": (
-        f"solve {TABLE} --sensitive disease --k 5 --l 2 --time-limit 60 --out out",
-        "solve hospital --show",
-    ),
-    "verify": (
-        "verify out/anonymized.csv --original people.csv --qi zip,age,sex --k 5",
-        "verify out/anonymized.csv --model hospital --certificate bound.json",
-        "verify arx.csv --qi zip,age,sex --sensitive disease --k 5 --l 2",
-    ),
-    "compare": (f"compare {TABLE} --k 5 --released arx.csv --to table.tex",),
-    "sweep": (f"sweep {TABLE} --k 2..10,25 --time-limit 60 --out study",),
-    "export": ("export hospital --to hospital.mps.gz",),
-    "import": ("import hospital.sol --model hospital --out out",),
-    "compress": ("compress people.csv --qi zip,age,sex",),
-    "qid": ("qid people.csv --k 5",),
-    "inspect": ("inspect people.csv",),
-    "hierarchy": ("hierarchy people.csv --column age --widths 5,10,20 --out hierarchies",),
-    "report": ("report out",),
-    "bench": ("bench benchmarks/studies/smoke.toml --out study", "bench report study"),
-    "bench run": ("bench benchmarks/studies/smoke.toml --out study",),
-    "bench report": ("bench report study",),
-    "library build": ("library build instances --only 'adult*'",),
-    "library check": ("library check instances",),
-    "library": ("library build instances --only 'adult*'", "library check instances"),
-    "models": ("models hospital", "models hospital --copy mine"),
-    "generate": ("generate planted_k --size 1000 --out instance",),
-    "doctor": ("doctor --warm-up",),
-}
+# an option with its section
+table_option, privacy_option, recoding_option, objective_option, solving_option, output_option = (
+    partial(typer.Option, rich_help_panel=title) for title in SECTIONS
+)
 
 
-class _Exemplary:
-    """Examples at the end."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The examples, one a line however long."""
-        names, each = [], ctx
-        while each.parent is not None:  # up to the program
-            names.append(each.info_name or "")
-            each = each.parent
-        examples = EXAMPLES.get(" ".join(reversed(names)), ())
-        if examples:
-            with formatter.section("Examples" if len(examples) > 1 else "Example"):
-                for example in examples:
-                    formatter.write(f"{'':{formatter.current_indent}}kanon-milp {example}\n")
+def examples(*commands: str) -> str:
+    """The end of a help text: each example in one line, however long."""
+    lines = (f"  kanon-milp {each}" for each in commands)
+    return "\n".join(["\b", "Examples:" if len(commands) > 1 else "Example:", *lines])
 
 
-class Group(_Exemplary, typer.core.TyperGroup):
-    """A command with commands of its own."""
-
-
-class Command(_Exemplary, typer.core.TyperCommand):
+class Command(typer.core.TyperCommand):
     """A command of this program."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, then options by section."""
-        arguments: list[tuple[str, str]] = []
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in (*SECTIONS, OTHERS)}
+        """Arguments, then options by section: typer itself has no sections without boxes around them."""
+        found: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Arguments", *SECTIONS, OTHERS)}
         many = len(self.params) > FEW
         for each in self.get_params(ctx):
-            record = each.get_help_record(ctx)
-            if record is None:
-                continue
-            if each.param_type_name == "argument":
-                arguments.append(record)
-            else:
-                sections[_section(each.name) if many else OTHERS].append(record)
-        for title, records in {"Arguments": arguments, **sections}.items():
+            title = getattr(each, "rich_help_panel", None) if many else None
+            if (record := each.get_help_record(ctx)) is not None:
+                found["Arguments" if each.param_type_name == "argument" else title or OTHERS].append(record)
+        for title, records in found.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
 
 
-def _section(name: str | None) -> str:
-    return next((title for title, names in SECTIONS.items() if name in names.split()), OTHERS)
+def option_of_the_command(name: str) -> Any:
+    """What the command that runs was given; None where it has no such option, or where no command runs."""
+    context = _globals.get_current_context(silent=True)
+    return None if context is None else context.params.get(name)

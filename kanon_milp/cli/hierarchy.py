@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from kanon_milp.cli import options
-from kanon_milp.cli.hierarchy_options import numbers, split, whole
+from kanon_milp.cli.help import output_option, recoding_option, table_option
+from kanon_milp.cli.options import integers, numbers, split
 from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.hierarchies import Hierarchy
@@ -24,50 +23,50 @@ from kanon_milp.studies.labels import describe_labels
 from kanon_milp.system.files import check_folder, refuse_overwriting
 
 
+@options.grouped
 def hierarchy(
-    file: options.TableFile,
-    column: Annotated[str, typer.Option("--column", metavar="NAME", help="The column that it is for.")],
+    table: options.TableFile,
+    file: options.FileOptions,
+    column: Annotated[str, table_option("--column", metavar="NAME", help="The column that it is for.")],
     widths: Annotated[
         str | None,
-        typer.Option("--widths", metavar="5,10,20", help="Numbers: intervals of these widths."),
+        recoding_option("--widths", metavar="5,10,20", help="Numbers: intervals of these widths."),
     ] = None,
-    origin: Annotated[str, typer.Option("--origin", metavar="X", help="Where an interval of --widths begins.")] = "0",
+    origin: Annotated[
+        str, recoding_option("--origin", metavar="X", help="Where an interval of --widths begins.")
+    ] = "0",
     quantiles: Annotated[
-        str | None, typer.Option("--quantiles", metavar="16,4", help="Numbers: so many classes of about equal rows.")
+        str | None, recoding_option("--quantiles", metavar="16,4", help="Numbers: so many classes of about equal rows.")
     ] = None,
     dates: Annotated[
         str | None,
-        typer.Option("--dates", metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,decade."),
+        recoding_option("--dates", metavar="LEVELS", help="Dates: of hour,day,month,quarter,year,decade."),
     ] = None,
     date_format: Annotated[
-        str | None, typer.Option("--format", metavar="%d.%m.%Y", help="How --dates are written; default ISO 8601.")
+        str | None, recoding_option("--format", metavar="%d.%m.%Y", help="How --dates are written; default ISO 8601.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="4,2", help="Codes: so many of their first characters.")
+        str | None, recoding_option("--prefix", metavar="4,2", help="Codes: so many of their first characters.")
     ] = None,
     order: Annotated[
-        str | None, typer.Option("--order", metavar="A,B,C", help="All values, from the lowest to the highest.")
+        str | None, recoding_option("--order", metavar="A,B,C", help="All values, from the lowest to the highest.")
     ] = None,
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="2,6", help="Neighbours in --order that a label holds.")
+        str | None, recoding_option("--sizes", metavar="2,6", help="Neighbours in --order that a label holds.")
     ] = None,
     grouped: Annotated[
-        Path | None, typer.Option("--groups", metavar="FILE", help="JSON or TOML: label to values, or to such groups.")
+        Path | None,
+        recoding_option("--groups", metavar="FILE", help="JSON or TOML: label to values, or to such groups."),
     ] = None,
-    missing: Annotated[str, typer.Option("--missing-label", help="Label of missing values.")] = "missing",
+    missing: Annotated[str, recoding_option("--missing-label", help="Label of missing values.")] = "missing",
     other: Annotated[
-        str | None, typer.Option("--other-label", help="Label of values that are no number, no date, in no group.")
+        str | None, recoding_option("--other-label", help="Label of values that are no number, no date, in no group.")
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`.")
+        Path,
+        output_option("--out", metavar="DIR", help="Folder of the file COLUMN.csv, for `solve --hierarchies DIR`."),
     ] = Path("hierarchies"),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
-    query: options.Query = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
-    missing_values: options.MarksOfMissing = None,
-    no_header: options.NoHeader = False,
-    header: options.Header = None,
+    force: Annotated[bool, output_option("--force", help="Replace the file if it is there.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -84,11 +83,11 @@ def hierarchy(
     if dates is not None:
         ways["--dates"] = partial(Hierarchy.dates, levels=split(dates), format=date_format, **named)
     if prefix is not None:
-        ways["--prefix"] = partial(Hierarchy.prefixes, lengths=whole(split(prefix)))
+        ways["--prefix"] = partial(Hierarchy.prefixes, lengths=integers(split(prefix)))
     if order is not None or sizes is not None:
         if order is None or sizes is None:
             raise InputError("--order names the values, --sizes how many of them a label holds; name both")
-        ways["--order"] = partial(Hierarchy.ordered, order=split(order), sizes=whole(split(sizes)), **named)
+        ways["--order"] = partial(Hierarchy.ordered, order=split(order), sizes=integers(split(sizes)), **named)
     if grouped is not None:
         ways["--groups"] = partial(Hierarchy.groups, groups=_read_groups(grouped), **named)
     if len(ways) != 1:
@@ -99,30 +98,22 @@ def hierarchy(
     if {os.sep, os.altsep, "\0"} & set(column):
         raise InputError(f'column "{column}": no file can have this name; rename the column')
     target = out / f"{column}.csv"
-    read = file.file if isinstance(file, Database) else file
-    refuse_overwriting([("--out", target)], [path for path in (read, grouped) if path is not None])
+    source = table.file if isinstance(table, Database) else table
+    refuse_overwriting([("--out", target)], [path for path in (source, grouped) if path is not None])
     check_folder(out, [target.name])
     if target.exists() and not force:
         raise InputError(f"{target}: is there already; --force replaces it")
     with warnings.catch_warnings(action="ignore", category=RoleWarning):  # nothing is released here
-        table = read_table(
-            file,
-            [column],
-            query=query,
-            delimiter=delimiter,
-            encoding=encoding,
-            missing_values=options.marks(missing_values),
-            header=options.header(no_header, header),
-        )
+        read = read_table(table, [column], **file.arguments())
     (make,) = ways.values()
-    made = make(table.frame[column], missing=missing, source=f'{file}: column "{column}"')
+    made = make(read.frame[column], missing=missing, source=f'{table}: column "{column}"')
     out.mkdir(parents=True, exist_ok=True)
     made.write(target)
-    found = describe_labels(made, table.column(column))
+    found = describe_labels(made, read.column(column))
     if json:
         display.print_json({"column": column, "file": str(target), "levels": [each.as_dict() for each in found]})
     elif not quiet:
-        display_data.show_hierarchy(found, str(file) if isinstance(file, Database) else file.name, column, target)
+        display_data.show_hierarchy(found, str(table) if isinstance(table, Database) else table.name, column, target)
 
 
 def _read_groups(path: Path) -> Any:

@@ -1,142 +1,467 @@
-"""Options that several commands have, and what they mean."""
+"""Options that several commands have, in groups: a dataclass, whose fields are options of each command with such a
+parameter (`grouped`)."""
 
 from __future__ import annotations
 
 import csv
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
+from kanon_milp.cli.help import (
+    objective_option,
+    output_option,
+    privacy_option,
+    recoding_option,
+    solving_option,
+    table_option,
+)
 from kanon_milp.errors import InputError
-from kanon_milp.problem.databases import location
+from kanon_milp.problem.column_numbers import DECIMALS
+from kanon_milp.problem.databases import Database, as_files, is_address, location
+from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.privacy import REQUIREMENTS, Requirement
-from kanon_milp.problem.problem import SuppressedRows
+from kanon_milp.problem.problem import Objective, Problem, SuppressedRows
 from kanon_milp.problem.recoding import Recoding
 from kanon_milp.problem.recoding_files import Makers, made_hierarchies, read_recoding
-from kanon_milp.problem.table import Missing, Table
+from kanon_milp.problem.table import (
+    ARROW_SUFFIXES,
+    CSV_SUFFIXES,
+    EXCEL_SUFFIXES,
+    PARQUET_SUFFIXES,
+    Missing,
+    Table,
+    read_table,
+)
+from kanon_milp.studies.model_files import ModelFile, read_model
 from kanon_milp.verify.tables import MissingKeys
 
 MOST_VALUES = 10_000  # in a range; more are a slip of the pen
+TABLES = (*CSV_SUFFIXES, *EXCEL_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
 
 ModelPath = Annotated[
     Path | None, typer.Argument(metavar="MODEL.toml", help="Model file; or name a table with --data.")
 ]
-
-Data = Annotated[
-    Any,  # a path or a database, which typer would not take as a union
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        parser=location,
-        help="Table: CSV (also .gz), Excel, Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
-    ),
-]
 TableFile = Annotated[
-    Any,
+    Any,  # a path or a database, which typer would not take as a union
     typer.Argument(
         metavar="FILE",
         parser=location,
         help="Table: CSV (also .gz), Excel, Parquet, Arrow; a database with --query.",
     ),
 ]
-Query = Annotated[str | None, typer.Option("--query", metavar="SQL", help="What to read of a database, in order.")]
-Qi = Annotated[list[str] | None, typer.Option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
-Sensitive = Annotated[list[str] | None, typer.Option("--sensitive", metavar="D", help="Sensitive attributes.")]
-Identifying = Annotated[
-    list[str] | None, typer.Option("--identifying", metavar="E,F", help="Columns that must not be released: dropped.")
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option("--unit", metavar="U", help="The column of who is protected, such as patient: k counts its values."),
-]
-K = Annotated[int | None, typer.Option("--k", help="k-anonymity: each group has at least k rows (or units).")]
-P = Annotated[int | None, typer.Option("--p", help="p-sensitivity: each group has at least p sensitive values.")]
-L = Annotated[
-    str | None, typer.Option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group.")
-]
-LForm = Annotated[str, typer.Option("--l-form", help="frequency, distinct or blocki-williams.")]
-T = Annotated[
-    str | None,
-    typer.Option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
-]
-SWEPT = {  # in place of the options of the same names
-    "k": Annotated[str | None, typer.Option("--k", metavar="A..B,C", help="Values of k, such as 2..10,25.")],
-    "l": Annotated[str | None, typer.Option("--l", metavar="A,B", help="Values of l, such as 1.5,2,3.")],
-    "t": Annotated[str | None, typer.Option("--t", metavar="A,B", help="Values of t, such as 0.1,0.2.")],
-}
-Distance = Annotated[
-    str,
-    typer.Option(
-        "--distance",
-        metavar="D",
-        help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
-    ),
-]
-Alpha = Annotated[
-    str | None, typer.Option("--alpha", metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group.")
-]
-Beta = Annotated[str | None, typer.Option("--beta", metavar="B", help="Basic beta-likeness.")]
-Delta = Annotated[str | None, typer.Option("--delta", metavar="D", help="delta-disclosure privacy, natural logarithm.")]
-Mask = Annotated[
-    Path | None,
-    typer.Option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
-]
-HierarchyFolder = Annotated[
-    Path | None, typer.Option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")
-]
-Weights = Annotated[
-    list[str] | None, typer.Option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
-]
-Symbol = Annotated[str, typer.Option("--symbol", help="Suppression symbol.")]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
-        "beyond doubt.",
-    ),
-]
-Encoding = Annotated[
-    str | None, typer.Option("--encoding", help="Of CSV files; default utf-8, or what a file is beyond doubt.")
-]
-NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="No row names the columns: they are called column_1, column_2, ...")
-]
-Header = Annotated[
-    list[str] | None,
-    typer.Option("--header", metavar="A,B,C", help="The names of the columns, where no row of the table names them."),
-]
-MissingValues = Annotated[
-    Missing, typer.Option("--missing", help="value: missing values are a value of their own; error: refuse them.")
-]
-MarksOfMissing = Annotated[
-    list[str] | None,
-    typer.Option("--missing-values", metavar="NA,?", help="Texts in the table that stand for a missing value."),
-]
+Qi = Annotated[list[str] | None, table_option("--qi", metavar="A,B,C", help="Quasi-identifiers, separated by commas.")]
+Sensitive = Annotated[list[str] | None, table_option("--sensitive", metavar="D", help="Sensitive attributes.")]
 Reading = Annotated[
-    SuppressedRows,
-    typer.Option("--suppressed-rows", help="strict: fully suppressed rows are a group; exempt: they need no partners."),
-]
-ReadingAsked = Annotated[
     SuppressedRows | None,
-    typer.Option("--suppressed-rows", help="strict (default), or exempt: fully suppressed rows need no partners."),
+    table_option(
+        "--suppressed-rows",
+        help="strict (default): fully suppressed rows are a group; exempt: they need no partners.",
+    ),
+]
+Symbol = Annotated[str, table_option("--symbol", help="Suppression symbol.")]
+MissingValues = Annotated[
+    Missing, table_option("--missing", help="value: missing values are a value of their own; error: refuse them.")
 ]
 MissingAsKeys = Annotated[
     MissingKeys,
-    typer.Option("--missing-keys", help="own: missing and suppressed cells are values; match: any value (sdcMicro)."),
+    table_option("--missing-keys", help="own: missing and suppressed cells are values; match: any value (sdcMicro)."),
 ]
 RowId = Annotated[
     str | None,
-    typer.Option("--id", metavar="COLUMN", help="Tells which released row is whose, in another order or with gaps."),
+    table_option("--id", metavar="COLUMN", help="Tells which released row is whose, in another order or with gaps."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-FormulationName = Annotated[str | None, typer.Option("--formulation", help="strong (default), textbook or groups.")]
+Seed = Annotated[int, solving_option("--seed", help="Random seed.")]
+Json = Annotated[bool, output_option("--json", help="Print the result as JSON, and nothing else.")]
+Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print nothing but errors.")]
+FormulationName = Annotated[str | None, solving_option("--formulation", help="strong (default), textbook or groups.")]
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of its groups, each in the place of its group."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    flat = [each.replace(kind=keyword) for parameter in own for each in _options(parameter)]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        command(**{each.name: _made(each.annotation, each.name, given) for each in own})
+
+    wrapped.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {each.name: each.annotation for each in flat}
+    return wrapped
+
+
+def _options(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    kind = parameter.annotation
+    if not is_dataclass(kind):
+        yield parameter
+        return
+    hints = get_type_hints(kind, include_extras=True)
+    for each in fields(kind):
+        option = inspect.Parameter(each.name, parameter.kind, default=each.default, annotation=hints[each.name])
+        yield from _options(option)
+
+
+def _made(kind: Any, name: str, given: dict[str, Any]) -> Any:
+    if not (is_dataclass(kind) and isinstance(kind, type)):
+        return given[name]
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(**{each.name: _made(hints[each.name], each.name, given) for each in fields(kind)})
+
+
+def named(group: Any) -> Iterator[str]:
+    """The options of a group that say something else than they do by default."""
+    for each in fields(group):
+        value = getattr(group, each.name)
+        if is_dataclass(value):
+            yield from named(value)
+        elif value != each.default:
+            yield f"--{each.name.replace('_', '-')}"
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How the table of a file or a database is read."""
+
+    query: Annotated[
+        str | None, table_option("--query", metavar="SQL", help="What to read of a database, in order.")
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        table_option(
+            "--delimiter",
+            help="Of the table (hierarchies and masks have their own), such as ; or tab; default , or what divides it "
+            "beyond doubt.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None, table_option("--encoding", help="Of CSV files; default utf-8, or what a file is beyond doubt.")
+    ] = None
+    missing_values: Annotated[
+        list[str] | None,
+        table_option("--missing-values", metavar="NA,?", help="Texts in the table that stand for a missing value."),
+    ] = None
+    no_header: Annotated[
+        bool, table_option("--no-header", help="No row names the columns: they are called column_1, column_2, ...")
+    ] = False
+    header: Annotated[
+        list[str] | None,
+        table_option(
+            "--header", metavar="A,B,C", help="The names of the columns, where no row of the table names them."
+        ),
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """These as `read_table` takes them."""
+        if self.no_header and self.header:
+            raise InputError("--header names the columns of a table without a header row; leave --no-header out")
+        return {
+            "query": self.query,
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "missing_values": names(self.missing_values, "--missing-values", required=False),
+            "header": names(self.header, "--header") if self.header else not self.no_header,
+        }
+
+
+@dataclass(frozen=True)
+class RoleOptions:
+    """The roles of columns."""
+
+    qi: Qi = None
+    sensitive: Sensitive = None
+    identifying: Annotated[
+        list[str] | None,
+        table_option("--identifying", metavar="E,F", help="Columns that must not be released: dropped."),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        table_option("--keep", metavar="G,H", help="Insensitive columns: kept as they are, without a warning."),
+    ] = None
+    unit: Annotated[
+        str | None,
+        table_option(
+            "--unit", metavar="U", help="The column of who is protected, such as patient: k counts its values."
+        ),
+    ] = None
+
+    def arguments(self, *, required: bool = True) -> dict[str, Any]:
+        """These as `read_table` takes them. required: whether quasi-identifiers must be named."""
+        unit = names(None if self.unit is None else [self.unit], "--unit", required=False)
+        if len(unit) > 1:
+            raise InputError("--unit: one column says who is protected; join several into one before")
+        return {
+            "quasi_identifiers": names(self.qi, "--qi", required=required),
+            "sensitive": names(self.sensitive, "--sensitive", required=False),
+            "identifying": names(self.identifying, "--identifying", required=False),
+            "keep": names(self.keep, "--keep", required=False),
+            "unit": unit[0] if unit else None,
+        }
+
+
+@dataclass(frozen=True)
+class PrivacyOptions:
+    """What each group must have."""
+
+    k: Annotated[int | None, privacy_option("--k", help="k-anonymity: each group has at least k rows (or units).")] = (
+        None
+    )
+    p: Annotated[
+        int | None, privacy_option("--p", help="p-sensitivity: each group has at least p sensitive values.")
+    ] = None
+    l: Annotated[  # noqa: E741  (the papers' letter)
+        str | None,
+        privacy_option("--l", metavar="L", help="l-diversity, a rational: no value has more than 1/l of a group."),
+    ] = None
+    l_form: Annotated[str, privacy_option("--l-form", help="frequency, distinct or blocki-williams.")] = "frequency"
+    t: Annotated[
+        str | None,
+        privacy_option("--t", metavar="T", help="t-closeness, a rational such as 0.15 or 3/20: distance to the table."),
+    ] = None
+    distance: Annotated[
+        str,
+        privacy_option(
+            "--distance",
+            metavar="D",
+            help="Ground distance of t-closeness: equal, ordered, numeric, order:FILE, hierarchy:FILE or matrix:FILE.",
+        ),
+    ] = "equal"
+    alpha: Annotated[
+        str | None,
+        privacy_option("--alpha", metavar="A", help="(alpha,k)-anonymity: no value has more than A of a group."),
+    ] = None
+    beta: Annotated[str | None, privacy_option("--beta", metavar="B", help="Basic beta-likeness.")] = None
+    delta: Annotated[
+        str | None, privacy_option("--delta", metavar="D", help="delta-disclosure privacy, natural logarithm.")
+    ] = None
+
+    def requirements(self, *, required: bool = True) -> list[Requirement]:
+        """The requirements that they ask for."""
+        arguments: dict[str, dict[str, Any]] = {
+            "k": {"k": self.k},
+            "p": {"p": self.p},
+            "l": {"l": self.l, "form": self.l_form},
+            "t": {"t": self.t, "distance": self.distance},
+            "alpha": {"alpha": self.alpha},
+            "beta": {"beta": self.beta},
+            "delta": {"delta": self.delta},
+        }
+        if self.l is None and self.l_form != "frequency":
+            raise InputError("--l-form says how --l is meant; name --l too")
+        if self.t is None and self.distance != "equal":
+            raise InputError("--distance says how --t is meant; name --t too")
+        found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
+        if required and not found:
+            raise InputError("name what each group must have: --k 5")
+        return found
+
+
+Values = Annotated[str | None, privacy_option("--k", metavar="A..B,C", help="Values of k, such as 2..10,25.")]
+
+
+@dataclass(frozen=True)
+class SweptPrivacyOptions(PrivacyOptions):
+    """The same with lists of values for k, l and t."""
+
+    SWEPT: ClassVar[tuple[str, ...]] = ("k", "l", "t")
+    k: Values = None  # type: ignore[assignment]
+    l: Annotated[  # noqa: E741
+        str | None, privacy_option("--l", metavar="A,B", help="Values of l, such as 1.5,2,3.")
+    ] = None
+    t: Annotated[str | None, privacy_option("--t", metavar="A,B", help="Values of t, such as 0.1,0.2.")] = None
+
+    def lists(self) -> dict[str, list[str]]:
+        """The values of each parameter that has some."""
+        given = {name: getattr(self, name) for name in self.SWEPT}
+        return {name: values(text, f"--{name}") for name, text in given.items() if text is not None}
+
+    def requirements(self, *, required: bool = True) -> list[Requirement]:
+        """The requirements with the first value of each list."""
+        first: dict[str, Any] = {name: found[0] for name, found in self.lists().items()}
+        if "k" in first:
+            first["k"] = integer(first["k"], "--k")
+        return PrivacyOptions(**{**vars(self), **first}).requirements(required=required)
+
+
+@dataclass(frozen=True)
+class RecodingOptions:
+    """What quasi-identifiers may become, and at which cost."""
+
+    mask: Annotated[
+        Path | None,
+        recoding_option("--mask", metavar="FILE", help="Pattern mask: CSV with keep, * or a level in the cells."),
+    ] = None
+    hierarchies: Annotated[
+        Path | None, recoding_option("--hierarchies", metavar="DIR", help="Folder with a hierarchy COLUMN.csv.")
+    ] = None
+    numeric: Annotated[
+        list[str] | None,
+        recoding_option(
+            "--numeric",
+            metavar="AGE=5,10,20",
+            help="Numbers as intervals of these widths, a level each; PAY=100,comma says that decimals have a comma.",
+        ),
+    ] = None
+    quantiles: Annotated[
+        list[str] | None,
+        recoding_option(
+            "--quantiles", metavar="PAY=16,4", help="Numbers in so many classes of about equally many rows."
+        ),
+    ] = None
+    dates: Annotated[
+        list[str] | None,
+        recoding_option(
+            "--dates",
+            metavar="BORN",
+            help="Dates as month, quarter, year; or as named: BORN=month,decade, and how they are written: "
+            "BORN=%d.%m.%Y.",
+        ),
+    ] = None
+    prefix: Annotated[
+        list[str] | None,
+        recoding_option("--prefix", metavar="ZIP=4,2", help="Codes by so many of their first characters."),
+    ] = None
+    weight: Annotated[
+        list[str] | None, recoding_option("--weight", metavar="A=2", help="Cost of suppressing a cell of a column.")
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """These as `verify_files` takes them."""
+        weights = {}
+        for entry in self.weight or []:
+            name, equals, value = entry.rpartition("=")
+            if not equals:
+                raise InputError(
+                    "a weight is COLUMN=NUMBER, once for each column, as in --weight age=2 --weight sex=1/2"
+                )
+            if name in weights:
+                raise InputError(f'--weight names column "{name}" twice')
+            weights[name] = value
+        return {"mask": self.mask, "hierarchies": self.hierarchies, "makers": self._makers(), "weights": weights}
+
+    def _makers(self) -> Makers:
+        """Column → what makes its hierarchy, from the values of the column and what messages call it."""
+        ways: dict[str, tuple[list[str] | None, Callable[[list[str]], Callable[..., Hierarchy]]]] = {
+            "--numeric age=5,10,20": (
+                self.numeric,
+                lambda given: partial(Hierarchy.intervals, **numbers("widths", given)),
+            ),
+            "--quantiles pay=16,4": (
+                self.quantiles,
+                lambda given: partial(Hierarchy.quantiles, **numbers("counts", given)),
+            ),
+            "--dates born=month,year": (self.dates, _dates),
+            "--prefix zip=4,2": (self.prefix, lambda given: partial(Hierarchy.prefixes, lengths=integers(given))),
+        }
+        found: dict[str, Callable[..., Hierarchy]] = {}
+        for example, (entries, make) in ways.items():
+            for entry in entries or []:
+                name, given = _divided(entry, example)
+                if name in found:
+                    raise InputError(f'{example.split()[0]}: column "{name}" has a hierarchy already; name it once')
+                found[name] = make(given)
+        return found
+
+    def recoding(self, table: Table, encoding: str | None) -> Recoding:
+        """The recoding that they ask for."""
+        given = self.arguments()
+        made = made_hierarchies(table, given.pop("makers"))
+        return read_recoding(table.quasi_identifiers, **given, encoding=encoding, made=made)
+
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """What states a problem beside a model file, which holds all of it."""
+
+    data: Annotated[
+        Any,
+        table_option(
+            "--data",
+            metavar="FILE",
+            parser=location,
+            help="Table: CSV (also .gz), Excel, Parquet or Arrow; SQLite or DuckDB, or postgresql://..., with --query.",
+        ),
+    ] = None
+    roles: RoleOptions = RoleOptions()
+    privacy: PrivacyOptions = PrivacyOptions()
+    recoding: RecodingOptions = RecodingOptions()
+    suppressed_rows: Reading = None
+    cost_bound: Annotated[str | None, objective_option("--cost-bound", metavar="S", help="Largest allowed loss.")] = (
+        None
+    )
+    min_groups: Annotated[int | None, objective_option("--min-groups", help="Fewest released row types.")] = None
+    max_groups: Annotated[int | None, objective_option("--max-groups", help="Most released row types.")] = None
+    objective: Annotated[Objective, objective_option("--objective", help="loss, min_groups or max_groups.")] = "loss"
+    symbol: Symbol = "*"
+    missing: MissingValues = "value"
+    file: FileOptions = FileOptions()
+
+    def read(self, model: Path | None) -> Asked:
+        """The problem of a model file, or of a table and the options."""
+        if model is not None:
+            return self._of_model(model)
+        if self.data is None:
+            raise InputError("name a model file, or a table with --data")
+        database = self.data if isinstance(self.data, Database) else None
+        name = self.data.name if database is None else str(database)
+        reading = {**self.roles.arguments(), **self.file.arguments()}
+        table = read_table(self.data, **reading, missing=self.missing, symbol=self.symbol)
+        recoding = self.recoding.recoding(table, self.file.encoding)
+        problem = Problem(
+            table,
+            self.privacy.requirements(),
+            recoding,
+            self.cost_bound,
+            self.min_groups,
+            self.max_groups,
+            self.objective,
+            self.suppressed_rows or "strict",
+            name,
+        )
+        return Asked(problem, name, None, database)
+
+    def _of_model(self, model: Path) -> Asked:
+        if is_address(model):
+            raise InputError("the address of a database is no model file: write --data in front of it")
+        if model.suffix.lower() in TABLES:
+            raise InputError(f"{model}: looks like a table, not like a model file: write --data {model}")
+        for option in named(self):
+            raise InputError(f"a model file holds table and problem; write into it what {option} says")
+        read = read_model(model)
+        return Asked(read.problem, read.title or read.problem.name, read)
+
+
+@dataclass(frozen=True)
+class SweptProblemOptions(ProblemOptions):
+    """The same with lists of values for k, l and t, which may also stand beside a model file."""
+
+    privacy: SweptPrivacyOptions = SweptPrivacyOptions()
+
+    def _of_model(self, model: Path) -> Asked:
+        once = replace(self.privacy, k=None, l=None, t=None)
+        return super()._of_model(model) if once == self.privacy else replace(self, privacy=once)._of_model(model)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A problem as the command line states it. file: the model file, None for a table with --data.
+    database: where that was read from, None for a file."""
+
+    problem: Problem
+    title: str
+    file: ModelFile | None
+    database: Database | None = None
+
+    @property
+    def sources(self) -> list[str | Path]:
+        """The files that it was read from."""
+        return [*as_files(self.problem.sources), *([] if self.file is None else [self.file.path])]
 
 
 def names(values: list[str] | None, option: str, *, required: bool = True) -> list[str]:
@@ -145,80 +470,6 @@ def names(values: list[str] | None, option: str, *, required: bool = True) -> li
     if required and not names:
         raise InputError(f"name the quasi-identifiers: {option} a,b,c")
     return names
-
-
-def unit(value: str | None) -> str | None:
-    """The one column that --unit names."""
-    found = names(None if value is None else [value], "--unit", required=False)
-    if len(found) > 1:
-        raise InputError("--unit: one column says who is protected; join several into one before")
-    return found[0] if found else None
-
-
-def header(no_header: bool, values: list[str] | None) -> bool | list[str]:
-    """What --no-header and --header say of the first row."""
-    if no_header and values:
-        raise InputError("--header names the columns of a table without a header row; leave --no-header out")
-    return names(values, "--header") if values else not no_header
-
-
-def marks(values: list[str] | None) -> list[str]:
-    """What --missing-values names."""
-    return names(values, "--missing-values", required=False)
-
-
-def privacy(
-    k: int | None,
-    p: int | None,
-    l: str | None,  # noqa: E741
-    l_form: str,
-    t: str | None,
-    distance: str,
-    alpha: str | None,
-    beta: str | None,
-    delta: str | None,
-    *,
-    required: bool = True,
-) -> list[Requirement]:
-    """The requirements that --k, --p, ... ask for."""
-    arguments: dict[str, dict[str, Any]] = {
-        "k": {"k": k},
-        "p": {"p": p},
-        "l": {"l": l, "form": l_form},
-        "t": {"t": t, "distance": distance},
-        "alpha": {"alpha": alpha},
-        "beta": {"beta": beta},
-        "delta": {"delta": delta},
-    }
-    if l is None and l_form != "frequency":
-        raise InputError("--l-form says how --l is meant; name --l too")
-    if t is None and distance != "equal":
-        raise InputError("--distance says how --t is meant; name --t too")
-    found = [REQUIREMENTS[name](**given) for name, given in arguments.items() if given[name] is not None]
-    if required and not found:
-        raise InputError("name what each group must have: --k 5")
-    return found
-
-
-def recoding(
-    table: Table, mask: Path | None, folder: Path | None, weight: list[str] | None, encoding: str | None, makers: Makers
-) -> Recoding:
-    """The recoding that --mask, --hierarchies, --numeric and its like, and --weight ask for."""
-    made = made_hierarchies(table, makers)
-    return read_recoding(table.quasi_identifiers, mask, folder, weights(weight), encoding=encoding, made=made)
-
-
-def weights(entries: list[str] | None) -> dict[str, str]:
-    """Column → weight, as written."""
-    found = {}
-    for entry in entries or []:
-        name, equals, value = entry.rpartition("=")
-        if not equals:
-            raise InputError("a weight is COLUMN=NUMBER, once for each column, as in --weight age=2 --weight sex=1/2")
-        if name in found:
-            raise InputError(f'--weight names column "{name}" twice')
-        found[name] = value
-    return found
 
 
 def values(text: str, option: str) -> list[str]:
@@ -244,3 +495,43 @@ def integer(text: str, option: str) -> int:
         return int(text)
     except ValueError:
         raise InputError(f"{option}: an integer is expected in place of {text!r}") from None
+
+
+def numbers(what: str, given: list[str]) -> dict[str, Any]:
+    """Widths, or numbers of classes, and what stands before decimals: point or comma."""
+    named = [each for each in given if each in DECIMALS]
+    if len(named) > 1:
+        raise InputError(f"{' and '.join(named)}: one word says what stands before the decimals of a column")
+    sizes = [each for each in given if each not in DECIMALS]
+    return {what: integers(sizes) if what == "counts" else sizes, "decimal": named[0] if named else None}
+
+
+def _dates(given: list[str]) -> Callable[..., Hierarchy]:
+    """Levels, and how dates are written: that with a %."""
+    forms = [each for each in given if "%" in each]
+    if len(forms) > 1:
+        raise InputError(
+            "--dates: one form says how the dates of a column are written; one with a comma goes in double quotes, as "
+            """in --dates 'born=year,"%B %d, %Y"'"""
+        )
+    levels = [each for each in given if "%" not in each]
+    return partial(Hierarchy.dates, levels=levels or None, format=forms[0] if forms else None)
+
+
+def split(entry: str) -> list[str]:
+    """Entries that commas divide; one that holds a comma stands in double quotes."""
+    return [each.strip() for each in next(csv.reader([entry]), [])]
+
+
+def integers(given: list[str]) -> list[Any]:
+    """Integers where these are some; what is none is refused by whoever takes it."""
+    return [int(each) if each.isascii() and each.isdigit() and len(each) < 10 else each for each in given]
+
+
+def _divided(entry: str, example: str) -> tuple[str, list[str]]:
+    name, equals, values = entry.rpartition("=")
+    if not equals and example.startswith("--dates"):
+        return values, []
+    if not name or not values:
+        raise InputError(f"{example.split(maxsplit=1)[0]} is written COLUMN=VALUES, as in {example}")
+    return name, split(values)

@@ -1,4 +1,4 @@
-"""`kanon-milp solve`."""
+"""`kanon-milp solve` and `report`: a released table, and the page about it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ import typer
 
 from kanon_milp import solvers
 from kanon_milp.cli import options
-from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
-from kanon_milp.cli.interrupts import signals
-from kanon_milp.cli.problem_options import Asked, with_problem
+from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED, exit_code, signals
+from kanon_milp.cli.help import output_option, solving_option
 from kanon_milp.errors import InputError, NotProvenError
 from kanon_milp.methods import registry
 from kanon_milp.methods.result import Result
@@ -30,7 +29,8 @@ from kanon_milp.problem.databases import Database, location
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter
 from kanon_milp.studies import display, output
-from kanon_milp.studies.pages.reports import page_of_result
+from kanon_milp.studies.output import PAGE
+from kanon_milp.studies.pages.reports import page_of_result, report_of_folder
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit
@@ -43,20 +43,20 @@ CERTIFICATE_SHARE = 0.3  # of a time limit, for a certificate
 MEASURES_SECONDS = 1.5  # at least, for what a release costs and protects, column by column
 
 
-@with_problem
+@options.grouped
 def solve(
-    asked: Asked,
+    stated: options.ProblemOptions,
     model: options.ModelPath = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+        output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
     ] = None,
     to_table: Annotated[
-        str | None, typer.Option("--to-table", metavar="NAME", help="Write the released table into the database, too.")
+        str | None, output_option("--to-table", metavar="NAME", help="Write the released table into the database, too.")
     ] = None,
     to_database: Annotated[
         Any,
-        typer.Option(
+        output_option(
             "--to-database",
             metavar="FILE",
             parser=location,
@@ -64,46 +64,46 @@ def solve(
         ),
     ] = None,
     solver: Annotated[
-        str | None, typer.Option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
+        str | None, solving_option("--solver", help="highs (default), cbc, scip, cpsat or pulp:NAME.")
     ] = None,
-    cbc: Annotated[str | None, typer.Option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
+    cbc: Annotated[str | None, solving_option("--cbc", metavar="PATH", help="The CBC executable to use.")] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="NAME", help=f"{registry.about()}."),
+        solving_option("--method", metavar="NAME", help=f"{registry.about()}."),
     ] = None,
     formulation: options.FormulationName = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="S", help="Seconds; a search without a limit takes 600.")
+        float | None, solving_option("--time-limit", metavar="S", help="Seconds; a search without a limit takes 600.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", help="Threads of the solver, processes of the search; default 1.")
+        int | None, solving_option("--threads", help="Threads of the solver, processes of the search; default 1.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default 0.")] = None,
+    seed: Annotated[int | None, solving_option("--seed", help="Random seed; default 0.")] = None,
     gap: Annotated[
         float | None,
-        typer.Option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof."),
+        solving_option("--gap", metavar="REL", help="Relative gap at which to stop; default 0, a proof."),
     ] = None,
     node_limit: Annotated[
-        int | None, typer.Option("--node-limit", metavar="N", help="Nodes of the solver; the same on every machine.")
+        int | None, solving_option("--node-limit", metavar="N", help="Nodes of the solver; the same on every machine.")
     ] = None,
     iteration_limit: Annotated[
         int | None,
-        typer.Option("--iteration-limit", metavar="N", help="Neighbourhoods of the search, instead of a time limit."),
+        solving_option("--iteration-limit", metavar="N", help="Neighbourhoods of the search, instead of a time limit."),
     ] = None,
     dask: Annotated[
-        str | None, typer.Option("--dask", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
+        str | None, solving_option("--dask", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", metavar="FILE", help="Write a proof of a lower bound on the loss.")
+        Path | None, output_option("--certificate", metavar="FILE", help="Write a proof of a lower bound on the loss.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write the result as one HTML page, without cells.")
+        Path | None, output_option("--report", metavar="FILE", help="Write the result as one HTML page, without cells.")
     ] = None,
     report_sample: Annotated[
-        int, typer.Option("--report-sample", metavar="N", min=0, help="Show the first N released rows on that page.")
+        int, output_option("--report-sample", metavar="N", min=0, help="Show the first N released rows on that page.")
     ] = 0,
-    log_file: Annotated[Path | None, typer.Option("--log-file", help="Write the solver's log there.")] = None,
-    show: Annotated[bool, typer.Option("--show", help="Show the released table, one line a group.")] = False,
+    log_file: Annotated[Path | None, output_option("--log-file", help="Write the solver's log there.")] = None,
+    show: Annotated[bool, output_option("--show", help="Show the released table, one line a group.")] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -112,6 +112,7 @@ def solve(
     Exit codes: 0 proven optimal and verified; 2 bad usage or input; 3 proven infeasible; 4 a verified table without
     proof of optimality; 5 no table within the limit; 6 verification failed.
     """
+    asked = stated.read(model)
     if json and show:
         raise InputError("--show prints a table for people, --json nothing but JSON; choose one of them")
     if method is not None:
@@ -218,7 +219,7 @@ def solve(
     raise typer.Exit(UNVERIFIED if refuted else exit_code(result))
 
 
-def _database(asked: Asked, to_table: str | None, to_database: Any) -> Database | None:
+def _database(asked: options.Asked, to_table: str | None, to_database: Any) -> Database | None:
     """Where the released table is written to, None where it need not be."""
     if to_table is None:
         if to_database is not None:
@@ -278,3 +279,28 @@ def _what_is_left(result: Result) -> str:
     if result.stop_reason != "interrupted":
         return "the result was complete"
     return "this is the best table so far" if result.verified else "there was no table yet"
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What solve --out has written.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help=f"Where to write the page; default DIR/{PAGE}.")
+    ] = None,
+    sample: Annotated[
+        int, typer.Option("--sample", metavar="N", min=0, help="Show the first N released rows; default none.")
+    ] = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Write the report of a result as one HTML page.
+
+    It needs no network.
+
+    Exit codes: 0 written; 2 bad usage or input; 6 written, and a file in the folder is not the one that was written.
+    """
+    files = report_of_folder(folder, to, sample=sample)
+    if not quiet:
+        display.say(f"written to {folder / PAGE if to is None else to}")
+    changed = [each.path for each in files if each.state != "unchanged"]
+    for path in changed:
+        display.say(f"error: {path} is not the file that was written with result.json", err=True)
+    raise typer.Exit(UNVERIFIED if changed else OPTIMAL)

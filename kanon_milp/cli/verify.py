@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from kanon_milp.cli import hierarchy_options, options
+from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
+from kanon_milp.cli.help import output_option, table_option
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files, verify_alone, verify_files, verify_released
 from kanon_milp.problem.csv_files import csv_text
@@ -24,17 +26,22 @@ from kanon_milp.verify.tables import Cells
 
 # the rest, a model file says itself
 BESIDE_MODEL = ("anonymized", "model", "cells", "missing_keys", "row_id", "groups", "certificate", "json", "quiet")
-OF_ORIGINAL = ("mask", "hierarchies", "numeric", "quantiles", "dates", "prefix", "weight", "cells", "row_id")
+OF_ORIGINAL = (*(each.name for each in fields(options.RecodingOptions)), "cells", "row_id")
 
 
+@options.grouped
 def verify(
     context: typer.Context,
+    roles: options.RoleOptions,
+    privacy: options.PrivacyOptions,
+    recoding: options.RecodingOptions,
+    file: options.FileOptions,
     anonymized: Annotated[
         Path | None, typer.Argument(metavar="ANONYMIZED", help="The released table; only a certificate goes without.")
     ] = None,
     original: Annotated[
         Any,
-        typer.Option(
+        table_option(
             "--original",
             metavar="FILE",
             parser=location,
@@ -43,50 +50,23 @@ def verify(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="MODEL.toml", help="In place of --original and all that states the problem."),
+        table_option("--model", metavar="MODEL.toml", help="In place of --original and all that states the problem."),
     ] = None,
-    query: options.Query = None,
-    qi: options.Qi = None,
-    sensitive: options.Sensitive = None,
-    identifying: options.Identifying = None,
-    keep: options.Keep = None,
-    unit: options.Unit = None,
-    k: options.K = None,
-    p: options.P = None,
-    l: options.L = None,  # noqa: E741  (the papers' letter)
-    l_form: options.LForm = "frequency",
-    t: options.T = None,
-    distance: options.Distance = "equal",
-    alpha: options.Alpha = None,
-    beta: options.Beta = None,
-    delta: options.Delta = None,
-    mask: options.Mask = None,
-    hierarchies: options.HierarchyFolder = None,
-    numeric: hierarchy_options.Numeric = None,
-    quantiles: hierarchy_options.Quantiles = None,
-    dates: hierarchy_options.Dates = None,
-    prefix: hierarchy_options.Prefixes = None,
-    weight: options.Weights = None,
-    suppressed_rows: options.ReadingAsked = None,
+    suppressed_rows: options.Reading = None,
     symbol: options.Symbol = "*",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = None,
     missing: options.MissingValues = "value",
-    missing_values: options.MarksOfMissing = None,
-    no_header: options.NoHeader = False,
-    header: options.Header = None,
     cells: Annotated[
         Cells,
-        typer.Option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
+        table_option("--cells", help="labels of the recoding, or intervals: also 20-39, [20,40[, >=20, {a,b}, 130**."),
     ] = "labels",
     missing_keys: options.MissingAsKeys = "own",
     row_id: options.RowId = None,
     groups: Annotated[
-        Path | None, typer.Option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
+        Path | None, output_option("--groups", metavar="FILE", help="Write what holds in each group, as CSV.")
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", metavar="FILE", help="Check a lower bound on the loss of every such table."),
+        output_option("--certificate", metavar="FILE", help="Check a lower bound on the loss of every such table."),
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -129,57 +109,36 @@ def verify(
             original.file if isinstance(original, Database) else original,
             anonymized,
             certificate,
-            mask,
-            *([] if hierarchies is None else hierarchies.glob("*.csv")),
+            recoding.mask,
+            *([] if recoding.hierarchies is None else recoding.hierarchies.glob("*.csv")),
             *([] if asked is None else [asked.path, *as_files(asked.problem.sources)]),
+            Path(privacy.distance.partition(":")[2]),
         ]
-        read.append(Path(distance.partition(":")[2]))
         refuse_overwriting([("--groups", groups)], [path for path in read if path is not None])
         check_target(groups)
-    quasi = options.names(qi, "--qi", required=asked is None and anonymized is not None)
-    others = options.names(sensitive, "--sensitive", required=False)
-    common: dict[str, Any] = {
-        "query": query,
-        "unit": options.unit(unit),
-        "privacy": options.privacy(k, p, l, l_form, t, distance, alpha, beta, delta, required=False),
-        "mask": mask,
-        "hierarchies": hierarchies,
-        "makers": hierarchy_options.makers(numeric, quantiles, dates, prefix),
-        "weights": options.weights(weight),
-        "symbol": symbol,
-        "delimiter": delimiter,
-        "encoding": encoding,
-        "missing": missing,
-        "missing_values": options.marks(missing_values),
-        "header": options.header(no_header, header),
-    }
+    columns = roles.arguments(required=asked is None and anonymized is not None)
+    needed = privacy.requirements(required=False)
+    reading = {**file.arguments(), "symbol": symbol, "missing": missing}
+    comparing: dict[str, Any] = {"cells": cells, "missing_keys": missing_keys, "row_id": row_id}
+    strict = suppressed_rows or "strict"
     found: dict[str, Report | CertificateReport] = {}
     if anonymized is not None:
         if asked is not None:
-            report = verify_released(asked.problem, anonymized, cells=cells, missing_keys=missing_keys, row_id=row_id)
+            report = verify_released(asked.problem, anonymized, **comparing)
         elif original is None:
-            reading = ("query", "unit", "symbol", "delimiter", "encoding", "missing", "missing_values", "header")
-            named = {name: common[name] for name in reading}
-            named["identifying"] = options.names(identifying, "--identifying", required=False)
-            report = verify_alone(
-                read_table(location(str(anonymized), "ANONYMIZED"), quasi, others, released=True, **named),
-                common["privacy"],
-                suppressed_rows=suppressed_rows or "strict",
-                missing_keys=missing_keys,
-            )
+            alone = {name: value for name, value in columns.items() if name != "keep"}
+            table = read_table(location(str(anonymized), "ANONYMIZED"), **alone, **reading, released=True)
+            report = verify_alone(table, needed, suppressed_rows=strict, missing_keys=missing_keys)
         else:
             report = verify_files(
                 original,
                 anonymized,
-                quasi,
-                others,
-                identifying=options.names(identifying, "--identifying", required=False),
-                keep=options.names(keep, "--keep", required=False),
-                suppressed_rows=suppressed_rows or "strict",
-                cells=cells,
-                missing_keys=missing_keys,
-                row_id=row_id,
-                **common,
+                **columns,
+                **reading,
+                **recoding.arguments(),
+                **comparing,
+                privacy=needed,
+                suppressed_rows=strict,
             )
         if groups is not None:
             write_file(groups, lambda file: file.write(csv_text(report.group_frame(), ",").encode()))
@@ -191,13 +150,15 @@ def verify(
     if certificate is not None and asked is not None:
         found["certificate"] = check_certificate(asked.problem, certificate)
     elif certificate is not None:
+        claimed: dict[str, Any] = {name: columns[name] or None for name in ("quasi_identifiers", "sensitive", "unit")}
         found["certificate"] = check_certificate_files(
             original,
             certificate,
-            quasi_identifiers=quasi or None,
-            sensitive=others or None,
+            **claimed,
+            **reading,
+            **recoding.arguments(),
+            privacy=needed,
             suppressed_rows=suppressed_rows,
-            **common,
         )
     if json:
         values = {name: each.as_dict() for name, each in found.items()}

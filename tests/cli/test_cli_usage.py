@@ -23,7 +23,7 @@ from test_cli_certificate import QI, certified, table
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
-from kanon_milp.cli.sweep import have_run
+from kanon_milp.cli.studies import have_run
 from kanon_milp.methods import progress
 from kanon_milp.methods.warm_up import warm_up
 from kanon_milp.studies import display

@@ -1,4 +1,4 @@
-"""`kanon-milp export` and `import`: models out, solutions back."""
+"""`kanon-milp export`, `import` and `doctor`: models out to solvers, solutions back, and which solvers are here."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from typing import Annotated
 import typer
 
 from kanon_milp.cli import options
-from kanon_milp.cli.exit_codes import UNVERIFIED, exit_code
-from kanon_milp.cli.problem_options import Asked, with_problem
+from kanon_milp.cli.exit_codes import NO_TABLE, OPTIMAL, UNVERIFIED, exit_code
+from kanon_milp.cli.help import output_option
 from kanon_milp.errors import InputError, counted
 from kanon_milp.methods import exchange
+from kanon_milp.methods.warm_up import warm_up
+from kanon_milp.solvers.canaries import diagnose
 from kanon_milp.solvers.mps import names_path
 from kanon_milp.studies import display, output
 from kanon_milp.system.files import check_target, refuse_overwriting
 
 Reduced = Annotated[
-    bool, typer.Option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one.")
+    bool, output_option("--reduced", help="The model that `solve` solves, after all reductions; not the declared one.")
 ]
 
 
-@with_problem
+@options.grouped
 def export(
-    asked: Asked,
+    stated: options.ProblemOptions,
     model: options.ModelPath = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")
+        Path | None, output_option("--to", metavar="FILE", help="model.mps, model.mps.gz or model.lp.")
     ] = None,
     formulation: options.FormulationName = None,
     reduced: Reduced = False,
@@ -36,6 +38,7 @@ def export(
 
     A map of its names goes beside it.
     """
+    asked = stated.read(model)
     if to is None:
         raise InputError("name the file to write: --to model.mps.gz")
     written = [("--to", to), ("--to", names_path(to))]
@@ -45,33 +48,33 @@ def export(
     said = {} if asked.file is None else asked.file.known
     known = "infeasible" if said.get("infeasible") else said.get("optimum")
     chosen = formulation or _of_file(asked) or "strong"
-    stated = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
+    exported = exchange.export_model(asked.problem, to, formulation=chosen, reduced=reduced, known=known)
     if not quiet:
-        linear = stated.arrays.linear
+        linear = exported.arrays.linear
         sizes = {"variable": linear.variables, "constraint": linear.constraints, "nonzero": linear.A.nnz}
         display.say(f"{to}: {', '.join(counted(number, word) for word, number in sizes.items())}")
 
 
-@with_problem
+@options.grouped
 def import_solution(
-    asked: Asked,
+    stated: options.ProblemOptions,
     solution: Annotated[Path, typer.Argument(metavar="SOLUTION", help="Of an exported model, by any solver.")],
     model: Annotated[
-        Path | None, typer.Option("--model", metavar="MODEL.toml", help="Model file; or name a table with --data.")
+        Path | None, output_option("--model", metavar="MODEL.toml", help="Model file; or name a table with --data.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
+        output_option("--out", metavar="DIR", help="Folder for the released table, groups.csv, result.json."),
     ] = None,
     names: Annotated[
         Path | None,
-        typer.Option(
+        output_option(
             "--names", metavar="FILE", help="The export's map of names; default: the one beside the solution."
         ),
     ] = None,
     formulation: options.FormulationName = None,
     reduced: Annotated[
-        bool, typer.Option("--reduced", help="The model was exported with --reduced (the map of names says so too).")
+        bool, output_option("--reduced", help="The model was exported with --reduced (the map of names says so too).")
     ] = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -84,6 +87,7 @@ def import_solution(
     and a bound of our own proves it optimal; 2 bad usage or input; 4 a verified table without proof of optimality;
     6 verification failed.
     """
+    asked = stated.read(model)
     if out is not None:
         targets = [("--out", out / name) for name in output.FILES]
         refuse_overwriting(targets, [*asked.sources, solution, *([] if names is None else [names])])
@@ -109,6 +113,28 @@ def import_solution(
     raise typer.Exit(UNVERIFIED if wrong and result.is_optimal else exit_code(result))
 
 
-def _of_file(asked: Asked) -> str | None:
+def _of_file(asked: options.Asked) -> str | None:
     """The formulation that a model file names."""
     return None if asked.file is None else asked.file.solver.get("formulation")
+
+
+def doctor(
+    warm: Annotated[
+        bool, typer.Option("--warm-up", help="Compile the search first, which its first use would have to wait for.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Say which solvers are here and work.
+
+    For each: where it was found, its version, and whether it solves the models with known answers.
+    """
+    if warm:
+        functions, seconds = warm_up()
+        typer.echo(f"the search is compiled: {functions} functions, {seconds:.0f} s", err=json)
+    found = diagnose()
+    if json:
+        display.print_json([display.diagnosis_dict(d) for d in found])
+    else:
+        display.show_diagnoses(found)
+    usable = any(d.availability and not d.problems for d in found if d.name == "highs")
+    raise typer.Exit(OPTIMAL if usable else NO_TABLE)
