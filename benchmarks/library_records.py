@@ -12,7 +12,7 @@ import time
 
 from kanon_milp.errors import KanonError
 from kanon_milp.studies import datasets
-from kanon_milp.studies.mps_library.entries import LIST, chosen, read_list
+from kanon_milp.studies.mps_library.instances import LIST, chosen, read_list
 from kanon_milp.studies.mps_library.metadata import RECORDS, read_record
 from kanon_milp.studies.mps_library.record import recorded, write_record
 

@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from kanon_milp.problem.table import Table, read_table
     from kanon_milp.solvers import SolverAdapter, register_solver
     from kanon_milp.studies import datasets
-    from kanon_milp.studies.boxes import boxes
-    from kanon_milp.studies.comparison import Comparison, compare
+    from kanon_milp.studies.comparison import Comparison, boxes, compare
     from kanon_milp.studies.inspection import Inspection, inspect
     from kanon_milp.studies.metrics import Metrics, measure
     from kanon_milp.studies.model_files import ModelFile, read_model
@@ -163,8 +162,7 @@ _HOMES = {
     "presolve.assignment": ("Assignment",),
     "presolve.row_types": ("RowTypes", "compress"),
     "methods.solve": ("build_model", "solve", "solve_model"),
-    "studies.boxes": ("boxes",),
-    "studies.comparison": ("Comparison", "compare"),
+    "studies.comparison": ("Comparison", "boxes", "compare"),
     "studies.inspection": ("Inspection", "inspect"),
     "studies.metrics": ("Metrics", "measure"),
     "studies.sweep": ("Sweep", "SweepRow", "sweep"),

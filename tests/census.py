@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 import kanon_milp as km
-from kanon_milp.studies.microdata import synthetic_microdata
+from kanon_milp.studies.generators import synthetic_microdata
 
 Q8 = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 ROWS = 3_000  # the largest table that tests ask for

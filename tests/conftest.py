@@ -73,13 +73,13 @@ def inner_loops_are_compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 def registered_solvers_are_forgotten() -> Iterator[None]:
     """Solvers that lie or hang do not outlive the test module that registers them: the next one may ask them all."""
     from kanon_milp.solvers import registry
-    from kanon_milp.studies.bench import plugins
+    from kanon_milp.studies.bench import study
 
-    before, loaded = dict(registry._registered), set(plugins._loaded)
+    before, loaded = dict(registry._registered), set(study._loaded)
     yield
     registry._registered.clear()
     registry._registered.update(before)
-    plugins._loaded.intersection_update(loaded)
+    study._loaded.intersection_update(loaded)
 
 
 @pytest.fixture

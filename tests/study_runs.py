@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from kanon_milp.studies.bench.results import SCHEMA
+from kanon_milp.studies.bench.running import SCHEMA
 
 USUAL: dict[str, Any] = {
     **{"run": "0", "study": "made up", "instance": "a", "family": "census", "formulation": "strong", "method": "milp"},

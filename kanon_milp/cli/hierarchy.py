@@ -18,8 +18,8 @@ from kanon_milp.errors import InputError, RoleWarning
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.hierarchies import Hierarchy
 from kanon_milp.problem.table import read_table
-from kanon_milp.studies import display, display_data
-from kanon_milp.studies.labels import describe_labels
+from kanon_milp.studies import display
+from kanon_milp.studies.columns import describe_labels
 from kanon_milp.system.files import check_folder, refuse_overwriting
 
 
@@ -113,7 +113,7 @@ def hierarchy(
     if json:
         display.print_json({"column": column, "file": str(target), "levels": [each.as_dict() for each in found]})
     elif not quiet:
-        display_data.show_hierarchy(found, str(table) if isinstance(table, Database) else table.name, column, target)
+        display.show_hierarchy(found, str(table) if isinstance(table, Database) else table.name, column, target)
 
 
 def _read_groups(path: Path) -> Any:

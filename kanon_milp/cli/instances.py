@@ -12,7 +12,7 @@ from kanon_milp.cli import options
 from kanon_milp.cli.exit_codes import OPTIMAL, UNVERIFIED
 from kanon_milp.cli.help import Command, examples
 from kanon_milp.errors import InputError, counted
-from kanon_milp.studies import display, families, model_library
+from kanon_milp.studies import display, families, model_files
 from kanon_milp.studies.families.generated_files import earlier_files, write_generated, write_generated_columns
 
 library = typer.Typer(
@@ -40,25 +40,25 @@ def models(
     if name is None:
         if copy is not None:
             raise InputError("name the model to copy: kanon-milp models NAME --copy DIR")
-        found = model_library.models()
+        found = model_files.library_models()
         if json:
             display.print_json([{"name": m.name, "title": m.title, "optimum": m.optimum or None} for m in found])
         else:
             display.show_models(found)
         return
     if copy is not None:
-        paths = [str(path) for path in model_library.copy(name, copy)]
+        paths = [str(path) for path in model_files.copy_model(name, copy)]
         if json:
             display.print_json(paths)
             return
         for path in paths:
             display.say(path)
     elif json:
-        one = model_library.listed(name)
+        one = model_files.listed_model(name)
         content = tomllib.loads(one.path.read_text(encoding="utf-8"))
         display.print_json({"name": one.name, "title": one.title, "optimum": one.optimum or None, "model": content})
     else:
-        typer.echo(model_library.find(name).read_text(encoding="utf-8"), nl=False)
+        typer.echo(model_files.library_model(name).read_text(encoding="utf-8"), nl=False)
 
 
 def generate(
@@ -129,7 +129,7 @@ def build(
     DIR gets .mps.gz files with the same bytes each time, metadata and solutions of each, library.solu and library.csv.
     """
     from kanon_milp.studies.mps_library.build import build_library  # its schema takes a while to import
-    from kanon_milp.studies.mps_library.entries import LIST
+    from kanon_milp.studies.mps_library.instances import LIST
 
     silent = quiet or json
     found = build_library(
@@ -163,7 +163,7 @@ def check(
     Hashes, schema, solutions, sizes, and that no two instances are alike.
     """
     from kanon_milp.studies.mps_library.check import check_library
-    from kanon_milp.studies.mps_library.entries import LIST
+    from kanon_milp.studies.mps_library.instances import LIST
 
     found = check_library(folder, listed=listed or LIST, rebuild=rebuild)
     if json:

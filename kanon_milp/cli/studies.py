@@ -264,8 +264,7 @@ def bench_run(
     interrupted.
     """
     from kanon_milp.studies.bench.plan import plan
-    from kanon_milp.studies.bench.results import default_folder
-    from kanon_milp.studies.bench.running import run_one, run_study
+    from kanon_milp.studies.bench.running import default_folder, run_one, run_study
     from kanon_milp.studies.bench.study import read_study
     from kanon_milp.studies.bench.supervisor import check_system
 
@@ -302,7 +301,7 @@ def bench_report(
     Its pictures (SVG, PDF) and tables (CSV, LaTeX) go beside it.
     """
     from kanon_milp.studies.bench.checks import judged
-    from kanon_milp.studies.bench.results import read_folder
+    from kanon_milp.studies.bench.running import read_folder
     from kanon_milp.studies.pages.bench_page import write_bench_page
 
     frame = judged(read_folder(folder))
@@ -315,7 +314,7 @@ def bench_report(
 
 def _show(frame: Any, *, quiet: bool) -> int:
     """The red rows and what failed, then the summary. Returns the exit code."""
-    from kanon_milp.studies.statistics import summary, with_outcomes
+    from kanon_milp.studies.bench.statistics import summary, with_outcomes
 
     red = [row for row in frame.iter_rows(named=True) if row["defects"]]
     for row in red:

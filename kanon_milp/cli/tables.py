@@ -13,7 +13,7 @@ from kanon_milp.methods.quasi_identifiers import Reading, find_quasi_identifiers
 from kanon_milp.presolve.sources import row_types
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.roles import Roles
-from kanon_milp.studies import display, display_data
+from kanon_milp.studies import display
 from kanon_milp.studies.inspection import inspect as inspect_table
 
 
@@ -93,7 +93,7 @@ def inspect(
     if json:
         display.print_json(found.as_dict())
     else:
-        display_data.show_inspection(found)
+        display.show_inspection(found)
 
 
 def _name(table: Any) -> str:

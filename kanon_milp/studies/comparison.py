@@ -1,5 +1,4 @@
-"""Several methods, and tables released by other tools, side by side on one problem, each with its distance from the
-best proven bound."""
+"""Several methods, and tables released by other tools, side by side on one problem."""
 
 from __future__ import annotations
 
@@ -18,9 +17,12 @@ from kanon_milp.methods.arguments import checked_options
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.solve import solve
 from kanon_milp.problem.arguments import instance_of, listed, one_of, text, wrong
+from kanon_milp.problem.column_numbers import numbers_of
+from kanon_milp.problem.generalization.values import written
+from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.problem import Problem, expect_problem
-from kanon_milp.studies.boxes import boxes as boxes_of
 from kanon_milp.studies.metrics import Metrics, measure
+from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.extras import optional
 from kanon_milp.system.markup import grid, join
@@ -28,6 +30,54 @@ from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys
+
+
+def boxes(result: Result) -> Any:
+    """The groups of a result with intervals and sets for cells, as Mondrian is published (LeFevre et al. 2006): `20-39`
+    of integers, `[20, 22.5]` of decimals, `{a, b}` of texts; one value as itself, suppressed where one is missing.
+
+    The groups of a method that divides the rows first are those before some of them were released alike (`parts`).
+    Rows of a group are alike, so what is required of groups holds; the cells are none of the recoding's labels. Such
+    tables are compared by NCP, and verified with `verify(..., cells="intervals")`. A data frame of the user's own kind.
+    Raises InputError where the result has no table.
+    """
+    instance_of(result, Result, "boxes", "the result of solve")
+    if result.groups is None:
+        raise InputError("boxes: the result has no table")
+    table, groups = result.problem.table, result.groups if result.parts is None else result.parts
+    columns = {}
+    for name in table.quasi_identifiers:
+        cells = (
+            pl.DataFrame({"group": groups, "value": table.column(name)}).group_by("group").agg(pl.col("value").unique())
+        )
+        values = table.column(name).unique().to_list()
+        numbers = numbers_of(values, "point" if table.frame.schema[name].is_numeric() else None)
+        known = {} if numbers.doubt else numbers.of
+        label = {group: _box(values, known, table.symbol) for group, values in cells.rows()}
+        columns[name] = pl.Series(name, [label[group] for group in groups.tolist()], dtype=pl.String)
+    return table.released(columns)
+
+
+def _box(values: list[Label], numbers: Mapping[str, Fraction], symbol: str) -> Label:
+    """The narrowest cell that holds these values. numbers: of the values that are some."""
+    if len(values) == 1:
+        return values[0]
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
+        return symbol
+    known = [numbers[value] for value in present if value in numbers]
+    if len(known) < len(present):
+        return "{" + ", ".join(sorted(map(_quoted, present))) + "}"
+    low, high = min(known), max(known)
+    if low >= 0 and all(each.denominator == 1 for each in known):
+        return f"{written(low)}-{written(high)}"
+    return f"[{written(low)}, {written(high)}]"
+
+
+def _quoted(value: str) -> str:
+    """A member of a set; in double quotes where it could be read as several."""
+    return '"' + value.replace('"', '""') + '"' if set(value) & set(',;|~"{}') or value != value.strip() else value
+
 
 BASELINES = ("m_approximation", "mondrian", "mondrian_relaxed", "full_domain", "greedy")
 METHODS = (*BASELINES, registry.AUTO)
@@ -134,11 +184,9 @@ class Comparison(text_tables.Tabular):
 
         Raises InputError where altair is not installed (extra `report`), and where no method has a table.
         """
-        from kanon_milp.studies.comparison_picture import chart
-
         losses = [None if row.objective is None else float(row.objective) for row in self.rows]
         names = [f"{row.name} ({row.note})" if row.note else row.name for row in self.rows]
-        return chart(names, losses, None if self.bound is None else float(self.bound))
+        return _chart(names, losses, None if self.bound is None else float(self.bound))
 
     def to_svg(self) -> str:
         """The picture as SVG."""
@@ -224,7 +272,7 @@ def compare(
                 continue
             if on_method is not None:
                 on_method(name)
-            rows += _solved(problem, name, time_limit, threads, seed, interrupted, missing_keys, boxes=boxes)
+            rows += _solved(problem, name, time_limit, threads, seed, interrupted, missing_keys, as_boxes=boxes)
     return Comparison(problem, (*rows, *given))
 
 
@@ -242,7 +290,7 @@ def _solved(
     interrupted: threading.Event,
     missing_keys: MissingKeys,
     *,
-    boxes: bool,
+    as_boxes: bool,
 ) -> list[Compared]:
     try:
         result: Result = solve(
@@ -257,8 +305,8 @@ def _solved(
         metrics = None if result.table is None else measure(problem, result.table, missing_keys=missing_keys)
         message = "" if result.table is not None else result.message or result.stop_reason
         found = [Compared(name, result.exact_objective, result.exact_bound, result.proof, seconds, metrics, message)]
-    if boxes and result.groups is not None and found[0].metrics is not None:
-        beside, cut = _given(problem, f"{name} as boxes", boxes_of(result), missing_keys), found[0].interrupted
+    if as_boxes and result.groups is not None and found[0].metrics is not None:
+        beside, cut = _given(problem, f"{name} as boxes", boxes(result), missing_keys), found[0].interrupted
         message = "; ".join(each for each in (CUT if cut else "", beside.message) if each)
         found.append(replace(beside, message=message, interrupted=cut))
     return found
@@ -299,3 +347,38 @@ def _given(
     loss = report.cost if report.ok and not report.dropped_rows else None
     measured = measure(problem, frame, missing_keys=missing_keys, row_id=row_id)
     return Compared(name, loss, None, "given", None, measured, message)
+
+
+WIDTH, BAR = 460, 26
+ROOM = 1.12  # for the number at the end of the longest bar
+
+
+def _chart(names: Sequence[str], losses: Sequence[float | None], bound: float | None) -> Any:
+    """An altair chart of methods, in this order, and their losses; those without one have no bar.
+
+    Raises InputError where no method has a table, and where altair is not installed (extra `report`).
+    """
+    alt = optional("altair", "report", "a picture of a comparison")
+    data = pl.DataFrame({"method": list(names), "loss": list(losses)}, schema={"method": pl.String, "loss": pl.Float64})
+    if data["loss"].null_count() == data.height:
+        raise InputError("there is nothing to draw: no method has a table")
+    y = alt.Y("method:N", sort=None, title=None)
+    most = max(loss for loss in data["loss"] if loss is not None)
+    axis = alt.Axis(format=",.6~r", gridColor="#e8e8e8", tickCount=6)
+    x = alt.X(
+        "loss:Q", title="information lost", axis=axis, scale=alt.Scale(domain=[0, ROOM * (most or 1)], nice=False)
+    )
+    base = alt.Chart(data)
+    bars = base.mark_bar(color=COLOURS[0]).encode(x, y)
+    words = base.mark_text(align="left", dx=4).encode(alt.X("loss:Q"), y, text=alt.Text("loss:Q", format=",.6~r"))
+    layers = [bars, words.transform_filter("isValid(datum.loss)")]
+    if bound is not None:
+        at = pl.DataFrame({"bound": [bound], "what": [f"no table loses less than {bound:,g}"]})
+        line = alt.Chart(at).mark_rule(color=COLOURS[1], strokeDash=[4, 3], strokeWidth=2)
+        scale = alt.Scale(range=[COLOURS[1]])
+        layers.append(
+            line.encode(
+                x="bound:Q", color=alt.Color("what:N", title="", scale=scale, legend=alt.Legend(orient="bottom"))
+            )
+        )
+    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(BAR))

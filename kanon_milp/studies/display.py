@@ -1,14 +1,17 @@
-"""What people see on a terminal when something has ended: tables."""
+"""What people see on a terminal: results, tables, hierarchies, and what a table gives away."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -18,16 +21,48 @@ from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.problem.csv_files import UTF8
 from kanon_milp.problem.exact import in_words
 from kanon_milp.solvers.canaries import Diagnosis
+from kanon_milp.studies.columns import EXAMPLES, LevelLabels, suppressed_everywhere
 from kanon_milp.studies.comparison import NARROW, Comparison
+from kanon_milp.studies.inspection import PROPOSAL, Inspection, SizeRange
 from kanon_milp.studies.output import PAGE, as_polars, json_text
-from kanon_milp.studies.screen import WIDEST, screen
-from kanon_milp.studies.suppressed import suppressed_everywhere
 from kanon_milp.system.compilations import compiled_note
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate
     from kanon_milp.studies.families import ColumnFamily, Family
-    from kanon_milp.studies.model_library import Listed
+    from kanon_milp.studies.model_files import LibraryModel
+
+
+WIDEST = 1000  # characters of a line
+_BLANKS = re.compile(r" +(?=\n)")
+
+
+def screen() -> Console:
+    """Standard output: as wide as the terminal, or as COLUMNS says. Elsewhere lines are not wrapped, and no blanks fill
+    them up, so that they can be searched."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return Console(highlight=False)
+    unfilled: Any = _Unfilled(sys.stdout)
+    return Console(highlight=False, file=unfilled, width=WIDEST)
+
+
+class _Unfilled:
+    """A file without blanks at the ends of lines."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self.encoding = getattr(file, "encoding", None) or "utf-8"
+
+    def write(self, text: str) -> int:
+        self._file.write(_BLANKS.sub("", text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def isatty(self) -> bool:
+        return False
+
 
 SHOWN_GROUPS = 20
 SHOWN_LABELS = 3  # of those that were told apart
@@ -271,7 +306,7 @@ def show_comparison(found: Comparison, title: str) -> None:
             console.print(plain(f"{row.name}: {row.message}"))
 
 
-def show_models(found: Sequence[Listed]) -> None:
+def show_models(found: Sequence[LibraryModel]) -> None:
     """Print the model library."""
     table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("model", no_wrap=True)
@@ -321,3 +356,68 @@ def show_diagnoses(found: Sequence[Diagnosis]) -> None:
             state = Text(d.availability.value, style="yellow")
         grid.add_row(d.name, plain(d.version), state, plain(d.location))
     screen().print(grid)
+
+
+def show_hierarchy(found: Sequence[LevelLabels], title: str, column: str, target: Path) -> None:
+    """Print the levels of a hierarchy, and where it was written."""
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("level", "labels", "rows of one", "alone"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("such as", overflow="fold")
+    for each in found:
+        rows = f"{each.smallest:,}" if each.smallest == each.largest else f"{each.smallest:,} to {each.largest:,}"
+        shown = ", ".join(each.examples) + (", ..." if each.labels > EXAMPLES else "")
+        what = "(the values)" if each.level == 0 else shown
+        table.add_row(str(each.level), f"{each.labels:,}", rows, f"{each.alone:,}", plain(what))
+    console = screen()
+    console.print(plain(f'{title}: column "{column}", {counted(found[0].labels, "value")}'))
+    console.print(table)
+    say(f"written to {target}; use it with --hierarchies {target.parent}")
+
+
+def show_inspection(found: Inspection) -> None:
+    """Print what a table gives away, in tables that fit 80 columns, and no cell of it."""
+    console, rows = screen(), found.rows
+    console.print(plain(f"{found.source}: {counted(rows, 'row')}, {counted(len(found.columns), 'column')}", "bold"))
+    table = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("column", overflow="fold", max_width=22)
+    table.add_column("values")
+    for name in ("distinct", "missing", "unique rows"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("role")
+    for texts in found.column_texts()[1:]:
+        table.add_row(*map(plain, texts))
+    console.print(table)
+    if any(each.proposed for each in found.columns):
+        console.print(PROPOSAL)
+    console.print()
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for head, text in found.facts:
+        if head == "note" and text in found.reading:  # it was said as a warning
+            continue
+        grid.add_row(head, plain(text))
+    console.print(grid)
+    if not found.command:
+        return
+    console.print()
+    sizes = Grid(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("rows of a class", "classes", "rows", ""):
+        sizes.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for size in found.sizes:
+        if size.classes:
+            share = size.rows / rows
+            bar = "#" * max(1, round(30 * share))
+            sizes.add_row(_range(size), f"{size.classes:,}", f"{size.rows:,} ({share:.1%})", bar)
+    console.print(sizes)
+    console.print()
+    console.print("A command to begin with:")
+    for line in found.command.splitlines():
+        console.print(plain(line), soft_wrap=True)
+
+
+def _range(sizes: SizeRange) -> str:
+    if sizes.most is None:
+        return f"{sizes.least:,} or more"
+    return f"{sizes.least:,}" if sizes.least == sizes.most else f"{sizes.least:,} to {sizes.most:,}"

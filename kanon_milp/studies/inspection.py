@@ -25,7 +25,7 @@ from kanon_milp.problem.databases import Database, asked_query, location, shown_
 from kanon_milp.problem.recoding import MAX_LEVEL_VECTORS, Suppression
 from kanon_milp.problem.roles import Names, Roles, another_delimiter, header_doubt, joined, visible
 from kanon_milp.problem.table import SYMBOL, open_frame, read_with_format
-from kanon_milp.studies.inspected_columns import (
+from kanon_milp.studies.columns import (
     Column,
     column_of,
     identifying_notes,
@@ -38,7 +38,7 @@ from kanon_milp.studies.inspected_columns import (
     with_unit,
     without_repeated,
 )
-from kanon_milp.studies.measures import unit_risk
+from kanon_milp.studies.metrics import unit_risk
 from kanon_milp.studies.proposal import Proposal, listing, propose, protection_notes, shell_word
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.markup import card, grid

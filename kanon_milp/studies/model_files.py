@@ -1,8 +1,9 @@
-"""Model files: one declarative TOML file a problem, validated key by key."""
+"""Model files: one declarative TOML file a problem, validated key by key; a library of them comes with the package."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from kanon_milp.problem.recoding import PatternMask, Recoding
 from kanon_milp.problem.recoding_files import read_recoding
 from kanon_milp.problem.roles import Roles
 from kanon_milp.problem.table import Table, read_table
-from kanon_milp.studies import datasets, generators, model_library
+from kanon_milp.studies import datasets, generators
+from kanon_milp.system.files import Fill, check_folder, write_together
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ def read_model(path: str | Path) -> ModelFile:
 
     path: a file, or the name of a model of the library that comes with the package, such as "hospital".
     """
-    path = model_library.named(file_path(path, "path of a model file"))
+    path = _path_of(file_path(path, "path of a model file"))
     if not exists(path, Path.is_file):
         raise InputError(f"{path}: no such model file")
     return read_content(parse_toml(path), path)
@@ -190,3 +192,91 @@ def _cells(pattern: object, path: Path) -> list[Any]:
     if not isinstance(pattern, list):
         raise InputError(f"{path}: [recoding] patterns: each pattern is a list of cells")
     return pattern
+
+
+SUFFIX = ".toml"
+
+
+@dataclass(frozen=True)
+class LibraryModel:
+    """A model of the library. optimum: as it is written, "infeasible", or "" where it is not known."""
+
+    name: str
+    title: str
+    optimum: str
+    path: Path
+
+
+def library_folder() -> Path:
+    """Where the library is: in the installed package, or beside it in a working copy."""
+    package = Path(__file__).parents[1]
+    for place in (package / "models", package.parent / "models"):
+        if place.is_dir():
+            return place
+    raise InputError("the model library is not part of this installation")
+
+
+def library_models() -> list[LibraryModel]:
+    """All models by name."""
+    return [_listed_model(path) for path in sorted(library_folder().glob(f"*{SUFFIX}"))]
+
+
+def library_model(name: str) -> Path:
+    """The model file of this name; raises InputError where there is none."""
+    known = [path.stem for path in library_folder().glob(f"*{SUFFIX}")]
+    if name not in known:
+        hint = f"{nearest(name, known)}; kanon-milp models lists them"
+        raise InputError(f"{name}: no such model file, nor a model of the library{hint}")
+    return library_folder() / f"{name}{SUFFIX}"
+
+
+def _path_of(path: Path) -> Path:
+    """A model file as somebody names it: a file, or the name of a model of the library where no such file is."""
+    if path.suffix or len(path.parts) != 1 or exists(path, Path.exists):
+        return path
+    return library_model(path.name)
+
+
+def _files_of(name: str) -> list[Path]:
+    """The model file and all that it reads, relative to the library."""
+    path = library_model(name)
+    text = path.read_text(encoding="utf-8")
+    inside = [each.relative_to(library_folder()) for each in sorted(library_folder().rglob("*")) if each.is_file()]
+    # a file that the model names, or one in a folder that it names
+    read = [each for each in inside if any(_names(text, place) for place in (each, *each.parents[:-1]))]
+    return [path.relative_to(library_folder()), *read]
+
+
+def copy_model(name: str, target: Path) -> list[Path]:
+    """Write the model file and what it reads to a folder; returns the paths."""
+    files = _files_of(name)
+    written = []
+    for place in dict.fromkeys(file.parent for file in reversed(files)):  # the model file is the last
+        inside = [file for file in files if file.parent == place]
+        check_folder(target / place, [file.name for file in inside])
+        (target / place).mkdir(parents=True, exist_ok=True)
+        write_together(target / place, {file.name: _filler(library_folder() / file) for file in inside})
+        written += [target / file for file in inside]
+    return written
+
+
+def _names(text: str, place: Path) -> bool:
+    """Whether a model names a file or a folder, perhaps behind a word ("matrix:FILE")."""
+    return re.search(rf'[":]{re.escape(place.as_posix())}"', text) is not None
+
+
+def listed_model(name: str) -> LibraryModel:
+    """What is known of the model of this name; raises InputError where there is none."""
+    return _listed_model(library_model(name))
+
+
+def _listed_model(path: Path) -> LibraryModel:
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    known = content.get("known", {})
+    optimum = "infeasible" if known.get("infeasible") else str(known.get("optimum", ""))
+    return LibraryModel(path.stem, content.get("title", ""), optimum, path)
+
+
+def _filler(path: Path) -> Fill:
+    content = path.read_bytes()
+    return lambda file: file.write(content)

@@ -10,8 +10,8 @@ from bench_here import runs_here
 from command_line import run
 
 from kanon_milp.studies.bench.running import run_study
+from kanon_milp.studies.bench.statistics import run_steps, with_outcomes
 from kanon_milp.studies.bench.study import read_study
-from kanon_milp.studies.statistics import run_steps, with_outcomes
 
 MODEL = """NAME          MAXI
 {sense}ROWS

@@ -12,7 +12,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.studies import generators
-from kanon_milp.studies.microdata import (
+from kanon_milp.studies.generators import (
     CHUNK,
     COLUMNS,
     QUASI_IDENTIFIERS,

@@ -15,7 +15,7 @@ from typing import Any
 
 from kanon_milp.errors import InputError
 from kanon_milp.studies.bench import supervisor
-from kanon_milp.studies.bench.machine import machine
+from kanon_milp.studies.bench.supervisor import machine
 
 try:
     import fcntl

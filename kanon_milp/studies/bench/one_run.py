@@ -48,7 +48,7 @@ def _measured(task: dict[str, Any], tell: Any) -> dict[str, Any]:
     import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
     from kanon_milp.errors import KanonError, UnusablePointError
     from kanon_milp.studies.bench.kinds import KINDS
-    from kanon_milp.studies.bench.plugins import load_plugin
+    from kanon_milp.studies.bench.study import load_plugin
 
     try:
         for plugin in task["plugins"]:

@@ -1,12 +1,15 @@
-"""A study from its file to its rows."""
+"""A study from its file to its rows, which lie in a folder, one small Parquet file a run."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -16,8 +19,118 @@ from kanon_milp.studies.bench import supervisor
 from kanon_milp.studies.bench.checks import judged
 from kanon_milp.studies.bench.cluster import open_client, run_all
 from kanon_milp.studies.bench.plan import Run, plan
-from kanon_milp.studies.bench.results import Folder, frame_of, read_folder
 from kanon_milp.studies.bench.study import Study
+from kanon_milp.system.files import check_folder, write_file
+
+try:
+    import fcntl
+except ImportError:  # Windows: two studies in one folder are not kept apart there
+    fcntl = None  # type: ignore[assignment]
+
+ROWS, PLAN, RUNS, LOCK = "rows", "plan.json", "runs.parquet", ".lock"
+TRAJECTORY = pl.List(pl.Struct({"seconds": pl.Float64, "incumbent": pl.Float64, "bound": pl.Float64}))
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(("run", "study", "instance", "family", "formulation", "method", "solver", "options"), pl.String),
+    **dict.fromkeys(("threads", "seed", "permutation"), pl.Int64),
+    "time_limit": pl.Float64,
+    "memory_limit": pl.Int64,
+    **dict.fromkeys(("n", "m", "t_in", "t_in_star", "k", "p"), pl.Int64),
+    **dict.fromkeys(("l", "t"), pl.String),
+    **dict.fromkeys(("candidates", "pairs", "variables", "constraints", "nonzeros"), pl.Int64),
+    "ended": pl.String,
+    "exit_code": pl.Int64,
+    **dict.fromkeys(("message", "stop_reason", "proof"), pl.String),
+    **dict.fromkeys(("objective", "bound"), pl.Float64),
+    **dict.fromkeys(("objective_exact", "bound_exact", "sense"), pl.String),
+    "gap": pl.Float64,
+    "known": pl.String,
+    "warnings": pl.List(pl.String),
+    "verified": pl.Boolean,
+    "defects": pl.List(pl.String),
+    "repeat": pl.String,
+    **dict.fromkeys(("seconds", "cpu_seconds", "build_seconds", "handover_seconds", "solve_seconds"), pl.Float64),
+    "peak_bytes": pl.Int64,
+    "trajectory": TRAJECTORY,
+    **dict.fromkeys(("package_version", "solver_version", "git", "python", "os", "cpu"), pl.String),
+    **dict.fromkeys(("cores", "memory"), pl.Int64),
+    **dict.fromkeys(("host", "started"), pl.String),
+}
+TIMES = ("seconds", "cpu_seconds", "build_seconds", "handover_seconds", "solve_seconds", "peak_bytes", "trajectory",
+         "started", "host")  # fmt: skip
+"""Columns that differ from one time to the next."""
+
+
+class Folder:
+    """The folder of a study's results, which is made. Raises InputError where it cannot be, or another study is at
+    work in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        check_folder(path)
+        (path / ROWS).mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other studies out."""
+        with (self.path / LOCK).open("w") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise InputError(f"{self.path}: another study is at work in this folder") from None
+                except OSError:  # a file system without locks
+                    pass
+            yield
+
+    def done(self) -> set[str]:
+        """The runs that have a row."""
+        return {path.stem for path in (self.path / ROWS).glob("*.parquet")}
+
+    def begin(self, study: Mapping[str, Any], runs: Sequence[str]) -> None:
+        """Note which study it is, and its runs in their order."""
+        text = json.dumps({**study, "runs": list(runs)}, indent=1) + "\n"
+        write_file(self.path / PLAN, lambda file: file.write(text.encode()))
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Write a row; one that is there stays, so that no run counts twice."""
+        path = self.path / ROWS / f"{row['run']}.parquet"
+        if not path.exists():
+            _write(frame_of([row]), path)
+
+    def finish(self, frame: pl.DataFrame) -> Path:
+        """Write all rows as one file."""
+        _write(frame, self.path / RUNS)
+        return self.path / RUNS
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows as a data frame with all columns."""
+    return pl.DataFrame([{name: row.get(name) for name in SCHEMA} for row in rows], schema=SCHEMA)
+
+
+def read_folder(path: Path) -> pl.DataFrame:
+    """The rows of a study so far, in the order of its runs. Raises InputError for a folder that holds none."""
+    noted = path / PLAN
+    try:
+        planned = json.loads(noted.read_text())["runs"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: not a folder of a study's results (it has no {PLAN})") from None
+    files = [file for run in planned if (file := path / ROWS / f"{run}.parquet").is_file()]
+    frames = [pl.read_parquet(file) for file in files]
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *frames], how="diagonal")
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    def fill(file: IO[bytes]) -> None:
+        frame.write_parquet(file)
+
+    write_file(path, fill)
+
+
+def default_folder(name: str) -> Path:
+    """Where the results of a study go if nothing else is said."""
+    return Path("out") / "bench" / os.path.basename(name)
+
 
 SETTLED = frozenset({"solver", "milp", "greedy", "mondrian", "mondrian_relaxed", "m_approximation", "full_domain"})
 """Methods that need no compiled inner loops, or few."""

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 from kanon_milp import solvers
-from kanon_milp.errors import InputError, nearest
+from kanon_milp.errors import InputError, nearest, own_code
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods.registry import known_name
 from kanon_milp.problem.arguments import exists, file_path
 from kanon_milp.solvers.adapter import MAX_SEED
 from kanon_milp.studies import families
 from kanon_milp.studies.bench.kinds import KINDS, Kind
-from kanon_milp.studies.bench.plugins import load_plugin
 from kanon_milp.studies.model_files import parse_toml
 from kanon_milp.studies.schema import Arguments, Entry, Integers, Of, Real, Texts, checked_as, key, one_of
+
+_loaded: set[Path] = set()
+
+
+def load_plugin(path: Path) -> None:
+    """Run a plugin, once in a process. Raises InputError where it fails."""
+    if path in _loaded:
+        return
+    name = f"kanon_milp_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path}: not a Python file; the name of a plugin ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with own_code(f"the plugin {path}", "be a module that can be imported"):
+        spec.loader.exec_module(module)
+    _loaded.add(path)
+
 
 MOST_RUNS = 100_000
 MOST_THREADS = 1024

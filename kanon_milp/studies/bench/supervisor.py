@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import platform
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,13 +17,82 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from kanon_milp import __version__
 from kanon_milp.errors import InputError
-from kanon_milp.studies.bench.machine import machine
 from kanon_milp.studies.bench.measured import ANSWER, DONE, POINT, READY
 from kanon_milp.studies.bench.one_run import WARM_UP
-from kanon_milp.studies.bench.resident import session_bytes
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    """The columns of a row about the machine and its software."""
+    return {
+        "package_version": __version__,
+        "git": _git(),
+        "python": platform.python_version(),
+        "os": f"{platform.system()} {platform.release()}",
+        "cpu": _cpu(),
+        "cores": os.cpu_count() or 1,
+        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None,
+        "host": socket.gethostname(),
+    }
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _git() -> str | None:
+    """The commit that the package is of, with + behind it where files differ; None where it is in no repository."""
+    folder = Path(__file__).resolve().parents[3]
+    try:
+        head = _said(folder, "rev-parse", "--short=12", "HEAD")
+        changed = _said(folder, "status", "--porcelain", "--untracked-files=no", "--", "kanon_milp")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"{head}{'+' if changed else ''}"
+
+
+def _said(folder: Path, *command: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def session_bytes(session: int) -> int:
+    """Resident bytes of all processes of a session together; shared pages count in each of them. 0 where there are
+    none any more."""
+    return _from_proc(session) if sys.platform == "linux" else _from_ps(session)
+
+
+def _from_proc(session: int) -> int:
+    total = 0
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            if os.getsid(int(entry.name)) == session:
+                total += int(Path(entry.path, "statm").read_bytes().split()[1]) * _PAGE
+        except (OSError, IndexError):  # it has ended
+            continue
+    return total
+
+
+def _from_ps(session: int) -> int:
+    listed = subprocess.run(["ps", "-A", "-o", "pgid=,rss="], capture_output=True, text=True, check=False).stdout
+    pairs = (line.split() for line in listed.splitlines())
+    return sum(int(rss) * 1024 for group, rss in pairs if int(group) == session)
+
 
 START_SECONDS = 600.0  # to read the input, before the clock of the run starts
 CHECK_SECONDS = 900.0  # to check the answer, after it has ended

@@ -1,9 +1,4 @@
-"""Planted partitions: groups drawn first, then noise, so that a table of any size has a known optimum.
-
-A row of group g has g's own values, but in one to three columns of noise a value that fewer than k rows of the table
-have. So each row loses at least its noise in every table, and the planted groups lose no more. Noise values are shared
-by rows of several groups, which are alike there and nowhere else: a search sees many small groups that lead nowhere.
-"""
+"""Tables with planted groups: a partition under noise, and one on which the greedy heuristic does badly."""
 
 from __future__ import annotations
 
@@ -12,6 +7,7 @@ from fractions import Fraction
 
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.studies.families.base import Answer, Family, Generated, columns, refuse_large, text_frame
+from kanon_milp.studies.generators import tight_example
 
 COLUMNS, NOISE = 8, (1, 2, 3)
 K = 4
@@ -106,6 +102,32 @@ def closeness_of_k(size: int, draw: random.Random, _answer: Answer) -> Generated
     )
 
 
+def greedy_tight(size: int, draw: random.Random, _answer: Answer) -> Generated:
+    """The greedy heuristic's tight example, under the patterns that suppress none, one or all columns (Theorem 3).
+
+    The paper says all patterns, under which the heuristic does better from three columns on (`tight_example`).
+    """
+    refuse_large(size * size, size)
+    order = draw.sample(range(size * size), size * size)
+    place = {row: at for at, row in enumerate(order)}
+    frame = tight_example(size)[order]
+    names = columns("q", size)
+    alone = [tuple("*" if j == which else "keep" for j in range(size)) for which in range(size)]
+    groups = [[row, *range(size + row * (size - 1), size + (row + 1) * (size - 1))] for row in range(size)]
+    return Generated(
+        f"The greedy heuristic's tight example with {size} columns",
+        text_frame(frame.rows(), names),
+        names,
+        (KAnonymity(size),),
+        size * size,
+        f"Bredereck et al. 2013, Theorem 3: m² for m = k = {size}, where the greedy heuristic pays (m - 1)·m²",
+        patterns=(("keep",) * size, *alone, ("*",) * size),
+        groups=tuple(tuple(place[row] for row in group) for group in groups),
+        source_problem="one row of ones with the rows of each column",
+        read_back=lambda found: f"{len(found)} groups, each of one column's rows and a row of ones",
+    )
+
+
 _SIZE = "groups"
 FAMILIES = (
     Family("planted_k", "planted groups under k-anonymity", "planted", _SIZE, 5, 1, planted_k),
@@ -113,4 +135,8 @@ FAMILIES = (
     Family("planted_l", "planted groups under l-diversity", "planted", _SIZE, 5, 1, planted_l),
     Family("planted_t", "planted groups under t-closeness", "planted", _SIZE, 5, 1, planted_t),
     Family("closeness_of_k", "k-anonymity → t-closeness", "Liang, Yuan 2013, Lemma 1", _SIZE, 3, 1, closeness_of_k),
-)
+    Family(
+        "greedy_tight", "the greedy heuristic's tight example, of m columns and m² rows",
+        "Bredereck et al. 2013, Theorem 3", "columns m = k", 4, 3, greedy_tight,
+    ),
+)  # fmt: skip

@@ -17,10 +17,9 @@ from kanon_milp.errors import InputError
 from kanon_milp.solvers import LinearModel
 from kanon_milp.solvers.mps import mps_lines, names_in_file
 from kanon_milp.studies import datasets
-from kanon_milp.studies.mps_library.entries import LIST, Entry, chosen, read_list
 from kanon_milp.studies.mps_library.exact_mps import exact, solution_lines
+from kanon_milp.studies.mps_library.instances import LIST, Entry, Point, StatedInstance, chosen, read_list, state
 from kanon_milp.studies.mps_library.metadata import RECORDS, SOLU, Metadata, Record, features, read_record
-from kanon_milp.studies.mps_library.stated import Point, StatedInstance, state
 from kanon_milp.system.files import check_folder, write_file
 
 MODELS, METADATA, SOLUTIONS = "instances", "metadata", "solutions"

@@ -23,8 +23,8 @@ from kanon_milp.studies.mps_library.build import (
     solu,
     table_text,
 )
-from kanon_milp.studies.mps_library.entries import LIST, is_name, read_list
 from kanon_milp.studies.mps_library.exact_mps import read_mps, read_solution_lines
+from kanon_milp.studies.mps_library.instances import LIST, is_name, read_list
 from kanon_milp.studies.mps_library.metadata import RECORDS, Metadata, features_of_file, read_json
 
 

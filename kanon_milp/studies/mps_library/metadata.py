@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from kanon_milp.errors import InputError, unreadable
 from kanon_milp.solvers import LinearModel
-from kanon_milp.studies.mps_library.entries import NAME, Kind
 from kanon_milp.studies.mps_library.exact_mps import ExactModel
+from kanon_milp.studies.mps_library.instances import NAME, Kind
 
 Status = Literal["opt", "best", "inf", "open"]
 Difficulty = Literal["easy", "hard", "open"]

@@ -24,9 +24,8 @@ from kanon_milp.solvers.checked import solve_checked
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.studies.mps_library.build import in_file, model_text, sha256, value_of
-from kanon_milp.studies.mps_library.entries import Entry
+from kanon_milp.studies.mps_library.instances import Entry, Point, StatedInstance, completed, full_domain_of, state
 from kanon_milp.studies.mps_library.metadata import Difficulty, Proof, Record, Status
-from kanon_milp.studies.mps_library.stated import Point, StatedInstance, completed, full_domain_of, state
 
 
 def recorded(entry: Entry, folder: Path, seconds: float, search_seconds: float) -> Record:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from kanon_milp.errors import InputError, counted
-from kanon_milp.studies import statistics
+from kanon_milp.studies.bench import statistics
 from kanon_milp.studies.pages import charts
 from kanon_milp.studies.pages.elements import Cell, Head, command, facts, figure, number, table
 from kanon_milp.studies.pages.skeleton import Section, page

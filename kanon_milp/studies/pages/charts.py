@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from kanon_milp.studies import statistics
+from kanon_milp.studies.bench import statistics
 from kanon_milp.system.extras import optional
 from kanon_milp.system.markup import Markup, text
 

@@ -13,9 +13,8 @@ from kanon_milp.methods.result import Result
 from kanon_milp.problem.arguments import file_path, integer, text
 from kanon_milp.problem.csv_files import CsvFormat
 from kanon_milp.problem.table import read_frame
-from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, described
+from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
 from kanon_milp.studies.pages.result_page import FileState, result_page
-from kanon_milp.studies.paths import base_of, from_folder, seen_from
 from kanon_milp.system.files import check_target, write_file
 
 RELEASED = [name for name in FILES if name.startswith("anonymized.")]

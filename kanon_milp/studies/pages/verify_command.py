@@ -13,7 +13,7 @@ from typing import Any
 from kanon_milp.errors import InputError
 from kanon_milp.problem.csv_files import default_delimiter
 from kanon_milp.problem.table import SYMBOL
-from kanon_milp.studies import model_library
+from kanon_milp.studies.model_files import library_folder
 
 PLAIN = {"p_sensitivity": "p", "l_diversity": "l", "beta_likeness": "beta", "delta_disclosure": "delta"}
 MADE = re.compile(  # as its source says
@@ -83,7 +83,7 @@ def verify_command(
 def in_library(path: str) -> bool:
     """Whether a file is one of the model library, which everybody has who has the package."""
     try:
-        return Path(path).is_absolute() and model_library.folder() in Path(path).parents
+        return Path(path).is_absolute() and library_folder() in Path(path).parents
     except InputError:
         return False
 

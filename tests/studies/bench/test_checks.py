@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from kanon_milp.studies.bench.checks import judged
-from kanon_milp.studies.bench.results import SCHEMA, frame_of
-from kanon_milp.studies.statistics import MEASURED, summary, with_outcomes
+from kanon_milp.studies.bench.running import SCHEMA, frame_of
+from kanon_milp.studies.bench.statistics import MEASURED, summary, with_outcomes
 
 GOOD = {
     "run": "a", "instance": "i", "solver": "s", "method": "solver", "formulation": "strong", "options": "{}",

@@ -18,7 +18,7 @@ from command_line import run
 from places import LIBRARY
 from polars.testing import assert_frame_equal
 
-from kanon_milp.studies.bench.results import ROWS, RUNS, TIMES, read_folder
+from kanon_milp.studies.bench.running import ROWS, RUNS, TIMES, read_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no studies on this system")
 

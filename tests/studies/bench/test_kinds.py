@@ -10,8 +10,8 @@ from bench_here import runs_here
 
 from kanon_milp.studies.bench.kinds import KINDS
 from kanon_milp.studies.bench.running import run_study
+from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.studies.bench.study import read_study
-from kanon_milp.studies.statistics import MEASURED
 
 K = """
 [instances.data]

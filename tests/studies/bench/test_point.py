@@ -14,8 +14,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.solvers import LinearModel, SolverOptions, get
 from kanon_milp.solvers.canaries import CANARIES, small_model
 from kanon_milp.solvers.mps import write_model
-from kanon_milp.studies.bench.point import check_point, check_unbounded, read_number
-from kanon_milp.studies.bench.recording import Permutation, Recording
+from kanon_milp.studies.bench.checks import check_point, check_unbounded, read_number
+from kanon_milp.studies.bench.kinds.solving import Permutation, Recording
 from kanon_milp.studies.bench.sources import read_solver_model
 from kanon_milp.system.arrays import Flags
 

@@ -19,10 +19,9 @@ from places import LIBRARY, ROOT
 from polars.testing import assert_frame_equal
 
 from kanon_milp.studies.bench import supervisor
-from kanon_milp.studies.bench.resident import session_bytes
-from kanon_milp.studies.bench.results import ROWS, RUNS, SCHEMA, TIMES, read_folder
-from kanon_milp.studies.bench.running import run_one
+from kanon_milp.studies.bench.running import ROWS, RUNS, SCHEMA, TIMES, read_folder, run_one
 from kanon_milp.studies.bench.study import read_study
+from kanon_milp.studies.bench.supervisor import session_bytes
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="no studies on this system")
 

@@ -20,11 +20,10 @@ from kanon_milp.studies.families import COLUMN_FAMILIES, FAMILIES
 from kanon_milp.studies.mps_library import build as building
 from kanon_milp.studies.mps_library.build import build_library, model_text, sha256
 from kanon_milp.studies.mps_library.check import check_library
-from kanon_milp.studies.mps_library.entries import LIST, chosen, is_name, read_list
 from kanon_milp.studies.mps_library.exact_mps import read_mps, read_solution_lines
+from kanon_milp.studies.mps_library.instances import LIST, chosen, is_name, read_list, state
 from kanon_milp.studies.mps_library.metadata import Record, features, features_of_file, read_record
 from kanon_milp.studies.mps_library.record import recorded
-from kanon_milp.studies.mps_library.stated import state
 
 # one of each kind, the smallest: planted, infeasible, census, quasi-identifiers, full-domain, transport
 FEW = ("bisect-6", "hclique-4-no", "qisets", "mincov-10", "fulldom-n30", "tclose-2-5")

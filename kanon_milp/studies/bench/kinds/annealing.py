@@ -26,7 +26,7 @@ from kanon_milp.presolve.preparation import presolve
 from kanon_milp.solvers import SolverOptions
 from kanon_milp.studies.bench.measured import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
-from kanon_milp.studies.statistics import MEASURED
+from kanon_milp.studies.bench.statistics import MEASURED
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit
 

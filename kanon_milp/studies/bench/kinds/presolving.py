@@ -20,7 +20,7 @@ from kanon_milp.presolve.row_types import compress
 from kanon_milp.problem.problem import Problem
 from kanon_milp.studies.bench.measured import Measured, Teller, facts
 from kanon_milp.studies.bench.sources import problem_of
-from kanon_milp.studies.statistics import MEASURED
+from kanon_milp.studies.bench.statistics import MEASURED
 
 
 def run(task: Mapping[str, Any], tell: Teller) -> Measured:

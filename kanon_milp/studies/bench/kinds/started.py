@@ -28,9 +28,8 @@ from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.solvers import Capability, Progress, SolverOptions
 from kanon_milp.solvers.model import complete_point
 from kanon_milp.solvers.proof import INTEGRAL_GAP
-from kanon_milp.studies.bench.kinds.solving import measured_of
+from kanon_milp.studies.bench.kinds.solving import Recording, measured_of
 from kanon_milp.studies.bench.measured import Measured, Teller
-from kanon_milp.studies.bench.recording import Recording
 from kanon_milp.studies.bench.sources import problem_of
 from kanon_milp.system.clock import Clock
 

@@ -1,17 +1,22 @@
-"""The columns of a table before anything is done about it: what values they have, and which role they may play."""
+"""The columns of a table: what values they have, which role they may play, and what a hierarchy makes of them."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
 from kanon_milp.errors import counted
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.column_text import as_text
+from kanon_milp.problem.hierarchies import Hierarchy, Label
 from kanon_milp.problem.role_guess import (
     FEW,
     LOUD,
@@ -29,7 +34,44 @@ from kanon_milp.problem.role_guess import (
 )
 from kanon_milp.problem.roles import MISSING_COUNTS, Roles, joined, visible
 from kanon_milp.problem.value_kinds import Kind, code_width, marks_of_missing, read_values
-from kanon_milp.studies.proposal import listing, shell_word
+from kanon_milp.studies.proposal import coarse_levels, listing, shell_word
+
+EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class LevelLabels:
+    """One level. labels: how many occur in the column. smallest, largest: rows of the label with the fewest, and with
+    the most. alone: rows whose label no other row has. examples: some labels; none of level 0, which are cells.
+    """
+
+    level: int
+    labels: int
+    smallest: int
+    largest: int
+    alone: int
+    examples: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**vars(self), "examples": list(self.examples)}
+
+
+def describe_labels(hierarchy: Hierarchy, column: pl.Series) -> tuple[LevelLabels, ...]:
+    """Each level of a hierarchy over a column, which is text; values that it does not cover are left out."""
+    values, rows = column.alias("").value_counts(name="rows").get_columns()
+    known = dict(zip(values.to_list(), rows.to_list(), strict=True))
+    counts: Mapping[Label, int] = {value: known[value] for value in hierarchy.paths if value in known}
+    found = []
+    for level in range(hierarchy.height + 1):
+        under: dict[Label, int] = {}
+        for value, count in counts.items():
+            label = hierarchy.paths[value][level]
+            under[label] = under.get(label, 0) + count
+        sizes = list(under.values()) or [0]
+        examples = tuple(str(label) for label in list(under)[:EXAMPLES]) if level else ()
+        found.append(LevelLabels(level, len(under), min(sizes), max(sizes), sizes.count(1), examples))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -275,3 +317,41 @@ def with_at_most(most: int, columns: Sequence[Column]) -> tuple[Column, ...]:
     first = sorted(guessed, key=lambda name: -how_well_known(name))[:most]
     dropped = set(guessed) - set(first)
     return tuple(replace(each, role="drop") if each.name in dropped else each for each in columns)
+
+
+CUT_SHORT = frozenset({"time_limit", "interrupted", "node_limit", "iteration_limit", "gap_limit"})
+DECADE, YEAR = re.compile(r"\d{4}s"), re.compile(r"\d{4}")
+MOST_OPTIONS = 2
+MOST_VALUES = 20_000  # of a column that is looked through for a hint
+
+
+def suppressed_everywhere(result: Result) -> str:
+    """One line that names the columns which are suppressed in every row, and the way out; empty where none is."""
+    names = result.suppressed_columns
+    if not names:
+        return ""
+    ways = ["more time"] if not result.is_optimal and result.stop_reason in CUT_SHORT else []
+    if result.problem.recoding.mask is not None:
+        ways.append("other patterns")
+    else:
+        options = list(islice(filter(None, (_option(result, name) for name in names)), MOST_OPTIONS))
+        without = [name for name in names if name not in result.problem.recoding.hierarchies]
+        ways += options or (["--hierarchies"] if without else ["a higher --weight"])
+    return f"{', '.join(names)} ({result.problem.table.symbol} in every row); {' or '.join(ways)} may keep more"
+
+
+def _option(result: Result, name: str) -> str:
+    """What gives the column coarser levels than it has; empty where that is for its owner to say."""
+    table, hierarchy = result.problem.table, result.problem.recoding.hierarchies.get(name)
+    if table.column(name).n_unique() > MOST_VALUES:
+        return ""
+    column = column_of(as_text(table.frame, [name], table.source)[name].alias(""), name, table.roles)
+    option, between = coarse_levels(column), set() if hierarchy is None else _coarsest(hierarchy)
+    shape = DECADE if option.endswith("decade") else YEAR
+    of_dates = column.kind in ("date", "timestamp") and not any(shape.fullmatch(label or "") for label in between)
+    return option if not between or of_dates else ""
+
+
+def _coarsest(hierarchy: Hierarchy) -> set[str | None]:
+    """The labels below the top, where there are levels between it and the values."""
+    return {path[-2] for path in hierarchy.paths.values() if len(path) > 2}

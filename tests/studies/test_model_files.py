@@ -9,11 +9,11 @@ import pytest
 from command_line import run
 
 import kanon_milp as km
-from kanon_milp.studies import model_library
+from kanon_milp.studies import model_files
 
 
 def test_every_model_is_listed_with_its_optimum() -> None:
-    found = {each.name: each for each in model_library.models()}
+    found = {each.name: each for each in model_files.library_models()}
     assert found["hospital"].optimum == "54"
     assert found["hospital_infeasible"].optimum == "infeasible"
     assert all(each.title for each in found.values())
@@ -61,7 +61,7 @@ def test_a_copy_is_the_same_problem(tmp_path: Path, name: str) -> None:
 
 
 def test_a_copy_holds_what_the_model_reads_and_nothing_else(tmp_path: Path) -> None:
-    model_library.copy("hospital_mask", tmp_path)
+    model_files.copy_model("hospital_mask", tmp_path)
     read = {"hospital_mask.toml", "hospital/table1.csv", "hospital/digits_mask.csv"}
     assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()} == read
 

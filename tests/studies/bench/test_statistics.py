@@ -11,7 +11,7 @@ import pytest
 from study_runs import frame, point, study
 
 import kanon_milp as km
-from kanon_milp.studies import statistics
+from kanon_milp.studies.bench import statistics
 
 
 def test_the_shifted_geometric_mean_is_that_of_mittelmann() -> None:

@@ -12,8 +12,7 @@ import pytest
 
 import kanon_milp as km
 from kanon_milp.studies.sweep import Run, Setting
-from kanon_milp.studies.sweep_differences import differences
-from kanon_milp.studies.sweep_files import SweepFolder
+from kanon_milp.studies.sweep_files import SweepFolder, differences
 
 SECRET = "measles"
 OPTIONS: dict[str, Any] = {"method": "auto", "time_limit": None, "threads": 1, "seed": 0, "baselines": []}
