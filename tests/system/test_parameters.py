@@ -1,0 +1,67 @@
+"""Parameters as data: defaults, other values, and what is wrong with a setting."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import pytest
+
+from kanon_milp.errors import InputError
+from kanon_milp.system.parameters import DEFAULT, Parameters, described, number, parameters
+
+
+@parameters("tests_of_parameters")
+@dataclass(frozen=True)
+class Some:
+    share: float = number(0.35, "of the time left", most=1)
+    rounds: int = number(4, "rounds at most", least=1)
+    tried: bool = number(True, "whether it is tried")
+
+
+def test_a_value_takes_the_place_of_its_default_and_others_stay() -> None:
+    changed = Parameters.read(["tests_of_parameters.share=0.5", "tests_of_parameters.tried=false"])
+    assert changed.of(Some) == Some(0.5, 4, False)
+    assert DEFAULT.of(Some) == Some()
+    assert pickle.loads(pickle.dumps(changed)).of(Some) == Some(0.5, 4, False)
+
+
+def test_an_integer_is_a_number_and_a_whole_number_an_integer() -> None:
+    found = Parameters({"tests_of_parameters.share": 1, "tests_of_parameters.rounds": 7.0}).of(Some)
+    assert (found.share, found.rounds) == (1.0, 7)
+    assert isinstance(found.share, float)
+    assert isinstance(found.rounds, int)
+
+
+def test_every_parameter_says_what_it_means() -> None:
+    found = {each.name: each for each in described()}
+    assert found["tests_of_parameters.share"].default == 0.35
+    assert all(each.meaning for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tests_of_parameters.shares=1", "did you mean"),
+        ("tests_of_parameters.share", "a name and a number"),
+        ("tests_of_parameters.share=much", "a name and a number"),
+        ("tests_of_parameters.share=nan", "a number is expected"),
+        ("tests_of_parameters.share=2", "at most 1"),
+        ("tests_of_parameters.rounds=0", "at least 1"),
+        ("tests_of_parameters.rounds=1.5", "an integer is expected"),
+        ("tests_of_parameters.rounds=true", "an integer is expected"),
+        ("tests_of_parameters.tried=1", "true or false is expected"),
+    ],
+)
+def test_a_setting_that_is_none_is_refused_with_its_reason(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Parameters.read([text])
+
+
+def test_a_name_is_that_of_one_class() -> None:
+    @dataclass(frozen=True)
+    class Other:
+        pass
+
+    with pytest.raises(InputError, match="registered already"):
+        parameters("tests_of_parameters")(Other)
