@@ -27,7 +27,7 @@ import polars as pl
 
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, BoundTask, DualPoint, ProvenBound, round_dual
-from kanon_milp.bounds.providers import COLUMN_GENERATION
+from kanon_milp.bounds.built_in import COLUMN_GENERATION
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.formulations import get_formulation
 from kanon_milp.methods import sizes_guide

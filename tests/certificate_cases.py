@@ -17,9 +17,9 @@ from strategies import Case, drawn_sets
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, DualPoint, certified_instance, certify, lagrangian, type_sets
+from kanon_milp.bounds.certificate import certify_required, required_instance
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-from kanon_milp.bounds.required import required_bound
-from kanon_milp.bounds.required_certificate import certify_required, required_instance
 from kanon_milp.verify.certificate import CertificateReport
 
 Q8 = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation"]

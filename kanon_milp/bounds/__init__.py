@@ -21,10 +21,10 @@ of them need the compiler.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.providers import BUILT_IN
+from kanon_milp.bounds.built_in import BUILT_IN
 from kanon_milp.bounds.registry import (
     BOUNDS,
+    BoundLimit,
     BoundTask,
     LowerBound,
     ProvenBound,

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.bounds.conflicts import cliques, conflicts
-from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, cliques, conflicts
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged

@@ -1,4 +1,4 @@
-"""The Lagrangian bound: assignment constraints and packing cuts relaxed, a subproblem in closed form per candidate.
+"""The Lagrangian bound by the volume algorithm: assignment constraints and packing cuts are relaxed.
 
     L(λ, μ) = Σ_i n_i λ_i - Σ_S μ_S ⌊N_S/κ_S⌋ + Σ_g min(0, φ_g),
     φ_g = σ_g + min { Σ_i (w_g - λ_i) x_i : Σ_i x_i ≥ κ_g, 0 ≤ x_i ≤ n_i },   σ_g = Σ_{S: C(g) ⊆ S} μ_S
@@ -13,6 +13,31 @@ Where requirements ask for more than a size (p-sensitivity, l-diversity, t-close
 (quasi-identifier, sensitive) tuples and κ_g is the smallest size that the requirements imply (`Instance.least`).
 Every group that they allow has at least κ_g rows, so L is still a lower bound, of the relaxation that asks for
 nothing but these sizes. Side constraints only take solutions away. All values are in units of `Levels.unit`.
+
+With all requirements of a group inside the subproblems:
+
+    L(λ, θ) = Σ_i n_i λ_i + Σ_g min(0, φ_g),    φ_g = max over relaxations v of min { Σ (w_g - λ_i) x_i : x meets v }
+
+over the (quasi-identifier, sensitive) row types i that candidate g covers, groups of integer numbers of rows and any
+size from κ_g on. A relaxation (`kanon_milp.bounds.relaxations`) is necessary for every group, so no φ_g is above the
+least reduced cost of a group that satisfies all requirements, and L is a lower bound on the loss of every table, for
+any λ and θ ≥ 0: add Σ λ_i (n_i - Σ_g x_ig) = 0 to the loss; what is left falls apart into one group for each
+candidate, closed (0) or open.
+
+Where one relaxation says all that is required (p-sensitivity, limits of shares, the equal distance between up to three
+values, with k-anonymity), φ_g is that least cost, and max L the value of the Dantzig-Wolfe relaxation with one column
+for each group that a candidate may have: at least that of the strong formulation's linear relaxation, whose constraints
+of a candidate hold for all of these groups (Geoffrion 1974). The work that t-closeness limits is charged with
+multipliers θ_g for each candidate, which together are as strong as its constraints in the linear relaxation (its
+minimum is convex in the group, and its constraints are those of the work, whose Lagrangian dual has no gap), less what
+`relaxations` says of metrics of no tree. Groups of up to four rows are not charged but looked at one by one
+(`bounds.small_groups`), which is stronger.
+
+θ is part of the point that the volume algorithm moves; afterwards each θ_g is searched alone.
+All values are in units of `Levels.unit`; the proof is in exact integer arithmetic (`exact_required`).
+
+The volume algorithm (Barahona, Anbil 2000) works in floating point, over the multipliers of row types, packing cuts and
+charges. It is deterministic for a given number of iterations: only limits of time look at the clock.
 """
 
 from __future__ import annotations
@@ -20,16 +45,240 @@ from __future__ import annotations
 import math
 import threading
 import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
-from kanon_milp.bounds.dual import DualPoint
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.volume import Ascent, Evaluator
+from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, sorted_covers
+from kanon_milp.bounds.dual import DENOMINATOR, NEVER, DualPoint, round_multipliers
+from kanon_milp.bounds.evaluation import STEEP, Cells, Evaluator, RequiredEvaluator
+from kanon_milp.bounds.packing_cuts import violated_sets
+from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
+from kanon_milp.bounds.small_groups import EXACT_TRIED, cheapest_small_groups, small_sizes
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
+from kanon_milp.bounds.valued_groups import CheapestGroups, ValuedCandidates, cheapest_by_size
 from kanon_milp.errors import InputError, counted
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.solvers.call import OnProgress
-from kanon_milp.system.arrays import Floats
+from kanon_milp.presolve.ragged import Ragged
+from kanon_milp.solvers.call import OnProgress, Progress
+from kanon_milp.system.arrays import Floats, Ints
+from kanon_milp.system.jit import compiled
+
+# Values found on samples of Adult and all of it, k from 2 to 25: the first iterations go for a fast rise, the others
+# for accuracy.
+FAST_ITERATIONS = 100
+STEP = 0.1  # first fraction of the way to the target
+LONGER, LONGEST = 1.1, 2.0  # an iteration that rises in the direction of the last ones makes the step longer
+SHORTER, SHORTEST = 4, 1e-4  # where steps cancel at once: each beginning is so many times shorter, down to this
+LEAST_WEIGHT = 1e-4  # of the newest point in the averages
+ROUND = 100  # iterations between two looks at the progress
+SLOW = 1e-4  # relative rise in a round below which the newest points weigh half as much
+STALLED = 2e-6  # relative rise in a round that is not worth it
+SORT_EVERY = 50  # iterations between two sortings of the covers by multiplier
+NEAR = 0.05  # units; what rounding the multipliers may cost
+FIRST_TARGET = 1.05  # times the bound, where no target is given
+ADDED = 300  # packing cuts at most in a round
+
+
+@dataclass(frozen=True)
+class Pace:
+    """weight: of the newest point in the averages, at most; patience: so many iterations without a rise make the step
+    shorter, `shorter` times as long."""
+
+    weight: float
+    patience: int
+    shorter: float
+
+
+FAST, ACCURATE = Pace(0.4, 5, 0.66), Pace(0.1, 10, 0.8)
+
+
+class Ascent:
+    """Where the algorithm stands: the best point and its value, and the averages of subgradients and open
+    candidates."""
+
+    def __init__(
+        self,
+        at: Evaluator,
+        limit: BoundLimit,
+        on_progress: OnProgress | None = None,
+        pace: Pace = FAST,
+        fast_iterations: int = FAST_ITERATIONS,
+    ) -> None:
+        self.at, self.limit, self.on_progress, self.began = at, limit, on_progress, time.perf_counter()
+        candidates = at.instance.candidates
+        # no table costs more than the most expensive candidate for every row
+        self.ceiling = float(candidates.cost.max()) * at.instance.types.n
+        self.best = at.start()
+        found = at(self.best)
+        self.value, self.average = found.value, found.subgradient
+        self.share = (found.phi < 0).astype(np.float64)
+        self.iterations, self.first_step, self.step, self.idle = 1, STEP, STEP, 0
+        self.pace, self.weight, self.fast_iterations = pace, pace.weight, fast_iterations
+        self.begun = -np.inf
+        first = max(FIRST_TARGET * self.value, self.value + self.ceiling / 1000)
+        self.goal = first if limit.target is None else limit.target
+
+    @property
+    def reached(self) -> bool:
+        """Whether the bound is good enough, or the time is over."""
+        return self.limit.reached(self.value, NEAR, iterations=self.iterations)
+
+    def maximize(self, *, packing_cuts: bool) -> None:
+        """Until it no longer rises. packing_cuts: add some on the way, while the steps are long enough to make use of
+        them."""
+        before = self.value
+        while not self.reached and self.value <= self.ceiling:
+            if self.iterations % SORT_EVERY == 0:
+                self.at.sort(self.best)
+                self.refine()
+            if self.iterations == self.fast_iterations:
+                self.pace, self.weight = ACCURATE, ACCURATE.weight
+            if not self.iterate():
+                # no row is placed too often or too rarely: the average is a point of the relaxation, though on small
+                # tables not always an optimal one; new packing cuts do not always violate it
+                fresh = packing_cuts and self.add_cuts() > 0
+                if not (fresh and self.iterate()) and not self._begin_again(packing_cuts):
+                    break
+            if self.iterations % ROUND == 0:
+                self.show()
+                risen = (self.value - before) / max(abs(self.value), 1.0)
+                if risen < STALLED and self.weight <= 4 * LEAST_WEIGHT:
+                    break
+                if risen < SLOW:
+                    self.weight = max(self.weight / 2, LEAST_WEIGHT)
+                before = self.value
+                if packing_cuts:
+                    self.add_cuts()
+
+    def go_on(self, limit: BoundLimit, on_progress: OnProgress | None) -> None:
+        """Get another limit."""
+        self.limit, self.on_progress, self.began = limit, on_progress, time.perf_counter()
+        self.goal = self.goal if limit.target is None else limit.target
+        self.begun = -np.inf
+
+    def refine(self, *, final: bool = False) -> None:
+        """Take what the evaluator makes of the best point, if that is better. final: with more care."""
+        trial = self.at.refined(self.best, self.limit, final)
+        if trial is not None:
+            value = self.at(trial).value
+            if value > self.value:
+                self.best, self.value = trial, value
+
+    def show(self) -> None:
+        """Tell how far it is."""
+        if self.on_progress is not None:
+            self.on_progress(Progress(time.perf_counter() - self.began, None, self.value))
+
+    def iterate(self) -> bool:
+        """One step along the average, from the best point; False where the average is no direction."""
+        if self.limit.target is None and self.value > 0.95 * self.goal:
+            self.goal = FIRST_TARGET * self.value
+        trial = np.empty_like(self.best)
+        rise, scale = self.step * max(self.goal - self.value, NEAR), self.at.scale
+        if not _move(trial, self.best, self.average, scale, rise, self.at.types):
+            return False
+        found = self.at(trial)
+        self.iterations += 1
+        weight, same_way = _average(self.average, found.subgradient, scale, self.share, found.phi, self.weight)
+        self.at.average(weight)
+        if found.value > self.value:
+            self.best, self.value, self.idle = trial, found.value, 0
+            self.step = min(self.step * LONGER, LONGEST) if same_way else self.step
+        else:
+            self.idle += 1
+            if self.idle >= self.pace.patience:
+                self.step, self.idle = self.step * self.pace.shorter, 0
+        return True
+
+    def _begin_again(self, packing_cuts: bool) -> bool:
+        """Forget the averages. Where nothing has risen since the last time the steps were too long, and shorter ones
+        are tried; False if they are short enough, or packing cuts are added, which go on without end else."""
+        risen = self.value > self.begun + STALLED * max(abs(self.value), 1.0)
+        self.first_step = STEP if risen else self.first_step / SHORTER
+        if self.first_step < SHORTEST or (packing_cuts and not risen):
+            return False
+        self.begun, self.step, self.idle, self.weight = self.value, self.first_step, 0, FAST.weight
+        self.average = self.at(self.best).subgradient
+        return True
+
+    def add_cuts(self) -> int:
+        """Add packing cuts that the average violates, and drop those that do nothing; how many are new."""
+        at, types = self.at, self.at.types
+        active = (self.best[types:] > 0) | (self.average[types:] > 0)
+        kept = at.sets.subset(active)
+        new = violated_sets(at.instance, self.share, kept, ADDED)
+        if new.lists:
+            at.set_packing_cuts(kept.joined(new))
+            self.best = np.concatenate([self.best[:types], self.best[types:][active], np.zeros(new.lists)])
+            self.average = np.concatenate([self.average[:types], at.right[types:]])
+            _add_shares(at.packing.nested, self.share, self.average[types:])
+        return new.lists
+
+    def end(self) -> DualPoint:
+        """The best point."""
+        at, types = self.at, self.at.types
+        found = at(self.best, everything=True)
+        share = self.share if self.iterations > 1 else None
+        active = self.best[types:] > 0
+        sets, packing = at.sets.subset(active), self.best[types:][active]
+        return DualPoint(self.best[:types].copy(), found.value, share, found.phi, self.iterations, sets, packing)
+
+
+@compiled
+def _add_shares(nested: Ragged[np.int32], share: Floats, into: Floats) -> None:
+    """Add to each set the shares of the candidates that are nested in it."""
+    for s in range(len(into)):
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            into[s] += share[nested.values[at]]
+
+
+@compiled
+def _move(trial: Floats, best: Floats, direction: Floats, scale: Floats, rise: float, free: int) -> bool:
+    """trial = best + s · scale · direction with the s at which this promises this rise; False for no direction.
+
+    Entries from `free` on stay at least 0.
+    """
+    norm = 0.0
+    for i in range(len(best)):
+        if i < free or best[i] > 0 or direction[i] > 0:
+            norm += scale[i] * direction[i] * direction[i]
+    if norm < 1e-12:
+        return False
+    for i in range(len(best)):
+        trial[i] = best[i] + rise / norm * scale[i] * direction[i]
+        if i >= free and trial[i] < 0:
+            trial[i] = 0.0
+    return True
+
+
+@compiled
+def _average(
+    average: Floats, ahead: Floats, scale: Floats, share: Floats, phi: Floats, weight: float
+) -> tuple[float, bool]:
+    """Mix the new subgradient and open candidates into the averages; its weight, and whether it points the same way.
+
+    The weight α makes |α·new + (1-α)·average| least, in the norm of `scale`, between a tenth of the weight allowed
+    and all of it.
+    """
+    old, new, both = 0.0, 0.0, 0.0
+    for i in range(len(average)):
+        old += scale[i] * average[i] * average[i]
+        new += scale[i] * ahead[i] * ahead[i]
+        both += scale[i] * average[i] * ahead[i]
+    apart = old + new - 2 * both
+    alpha = weight
+    if apart > 0:
+        alpha = min(max((old - both) / apart, weight / 10), weight)
+    for i in range(len(average)):
+        average[i] += alpha * (ahead[i] - average[i])
+    for g in range(len(share)):
+        opened = 1.0 if phi[g] < 0 else 0.0
+        share[g] += alpha * (opened - share[g])
+    return alpha, both > 0
 
 
 def lagrangian(
@@ -74,3 +323,187 @@ def refuse(instance: Instance) -> None:
         raise InputError(
             f"no candidate for {counted(int((~covered).sum()), 'row type')}: there is no table, and no bound"
         )
+
+
+EXACT_TRIES = 400  # sizes of a group that are tried for one candidate for the proof
+REFINED = 0.15  # of the time for the last search for charges
+# to begin with where shares are limited: the multipliers of sizes, where it starts, are far away then
+FAR, FAR_ITERATIONS = Pace(0.6, 5, 0.66), 200
+FINEST_BITS, COARSEST_BITS = 36, 6  # of the grid of shares in integers
+
+
+@dataclass(frozen=True, eq=False)
+class RequiredPoint:
+    """Multipliers and what they prove.
+
+    multipliers: float64 (t,), λ. charges: float64 (charged relaxations · G,), θ, one relaxation after the other. value:
+    L in floating point (`proven_required` is what proves). evaluations: how many it took, those of the point that it
+    went on from included. open_share: float64 (G,), how often each candidate was open on the way, in the averages.
+    ascent: where the algorithm stands, to go on from there; None for a point from elsewhere, or from another process.
+    rows: float64 (pairs,), the rows of each pair in these averages.
+    """
+
+    multipliers: Floats
+    charges: Floats
+    value: float
+    evaluations: int
+    open_share: Floats | None = None
+    ascent: Ascent | None = field(default=None, repr=False)
+    rows: Floats | None = field(default=None, repr=False)
+
+    @cached_property
+    def phi(self) -> Floats | None:
+        """φ (G,) in floating point, infinite where a candidate has no group; None without `ascent`."""
+        if self.ascent is None:
+            return None
+        return self.ascent.at(np.concatenate([self.multipliers, self.charges / STEEP]), everything=True).phi
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but the ascent: it has threads."""
+        return {**self.__dict__, "ascent": None}
+
+
+def required_bound(
+    instance: Instance,
+    start: Floats | None = None,
+    target: float | None = None,
+    seconds: float | None = None,
+    iterations: int | None = None,
+    on_progress: OnProgress | None = None,
+    interrupt: threading.Event | None = None,
+    *,
+    point: RequiredPoint | None = None,
+    threads: int = 1,
+    small: bool = True,
+) -> RequiredPoint:
+    """Maximize L by the volume algorithm.
+
+    start: multipliers to begin with, such as those of `lagrangian`. point: what to go on from instead, of this
+    instance; with its `ascent` as if it had not been interrupted. iterations: at most so many more. threads: the result
+    is the same for any number. small: whether groups of a few rows are looked at one by one (`bounds.small_groups`),
+    which a certificate cannot say. The other parameters are those of `lagrangian`. Raises InputError where the loss is
+    not the objective, a row type has no candidate, or no requirement is about a sensitive attribute.
+    """
+    refuse(instance)
+    limit = BoundLimit(math.inf if seconds is None else time.perf_counter() + seconds, interrupt, target, iterations)
+    ascent = None if point is None else point.ascent
+    if ascent is not None and ascent.at.instance is instance:
+        done = 0 if iterations is None else ascent.iterations
+        ascent.go_on(replace(limit, iterations=None if iterations is None else done + iterations), on_progress)
+    else:
+        charges = None if point is None else point.charges
+        at = RequiredEvaluator(instance, start if point is None else point.multipliers, charges, threads, small=small)
+        near = all(relaxed.tree.convex for relaxed in at.relaxed)
+        pace, fast_iterations = (FAST, FAST_ITERATIONS) if near else (FAR, FAR_ITERATIONS)
+        ascent = Ascent(at, limit, on_progress, pace, fast_iterations)
+    assert isinstance(ascent.at, RequiredEvaluator)
+    if ascent.at.charged:
+        limit = ascent.limit
+        ascent.limit = limit.share(1 - REFINED)
+        ascent.maximize(packing_cuts=False)
+        ascent.limit = limit
+        ascent.refine(final=True)
+    else:
+        ascent.maximize(packing_cuts=False)
+    types = instance.types.count
+    found = ascent.best.copy()
+    return RequiredPoint(
+        found[:types], STEEP * found[types:], ascent.value, ascent.iterations, ascent.share.copy(), ascent,
+        ascent.at.rows,
+    )  # fmt: skip
+
+
+def finest_bits(instance: Instance, multipliers: Ints, theta: int, denominator: int, terms: int = 0) -> int:
+    """How many bits a grid of shares may have so that all numbers stay in the range of int64.
+
+    multipliers: λ as integer multiples of 1/denominator. theta: the largest charge, terms: what cuts can add to the
+    reduced cost of a group, in the same multiples. Raises InputError where there are too few.
+    """
+    most = int(instance.candidates.cost.max(initial=0)) * denominator + max(map(abs, multipliers.tolist()), default=0)
+    relaxations = relaxations_of(instance)
+    edges = max(sum(math.ceil(node.weight) for node in relaxation.nodes) for relaxation in relaxations)
+    largest = 2 * ((most + theta * (edges + 2)) * instance.types.n + terms)
+    bits = min(FINEST_BITS, (NEVER // max(largest, 1)).bit_length() - 1)
+    if bits < COARSEST_BITS:
+        raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+    return bits
+
+
+def exact_phi(instance: Instance, multipliers: Ints, charges: Ints, denominator: int, *, small: bool = True) -> Ints:
+    """φ_g times the denominator, rounded down, int64 (G,); `NEVER` where a candidate cannot have a group.
+
+    multipliers, charges: λ and θ as integer multiples of 1/denominator. small: as in `required_bound`. Raises
+    InputError where the numbers could leave the range of int64.
+    """
+    candidates = instance.candidates
+    relaxations = relaxations_of(instance)
+    bits = finest_bits(instance, multipliers, max(charges.tolist(), default=0), denominator)
+    widest = int(candidates.covers.lengths.max(initial=0))
+    found, begin = np.full(candidates.count, -NEVER, np.int64), 0
+    for relaxation in relaxations:
+        if relaxation.plain:
+            found = np.maximum(found, _plain_phi(instance, relaxation, multipliers, denominator))
+            continue
+        cells, tree = Cells.of(instance, relaxation), relaxation.integers(1 << bits)
+        thetas = np.zeros(candidates.count, np.int64)
+        if relaxation.closeness is not None:
+            thetas = charges[begin : begin + candidates.count]
+            begin += candidates.count
+        covers = cells.covers(instance, multipliers)
+        priced = cells.candidates(instance, covers, candidates.cost * denominator, thetas)
+        rows = ValuedRows(instance.types.counts, multipliers, cells.rank)
+        room, sizes = make_workspace(widest, tree), small_sizes(relaxation, instance.least) if small else None
+        phi = _every_phi(priced, rows, tree, room, 1 if sizes is None else sizes.most + 1)
+        if sizes is not None:
+            hard, chosen = np.ones(candidates.count, np.bool_), np.empty((candidates.count, sizes.most), np.int32)
+            cheapest_small_groups(priced, rows, sizes, EXACT_TRIED, hard, phi, chosen)
+            if hard.any():
+                phi[hard] = _every_phi(priced, rows, tree, room, 1)[hard]
+        found = np.maximum(found, phi)
+    return found
+
+
+def _plain_phi(instance: Instance, relaxation: Relaxation, multipliers: Ints, denominator: int) -> Ints:
+    """φ (G,) where different ones of many values are all that is asked."""
+    candidates = instance.candidates
+    priced = PricedCandidates(
+        candidates.indptr, sorted_covers(candidates.covers, multipliers), candidates.cost * denominator,
+        instance.least, np.zeros(candidates.count, np.int64),
+    )  # fmt: skip
+    code, _ = instance.sensitive_codes((relaxation.attribute,))
+    phi, nothing = np.empty(candidates.count, np.int64), np.empty(0, np.int64)
+    different_values(
+        priced, PricedRows(instance.types.counts, multipliers, multipliers, np.int64(0)), (code, relaxation.presence),
+        np.int64(NEVER), True, np.ones(candidates.count, np.bool_), phi, nothing, (candidates.members, nothing),
+    )  # fmt: skip
+    return phi
+
+
+def _every_phi(
+    priced: ValuedCandidates[np.int64],
+    rows: ValuedRows[np.int64],
+    tree: TreeArrays[np.int64],
+    room: Workspace[np.int64],
+    least: int,
+) -> Ints:
+    """φ (G,) of groups of at least so many rows."""
+    sizes = np.maximum(priced.least, least)
+    groups = CheapestGroups(np.empty(len(sizes), np.int64), sizes.copy(), sizes.copy())
+    cheapest_by_size(
+        priced._replace(least=sizes), rows, tree, room, EXACT_TRIES, np.int64(NEVER), True, groups
+    )  # fmt: skip
+    return groups.phi
+
+
+def exact_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> Fraction:
+    """L at the rounded point, in exact integers: a lower bound on the loss of every table, in units."""
+    multipliers = round_multipliers(point.multipliers, denominator)
+    charges = round_multipliers(np.maximum(point.charges, 0.0), denominator)
+    phi = exact_phi(instance, multipliers, charges, denominator)
+    total = sum(n * each for n, each in zip(instance.types.counts.tolist(), multipliers.tolist(), strict=True))
+    return Fraction(total + sum(phi[phi < 0].tolist()), denominator)
+
+
+def proven_required(instance: Instance, point: RequiredPoint, denominator: int = DENOMINATOR) -> int:
+    """⌈L⌉: no table loses fewer units."""
+    return math.ceil(exact_required(instance, point, denominator))

@@ -7,6 +7,14 @@ For a set S of row types with N_S rows, and κ_S the least size of a group among
 Proof. Such a group takes at least κ_S rows, all of S, and no row is in two groups. The rounding is what the linear
 relaxation does not know; without it the cut is implied by the links of the strong formulation. It holds whatever else
 is required. Cuts for the covers of candidates (nested candidates) are separated here; any set is valid.
+
+Conflicts: candidates of which one at most is open, because together they have too few rows for two groups.
+
+    N(C(g) ∪ C(h)) < κ_g + κ_h   ⇒   y_g + y_h ≤ 1
+
+No row is in two groups. It is the packing cut of the union of two covers above, which the linear relaxation
+does not know: it opens both by halves. Where all of some candidates are in conflict with each other, one constraint
+says it of all of them.
 """
 
 from __future__ import annotations
@@ -16,14 +24,89 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.nesting import nested_candidates, nested_shares
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
+from kanon_milp.system.jit import compiled
+from kanon_milp.system.kernels import doubled
 
 Number = TypeVar("Number", np.float64, np.int64)
+
+
+@compiled
+def nested_candidates(covers: Ragged[np.int32], sets: Ragged[np.int32], types: int) -> tuple[Ints, Ints32]:
+    """Per set of row types the candidates that cover none but these, as the two arrays of a `Ragged`."""
+    indptr, members = covers
+    begins = np.zeros(len(sets.indptr), np.int64)
+    found = np.empty(1024, np.int32)
+    inside = np.zeros(types, np.bool_)
+    end = 0
+    for s in range(len(sets.indptr) - 1):
+        chosen = sets.values[sets.indptr[s] : sets.indptr[s + 1]]
+        for i in chosen:
+            inside[i] = True
+        for g in range(len(indptr) - 1):
+            begin, size = indptr[g], indptr[g + 1] - indptr[g]
+            if size > len(chosen) or size == 0:
+                continue
+            at = 0
+            while at < size and inside[members[begin + at]]:
+                at += 1
+            if at == size:
+                if end == len(found):
+                    found = doubled(found)
+                found[end] = g
+                end += 1
+        begins[s + 1] = end
+        for i in chosen:
+            inside[i] = False
+    return begins, found[:end].copy()
+
+
+@compiled
+def nested_shares(covers: Ragged[np.int32], share: Floats, widest: int, types: int) -> Floats:
+    """Per candidate Σ share over those that cover none but its row types, (G,); 0 for more than `widest` of these."""
+    indptr, members = covers
+    count = len(indptr) - 1
+    # the candidates with a share, by the first row type that they cover
+    begins = np.zeros(types + 1, np.int64)
+    for g in range(count):
+        if share[g] > 0 and indptr[g + 1] > indptr[g]:
+            begins[members[indptr[g]] + 1] += 1
+    for i in range(types):
+        begins[i + 1] += begins[i]
+    by_first = np.empty(begins[types], np.int32)
+    at = begins[:-1].copy()
+    for g in range(count):
+        if share[g] > 0 and indptr[g + 1] > indptr[g]:
+            i = members[indptr[g]]
+            by_first[at[i]] = g
+            at[i] += 1
+    found = np.zeros(count)
+    inside = np.zeros(types, np.bool_)
+    for p in range(count):
+        cover = members[indptr[p] : indptr[p + 1]]
+        if len(cover) > widest:
+            continue
+        for i in cover:
+            inside[i] = True
+        for i in cover:
+            for g in by_first[begins[i] : begins[i + 1]]:
+                begin, end = indptr[g], indptr[g + 1]
+                if end - begin > len(cover):
+                    continue
+                while begin < end and inside[members[begin]]:
+                    begin += 1
+                if begin == end:
+                    found[p] += share[g]
+        for i in cover:
+            inside[i] = False
+    return found
+
+
 TypeSets: TypeAlias = Ragged[np.int32]
 """Sets of row types, each ascending."""
 
@@ -102,3 +185,50 @@ def violated_sets(instance: Instance, share: Floats, known: TypeSets, most: int)
             seen.add(cover.tobytes())
             found.append(cover)
     return type_sets(found)
+
+
+def conflicts(instance: Instance, chosen: Ints) -> tuple[Ints, Ints]:
+    """Pairs of these candidates that are in conflict and share rows, as positions in `chosen`, the smaller one first.
+
+    Those that share none are not asked for: with κ_g rows each, as all candidates have them, they have enough.
+    """
+    candidates, counts, least = instance.candidates, instance.types.counts, instance.least[chosen]
+    at = np.full(candidates.count, -1, dtype=np.int64)
+    small = np.flatnonzero(candidates.support[chosen] < least + least.max(initial=0))  # the union is no smaller
+    at[chosen[small]] = np.arange(len(small))
+    of_pair = at[candidates.candidate_of_pair()]
+    inside = of_pair >= 0
+    members, of_pair = candidates.members[inside], of_pair[inside]
+    shape = (len(small), instance.types.count)
+    covers = sp.csr_array((np.ones(len(members), dtype=np.int64), (of_pair, members)), shape=shape)
+    rows = sp.csr_array((counts[members].astype(np.int64), (of_pair, members)), shape=shape)
+    shared = sp.coo_array(rows @ covers.T)
+    g, h = shared.coords
+    size: Ints = np.asarray(rows.sum(axis=1)).ravel()
+    least = least[small]
+    found = (g < h) & (size[g] + size[h] - shared.data < least[g] + least[h])
+    return small[g[found]], small[h[found]]
+
+
+def cliques(first: Ints, second: Ints) -> Ragged[np.int64]:
+    """Sets of candidates in conflict with each other, ascending: every conflict is in at least one, greedily."""
+    others: dict[int, set[int]] = {}
+    edges = sorted(zip(first.tolist(), second.tolist(), strict=True))
+    for g, h in edges:
+        others.setdefault(g, set()).add(h)
+        others.setdefault(h, set()).add(g)
+    degree = {g: len(each) for g, each in others.items()}
+    said: set[tuple[int, int]] = set()
+    found: list[list[int]] = []
+    for g, h in edges:
+        if (g, h) in said:
+            continue
+        clique, common = [g, h], others[g] & others[h]
+        while common:
+            f = max(common, key=lambda each: (degree[each], -each))
+            clique.append(f)
+            common &= others[f]
+        clique.sort()
+        said.update((a, b) for n, a in enumerate(clique) for b in clique[n + 1 :])
+        found.append(clique)
+    return Ragged.of(found, np.int64)

@@ -5,19 +5,26 @@ Not among the reductions of `presolve`: it needs the compiled code of this packa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from kanon_milp.bounds.dual import NEVER, ExactDual, Subproblems, exact_cuts, exact_subproblems
+from kanon_milp.bounds.lagrangian_bound import exact_phi
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
+from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
+from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import split_evenly
+from kanon_milp.presolve.part import Part
+from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
+from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
-from kanon_milp.system.arrays import Flags
+from kanon_milp.system.arrays import Flags, Ints
+from kanon_milp.system.jit import compiled
+from kanon_milp.system.limit import NO_LIMIT, Limit
 
 SOME = 1_000_000  # pairs that are looked at in one go
 SEARCHED = 500_000  # pairs up to which groups with rank-1 cuts are searched pair by pair; beyond, φ alone decides
@@ -116,3 +123,219 @@ class ReducedCosts(Reduction[Dropped]):
         cuts = exact_cuts(dual, instance.types.count)
         pairs = possible_pairs(found.candidates, rows, cuts, below, NODES, STEPS)
         return np.logical_or.reduceat(pairs, candidates.indptr[:-1]), pairs
+
+
+LOOKED_AT = 20_000_000  # row types in the covers of pairs that are looked at one by one
+AT_ONCE = 1_000_000  # of these between two looks at the clock
+
+
+@dataclass(frozen=True, eq=False)
+class RequiredReducedCosts(Reduction[Dropped]):
+    """Drop candidates and pairs whose reduced cost is too high for anything better than a table at hand.
+
+    multipliers: int64 (t,), λ as integer multiples of 1/denominator, for the row types of the instance that it is
+    applied to. phi: int64 (G,), for each of its candidates a lower bound, in the same multiples, of the reduced cost of
+    every group that the requirements allow, `NEVER` where there is none (`bounds.lagrangian_bound.exact_phi`); what it
+    is computed from may look at the sizes of groups and at how many rows of each joint sensitive value they have, and
+    at nothing else. incumbent: loss U of a table, in units of `Levels.unit`. charges: the θ that φ was computed with;
+    where they are given, few pairs that are left are each looked at for themselves (4), until the limit is reached.
+    terms, with_cuts: where there are rank-1 cuts with multipliers ν ≥ 0, what these cost on their right sides, and φ
+    with their terms.
+
+    Keeps every solution with a loss below U, so every optimal one if U is not optimal, and adds none; solutions that
+    cost U or more may be lost, the incumbent among them. Valid for the objective "loss", with all side constraints, for
+    requirements that are merge-closed or not.
+
+    Proof. Let L = Σ n_i λ_i + Σ_g min(0, φ_g). A solution better than U costs at most U - 1. Let it open g, with a
+    group of reduced cost v = Σ (w_g - λ_i) x_ig ≥ φ_g. The groups of the other candidates have reduced costs of at
+    least φ_h, those that are closed of 0, so its loss is at least L - min(0, φ_g) + v. So y_g = 0 if
+    L + max(0, φ_g) > U - 1, and x_ig = 0 if L - min(0, φ_g) + v > U - 1 for every v of a group with such a row. For it,
+    let the group have m rows of the joint sensitive value σ of row type i, let r_(1) ≤ r_(2) ≤ ... be the reduced costs
+    of all rows with σ that g covers, and r_i that of type i.
+    (1) Beside the one row of type i the others with σ cost no less than r_(1) + ... + r_(m-1). With the m cheapest rows
+    with σ in their place no number changes that φ_g is about: v ≥ φ_g + r_i - r_(m), and v ≥ φ_g.
+    (2) All that it has of other values costs no less than their rows with a negative reduced cost together, o_σ:
+    v ≥ o_σ + r_(1) + ... + r_(m-1) + r_i.
+    The least over m of the larger of the two is a lower bound of v. Where r_(m) ≤ 0, (1) is at least φ_g + r_i; from
+    there on (2) rises with m, and (1) falls only where m reaches another row type, up to type i itself: the first such
+    m of each type is looked at.
+    (3) With the size as the only requirement, v ≥ ψ_g + max(0, r_i - ρ_g), as in `bounds.reduced_costs`.
+    (4) Let φ' be what φ is for a copy of g of which one row of type i costs less by some M ≥ 0. A group of g with such
+    a row is one of the copy whose reduced cost is v - M: v ≥ φ' + M. With M = U - L groups without it hardly matter.
+    With cuts L = Σ n_i λ_i - terms + Σ_g min(0, φ_g) with φ_g of `with_cuts`, and a group's reduced cost is v and their
+    terms for it, which are not negative: no less than v, of which (1) to (4) speak as before.
+
+    What is left is no longer what recoding the table gives, so its row types have no values (`without_values`).
+    """
+
+    multipliers: Ints
+    phi: Ints
+    denominator: int
+    incumbent: int
+    charges: Ints | None = None
+    limit: Limit = NO_LIMIT
+    terms: int = 0
+    with_cuts: Ints | None = None
+    _known: dict[Instance, tuple[Flags, Flags]] = field(default_factory=dict, init=False, repr=False)
+    name: ClassVar[str] = "required_reduced_costs"
+
+    def accepts(self, problem: Problem) -> bool:
+        """The loss as objective, and whatever is asked of each group alone."""
+        return problem.objective == "loss" and separable_by_group(problem)
+
+    def _apply(self, instance: Instance) -> Dropped:
+        return drop_pairs(self.name, instance, *self.possible(instance))
+
+    def possible(self, instance: Instance) -> tuple[Flags, Flags]:
+        """What can be part of a solution better than the incumbent: candidates, bool (G,), and pairs, bool (pairs,) in
+        the order of `Candidates.members`, in exact integers.
+
+        Raises InputError where the numbers could leave the range of int64.
+        """
+        if instance not in self._known:
+            self._known.clear()
+            self._known[instance] = self._possible(instance)
+        return self._known[instance]
+
+    def _possible(self, instance: Instance) -> tuple[Flags, Flags]:
+        candidates, counts = instance.candidates, instance.types.counts
+        highest = max(map(abs, self.multipliers.tolist()), default=0)
+        if 4 * (int(candidates.cost.max(initial=0)) * self.denominator + highest) * instance.types.n >= NEVER:
+            raise InputError("the multipliers are too large or too fine for exact numbers; use a smaller denominator")
+        total = sum(n * each for n, each in zip(counts.tolist(), self.multipliers.tolist(), strict=True))
+        phi = self.phi if self.with_cuts is None else self.with_cuts
+        total += sum(phi[phi < 0].tolist()) - self.terms
+        room = (self.incumbent - 1) * self.denominator - total
+        opened = (self.phi < NEVER) & (phi < NEVER)
+        opened &= np.maximum(phi, 0) <= min(room, NEVER - 1) if room >= 0 else False
+        code, _ = instance.sensitive_codes(instance.problem.attributes)
+        # every group's v may be as high as this: its own part of L comes back
+        most = np.array([room + min(each, 0) for each in phi.tolist()], dtype=object)
+        most = np.where(opened, most, -1).clip(-NEVER, NEVER - 1).astype(np.int64)
+        order = np.lexsort((-self.multipliers, code))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        of_pair = candidates.candidate_of_pair()
+        sort = np.lexsort((rank[candidates.members], of_pair))
+        sorted_covers = Ragged(candidates.indptr, candidates.members[sort])
+        found = np.zeros(candidates.pairs, np.bool_)
+        costs = candidates.cost * self.denominator
+        _possible_pairs(sorted_covers, costs, opened, np.where(opened, self.phi, 0), most,
+                        (counts, np.ascontiguousarray(self.multipliers), code), found)  # fmt: skip
+        pairs = np.zeros(candidates.pairs, np.bool_)
+        pairs[sort] = found
+        sizes = exact_subproblems(instance, ExactDual(self.multipliers, self.denominator))
+        more = costs[of_pair] - self.multipliers[candidates.members] - sizes.marginal[of_pair]
+        pairs &= np.where(opened, sizes.phi, 0)[of_pair] + np.maximum(more, 0) <= most[of_pair]
+        looked = np.flatnonzero(pairs)
+        if self.charges is not None and int(candidates.covers.lengths[of_pair[looked]].sum()) <= LOOKED_AT:
+            ends = np.cumsum(candidates.covers.lengths[of_pair[looked]])
+            for some in np.split(looked, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1):
+                if self.limit.over:
+                    break
+                pairs[some] = self._each(instance, some, room + 1) <= most[of_pair[some]]
+            opened = opened & (np.bincount(of_pair[pairs], minlength=candidates.count) > 0)
+        return opened, pairs
+
+    def _each(self, instance: Instance, pairs: Ints, less: int) -> Ints:
+        """For each of these pairs a lower bound of the reduced costs of all groups with such a row, as long as that is
+        below what a better table may have. less: M."""
+        assert self.charges is not None
+        copies, origin, forced = with_a_row(instance, pairs)
+        multipliers = self.multipliers[origin] + np.where(forced, less, 0)
+        charges = self.charges.reshape(-1, instance.candidates.count)[:, copies.chosen].ravel()
+        found = exact_phi(copies, multipliers, charges, self.denominator)
+        lifted: Ints = np.where(found < NEVER, found + less, NEVER)
+        return lifted
+
+
+def with_a_row(instance: Instance, pairs: Ints) -> tuple[Part, Ints, Flags]:
+    """A copy of its candidate for each of these pairs, in which one row of its row type is a row type of its own.
+
+    Returns an instance of the copies with the sensitive values of all (no table: its row types overlap), for each of
+    its row types that of the instance, int64, and whether it is such a single row, bool.
+    """
+    candidates, t, counts = instance.candidates, instance.types.count, instance.types.counts
+    of, alone = candidates.candidate_of_pair()[pairs].astype(np.int64), candidates.members[pairs].astype(np.int64)
+    lengths = candidates.covers.lengths[of]
+    copy = np.repeat(np.arange(len(pairs)), lengths)
+    at = np.repeat(candidates.indptr[of] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+    member = candidates.members[at].astype(np.int64)
+    # row types t.. 2t-1 are one row each, 2t.. 3t-1 the other rows of the same type
+    own = member == alone[copy]
+    more = counts[alone] > 1
+    member = np.concatenate([np.where(own, member + t, member), alone[more] + 2 * t])
+    copy = np.concatenate([copy, np.flatnonzero(more)])
+    order = np.lexsort((member, copy))
+    member, copy = member[order].astype(np.int32), copy[order]
+    origin = np.tile(np.arange(t), 3)
+    rows = np.concatenate([counts, np.ones(t, np.int64), counts - 1])
+    copies = Candidates(
+        candidates.vector[of],
+        candidates.cost[of],
+        candidates.support[of],
+        indptr_of(np.bincount(copy, minlength=len(pairs))),
+        member,
+    )
+    part = Part(
+        problem=instance.problem,
+        types=merged_types(instance.types, origin, rows),
+        levels=instance.levels,
+        candidates=copies,
+        exempt=instance.exempt[of],
+        table_group=instance.table_group,
+        of=instance,
+        origin=origin,
+        chosen=of,
+        free=3 * t,
+    )
+    return part, origin, np.repeat([False, True, False], t)
+
+
+@compiled
+def _possible_pairs(
+    covers: Ragged[np.int32],
+    cost: Ints,
+    opened: Flags,
+    phi: Ints,
+    most: Ints,
+    rows: tuple[Ints, Ints, Ints],
+    found: Flags,
+) -> None:
+    """Whether a group with such a row may cost no more than `most` (G,), as the docstring of the class has it.
+
+    covers: sorted by value, then by rising reduced cost. rows: n, λ and joint sensitive value, int64 (t,) each.
+    """
+    counts, multipliers, value = rows
+    for g in range(len(cost)):
+        if not opened[g]:
+            continue
+        begin, end = covers.indptr[g], covers.indptr[g + 1]
+        below = 0  # all rows with a negative reduced cost
+        for at in range(begin, end):
+            i = covers.values[at]
+            below += counts[i] * min(cost[g] - multipliers[i], 0)
+        first = begin
+        while first < end:
+            last = first
+            own = 0  # the same, of this value
+            while last < end and value[covers.values[last]] == value[covers.values[first]]:
+                i = covers.values[last]
+                own += counts[i] * min(cost[g] - multipliers[i], 0)
+                last += 1
+            for at in range(first, last):
+                reduced = cost[g] - multipliers[covers.values[at]]
+                if reduced <= 0 or phi[g] + reduced <= most[g]:
+                    found[at] = phi[g] <= most[g]
+                    continue
+                # m beyond the rows that are not positive: the first of each type
+                others = below - own
+                before = 0
+                for other in range(first, at + 1):
+                    j = covers.values[other]
+                    here = cost[g] - multipliers[j]
+                    if here > 0 and max(phi[g] + reduced - here, others + before + reduced) <= most[g]:
+                        found[at] = True
+                        break
+                    before += counts[j] * here
+            first = last

@@ -1,4 +1,7 @@
-"""What a lower bound on the loss is to the methods that solve, which ones there are, and how others are added."""
+"""When a bound is no longer improved.
+
+What a lower bound on the loss is to the methods that solve, which ones there are, and how others are added.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,40 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from kanon_milp.bounds.limits import BoundLimit
 from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.untouched import untouched
 from kanon_milp.solvers.call import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
+from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.dual import DualPoint
+
+
+@dataclass(frozen=True)
+class BoundLimit(Limit):
+    """A moment and an event as in `Limit`, a loss to prove, and numbers of iterations or of rounds of cuts.
+
+    target: a loss in units, such as that of a table at hand. A bound above target - 1 proves that there is nothing
+    cheaper. With a number of iterations or rounds and no moment no clock plays a part.
+    """
+
+    target: float | None = None
+    iterations: int | None = None
+    rounds: int | None = None
+
+    def reached(self, value: float, margin: float, *, iterations: int = 0, rounds: int = 0) -> bool:
+        """Whether a bound of this value is good enough, or the time is over.
+
+        margin: what rounding the multipliers may cost. iterations, rounds: how many there were.
+        """
+        if self.target is not None and value > self.target - 1 + margin:
+            return True
+        if self.iterations is not None and iterations >= self.iterations:
+            return True
+        return (self.rounds is not None and rounds >= self.rounds) or self.over
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +103,7 @@ class LowerBound(Protocol):
 
 
 BOUNDS: dict[str, LowerBound] = {}
-"""All bounds by name: those of this package (`kanon_milp.bounds.providers`), then those that were registered."""
+"""All bounds by name: those of this package (`kanon_milp.bounds.built_in`), then those that were registered."""
 
 _registered: set[str] = set()
 

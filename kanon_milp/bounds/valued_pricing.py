@@ -1,12 +1,12 @@
 """The cheapest group of a candidate under limits of sensitive values and rank-1 cuts: exact, compiled.
 
-For one candidate: φ = min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : a integer, 0 ≤ a_i ≤ n_i, κ ≤ Σ a_i = S,
-low_v·S ≤ X_v ≤ high_v·S, p different values, work of X ≤ t·S }, X_v the rows with value v, reduced costs r_i = w - λ_i
-and ν ≥ 0 (`kanon_milp.bounds.rank_one_cuts`, `kanon_milp.bounds.work`). The first sum alone, with a charge θ instead of
-the work's limit, is what `kanon_milp.bounds.sizes` finds, a lower bound.
+For one candidate: φ = min { Σ r_i a_i + Σ_R ν_R ⌊p_R·a / d_R⌋ : a integer, 0 ≤ a_i ≤ n_i, κ ≤ Σ a_i = S, low_v·S ≤ X_v
+≤ high_v·S, p different values, work of X ≤ t·S }, X_v the rows with value v, reduced costs r_i = w - λ_i and ν ≥ 0
+(`kanon_milp.bounds.rank_one_cuts`, `kanon_milp.bounds.size_search`). The first sum alone, with a charge θ instead of
+the work's limit, is what `kanon_milp.bounds.valued_groups` finds, a lower bound.
 
 The search: sizes S whose h(S), with fractions of rows, is below the value of interest; these are next to each other,
-since h is convex. For each of them the groups one by one (`kanon_milp.bounds.row_search`), and where that takes too
+since h is convex. For each of them the groups one by one (`kanon_milp.bounds.size_search`), and where that takes too
 long, because the cheapest rows are together in many cuts, branch and bound over rows with a bound that knows of cuts
 (`kanon_milp.bounds.row_branching`).
 
@@ -23,15 +23,22 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
 from kanon_milp.bounds.rank_one_cuts import PricedCuts
-from kanon_milp.bounds.row_branching import branch_on_rows
-from kanon_milp.bounds.row_search import search_passes
-from kanon_milp.bounds.rows_by_value import Lined, Size, charge_numbers, cheapest_rests, limit_numbers, line_up
-from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, lowest_size
-from kanon_milp.bounds.spread_cuts import Spread, gather, nothing_spread
-from kanon_milp.bounds.star import cheapest_of_size
-from kanon_milp.bounds.work import HIGHEST_CHARGE, Work, far_by_number
+from kanon_milp.bounds.row_branching import Spread, branch_on_rows, gather, nothing_spread
+from kanon_milp.bounds.size_search import (
+    HIGHEST_CHARGE,
+    Lined,
+    Size,
+    Work,
+    charge_numbers,
+    cheapest_rests,
+    far_by_number,
+    limit_numbers,
+    line_up,
+    search_passes,
+)
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, cheapest_of_size, rounded
+from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, lowest_size
 from kanon_milp.system.arrays import Flags, Ints
 from kanon_milp.system.jit import compiled, compiled_part
 from kanon_milp.system.kernels import doubled

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from kanon_milp.bounds.matching.small_groups import SmallGroups
+from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
 from kanon_milp.heuristics.grouping import assignment_of
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance

@@ -29,8 +29,7 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.branching import BranchAndBound, Point
-    from kanon_milp.bounds.columns.node_bounds import NodeBounds
+    from kanon_milp.bounds.columns.branching import BranchAndBound, NodeBounds, Point
 
 LEAF = 1_000  # pairs of a node that goes to the solver; such a model takes as long as a node or two
 

@@ -57,8 +57,8 @@ def _under_requirements(
     problem: Problem, dual: DualPoint, required: Floats | None, sizes: Certificate, limit: Limit
 ) -> Certificate | None:
     """That of the bound under requirements, None where it proves no more."""
-    from kanon_milp.bounds.required import required_bound
-    from kanon_milp.bounds.required_certificate import certify_required, first_multipliers, required_instance
+    from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
+    from kanon_milp.bounds.lagrangian_bound import required_bound
 
     instance = required_instance(problem)
     if instance is None:

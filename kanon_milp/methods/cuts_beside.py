@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from kanon_milp.bounds import BoundLimit
-from kanon_milp.bounds.providers import certified
+from kanon_milp.bounds.built_in import certified
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.limit import AlsoSet, Limit
@@ -67,7 +67,7 @@ class CutsBeside:
             self._done()
 
     def _raise(self) -> None:
-        from kanon_milp.bounds.columns import CutAscent  # its code is compiled
+        from kanon_milp.bounds.columns.relax_and_cut import CutAscent  # its code is compiled
 
         ascent = CutAscent.of(self._instance, self.dual, self._bound_limit(), on_progress=self._tracker.show)
         seconds, ended = FIRST_SECONDS, False

@@ -12,8 +12,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered_bounds
-from kanon_milp.bounds.cheapest import cheapest_loss
-from kanon_milp.bounds.providers import LAGRANGIAN, REQUIREMENTS
+from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS, cheapest_loss
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import Formulation
 from kanon_milp.heuristics.row_assignment import Cells, assign_rows

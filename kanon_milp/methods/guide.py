@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from kanon_milp.bounds import BoundLimit, BoundTask, best_registered
-from kanon_milp.bounds.providers import LAGRANGIAN
+from kanon_milp.bounds.built_in import LAGRANGIAN
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.methods.session import Session

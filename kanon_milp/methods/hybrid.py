@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from kanon_milp.bounds.cheapest import cheapest_loss
+from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.heuristics.worker_pool import Pool, open_pool
 from kanon_milp.methods.core_problem import CoreProblem
 from kanon_milp.methods.guide import Guide

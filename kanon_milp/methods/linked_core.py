@@ -1,4 +1,4 @@
-"""Several sets of quasi-identifiers to the end: models of all sets side by side (`kanon_milp.bounds.linked_model`)."""
+"""Several sets of quasi-identifiers to the end: models of all sets side by side (`kanon_milp.bounds.linked`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:  # compiled code, as its caller has
-    from kanon_milp.bounds.linked_model import LinkedExtras, LinkedModel
+    from kanon_milp.bounds.linked import LinkedExtras, LinkedModel
 
 AHEAD = 5  # units above the bound, of the first tables that are looked for; doubled each time
 SMALLER = 0.95  # of the pairs of the model of all better tables, at most, has one of the first tables

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from kanon_milp.bounds.cheapest import cheapest_loss
+from kanon_milp.bounds.built_in import cheapest_loss
 from kanon_milp.methods.outcome import TOO_HIGH, Bound, Outcome, Scale
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result

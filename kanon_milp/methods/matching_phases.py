@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from kanon_milp.bounds import BoundLimit, round_dual
-from kanon_milp.bounds.matching.face import nearly_integral
-from kanon_milp.bounds.matching.program import MatchingProgram
-from kanon_milp.bounds.matching.proof import MatchingProof, prove
-from kanon_milp.bounds.matching.small_groups import SmallGroups, Space
+from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space
+from kanon_milp.bounds.matching.program import MatchingProgram, MatchingProof, nearly_integral, prove
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.bounds.required import required_bound
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.matching_table import Rounded, partition_model, table_of

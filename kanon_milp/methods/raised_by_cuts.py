@@ -28,9 +28,10 @@ from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
-    from kanon_milp.bounds.columns.required_program import ExactCuts, RequiredCuts
-    from kanon_milp.bounds.required import RequiredPoint
-    from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+    from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+    from kanon_milp.bounds.columns.program import ExactCuts
+    from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+    from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
 
 LARGEST = 3_000  # row types of one master problem
 PROOF_MARGIN = 1.5  # times what the last proof has taken are left for the next one
@@ -64,7 +65,7 @@ class RaisedByCuts:
         instance = session.instance
         self.possible = session.iterations is None and instance.types.count <= LARGEST and small_groups(instance)
         if self.possible and session.problem.attributes:
-            from kanon_milp.bounds.columns.required_program import accepts  # imports the compiler
+            from kanon_milp.bounds.columns.program import accepts  # imports the compiler
 
             self.possible = accepts(instance)
         else:
@@ -87,7 +88,7 @@ class RaisedByCuts:
         begun."""
         if not self.possible or turn.over:
             return
-        from kanon_milp.bounds.columns.required_program import RequiredCuts  # imports the compiler
+        from kanon_milp.bounds.columns.cut_rounds import RequiredCuts  # imports the compiler
 
         if self.rounds is None:
             self.rounds = RequiredCuts(self.session.instance, multipliers, self.tracker.best, charges)
@@ -117,7 +118,7 @@ class RaisedByCuts:
     def fixing(self, incumbent: int, value: Fraction, limit: Limit) -> RequiredReducedCosts | None:
         """What better tables than an incumbent leave out, where there is an `exact` point that proves more than
         `value`; None elsewhere, and where exact numbers would need more than 64 bits."""
-        from kanon_milp.bounds.columns.required_program import exact_fixing  # imports the compiler
+        from kanon_milp.bounds.columns.program import exact_fixing  # imports the compiler
 
         if self.exact is None or self.exact.value <= value:
             return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from kanon_milp.bounds.columns.node_bounds import renumbered
-from kanon_milp.bounds.columns.required_nodes import RequiredNodes
+from kanon_milp.bounds.columns.branching import RequiredNodes, renumbered
 from kanon_milp.heuristics.best_of_groups import best_of_groups
 from kanon_milp.methods.branching import Branching
 from kanon_milp.methods.guide import Guide
@@ -18,7 +17,7 @@ from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:
     from kanon_milp.bounds.columns.branching import Point
-    from kanon_milp.bounds.columns.required_program import RequiredCuts
+    from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
 
 TABLE_SHARE = 0.25  # of the time that a node has taken, at most, for a table
 LEAF_SECONDS = 3.0  # for the model of a node

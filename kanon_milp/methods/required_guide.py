@@ -18,9 +18,9 @@ import numpy as np
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.dual import DENOMINATOR, ExactDual, exact_subproblems, round_multipliers
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_phi, required_bound
+from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint, exact_phi, required_bound
-from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.construction import mended

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from kanon_milp.bounds.dual import DENOMINATOR
-from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups

@@ -121,7 +121,7 @@ def _core(
     option, group = linked.places(table)
     if bound.value is None or (option < 0).any() or (group < 0).any():
         return None
-    from kanon_milp.bounds.linked_model import LinkedExtras  # compiled code
+    from kanon_milp.bounds.linked import LinkedExtras  # compiled code
 
     try:
         extras = LinkedExtras.of(linked, point.multipliers)

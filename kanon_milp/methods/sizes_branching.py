@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kanon_milp.bounds import DualPoint
-from kanon_milp.bounds.columns.node_bounds import renumbered
-from kanon_milp.bounds.columns.sizes_nodes import SizesNodes
+from kanon_milp.bounds.columns.branching import SizesNodes, renumbered
 from kanon_milp.heuristics.construction import construct
 from kanon_milp.heuristics.state import Board
 from kanon_milp.methods.branching import Branching

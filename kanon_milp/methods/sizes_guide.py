@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanon_milp.bounds import BoundLimit, BoundTask, ProvenBound, round_dual
-from kanon_milp.bounds.providers import COLUMN_GENERATION, RELAX_AND_CUT
+from kanon_milp.bounds.built_in import COLUMN_GENERATION, RELAX_AND_CUT
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import tighten_groups

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import polars as pl
 
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.registry import BoundTask
+from kanon_milp.bounds.registry import BoundLimit, BoundTask
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement, TCloseness
 from kanon_milp.problem.problem import Problem
@@ -47,12 +46,12 @@ def longest_first(parts: Iterable[str]) -> list[str]:
 def missing(parts: Iterable[str]) -> list[str]:
     """Those of the parts that are not on disk though they could be kept there."""
     # these import the compiler
-    from kanon_milp.bounds.columns.separation import _enlarged
+    from kanon_milp.bounds.evaluation import dot
     from kanon_milp.bounds.matching.odd_sets import _growing_sets
+    from kanon_milp.bounds.rank_one_cuts import _enlarged
     from kanon_milp.bounds.screens import solve_left
-    from kanon_milp.bounds.sizes import cheapest_by_size
+    from kanon_milp.bounds.valued_groups import cheapest_by_size
     from kanon_milp.bounds.valued_pricing import cheapest_valued_groups
-    from kanon_milp.bounds.volume import dot
     from kanon_milp.heuristics.linked_moves import make_moves as make_linked_moves
     from kanon_milp.heuristics.neighbourhood import _exchange
     from kanon_milp.heuristics.requirements.annealing import make_moves
@@ -95,7 +94,7 @@ def _instance() -> Instance:
 def _bound() -> None:
     """The Lagrangian bound, its proof in integers, what it says of candidates, and a first table's groups."""
     from kanon_milp.bounds import lagrangian, round_dual
-    from kanon_milp.bounds.providers import LAGRANGIAN
+    from kanon_milp.bounds.built_in import LAGRANGIAN
     from kanon_milp.bounds.reduced_costs import ReducedCosts
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.grouping import tighten_groups
@@ -135,7 +134,8 @@ def _search() -> None:
 def _cuts() -> None:
     """Rank-1 cuts."""
     from kanon_milp.bounds import lagrangian, round_dual
-    from kanon_milp.bounds.columns import raise_bound, relax_and_cut
+    from kanon_milp.bounds.columns.cut_rounds import raise_bound
+    from kanon_milp.bounds.columns.relax_and_cut import relax_and_cut
     from kanon_milp.bounds.reduced_costs import ReducedCosts
 
     instance = _instance()
@@ -147,9 +147,8 @@ def _cuts() -> None:
 def _matching() -> None:
     """Groups of two and three, and the cuts on them."""
     from kanon_milp.bounds import lagrangian
-    from kanon_milp.bounds.matching.program import MatchingProgram
-    from kanon_milp.bounds.matching.proof import prove
-    from kanon_milp.bounds.matching.small_groups import Space
+    from kanon_milp.bounds.matching.pairs_and_triples import Space
+    from kanon_milp.bounds.matching.program import MatchingProgram, prove
     from kanon_milp.system.limit import NO_LIMIT
 
     frame, names = _cells()
@@ -185,7 +184,7 @@ def _sensitive() -> list[Instance]:
 
 def _required() -> None:
     """The bound under requirements about sensitive attributes."""
-    from kanon_milp.bounds.required import required_bound
+    from kanon_milp.bounds.lagrangian_bound import required_bound
 
     for instance in _sensitive():
         required_bound(instance, iterations=20)
@@ -193,9 +192,9 @@ def _required() -> None:
 
 def _proven() -> None:
     """Its proof in integers, and what it fixes."""
-    from kanon_milp.bounds.required import RequiredPoint, proven_required
-    from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
-    from kanon_milp.bounds.required_values import RequiredEvaluator
+    from kanon_milp.bounds.evaluation import RequiredEvaluator
+    from kanon_milp.bounds.lagrangian_bound import RequiredPoint, proven_required
+    from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
 
     for instance in _sensitive():
         start, types = RequiredEvaluator(instance).start(), instance.types.count
@@ -206,8 +205,8 @@ def _proven() -> None:
 
 def _valued_cuts() -> None:
     """Rank-1 cuts under requirements about sensitive attributes."""
-    from kanon_milp.bounds.columns.required_program import RequiredCuts
-    from kanon_milp.bounds.required import required_bound
+    from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+    from kanon_milp.bounds.lagrangian_bound import required_bound
 
     instance = _sensitive()[1]
     cuts = RequiredCuts(instance, required_bound(instance, iterations=20).multipliers, None)
@@ -218,8 +217,8 @@ def _valued_cuts() -> None:
 
 def _valued_search() -> None:
     """Construction and annealing under requirements about sensitive attributes."""
+    from kanon_milp.bounds.lagrangian_bound import RequiredPoint
     from kanon_milp.bounds.relaxations import relaxations_of
-    from kanon_milp.bounds.required import RequiredPoint
     from kanon_milp.heuristics.effort import Effort
     from kanon_milp.heuristics.greedy import suppress_all
     from kanon_milp.heuristics.requirements.annealing import anneal

@@ -25,15 +25,15 @@ import kanon_milp as km
 from kanon_milp.bounds import (
     ExactDual,
     evaluate,
+    evaluation,
     exact_value,
     lagrangian,
     proven_bound,
     round_dual,
     round_multipliers,
     type_sets,
-    volume,
 )
-from kanon_milp.bounds.volume import Evaluator
+from kanon_milp.bounds.evaluation import Evaluator
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.strong import build_strong
 from kanon_milp.presolve.instance import Instance, prepare
@@ -176,7 +176,7 @@ def test_threads_share_the_candidates_and_change_nothing(case: Case, data: st.Da
     assume(covered(instance))
     point = np.array(drawn_multipliers(data, instance.types.count, 4)) / 4
     undivided = Evaluator(instance)(point)
-    with mock.patch.object(volume, "DIVIDED", 0):
+    with mock.patch.object(evaluation, "DIVIDED", 0):
         found = [Evaluator(instance, threads)(point) for threads in (1, 3)]
     for each in found:
         assert each.value == pytest.approx(undivided.value)

@@ -19,11 +19,11 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian
-from kanon_milp.bounds.columns import branching, raise_bound
-from kanon_milp.bounds.columns.branching import BranchAndBound, Point
+from kanon_milp.bounds.columns import branching
+from kanon_milp.bounds.columns.branching import BranchAndBound, Point, SizesNodes
+from kanon_milp.bounds.columns.cut_rounds import raise_bound
 from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import GroupProgram
-from kanon_milp.bounds.columns.sizes_nodes import SizesNodes
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.greedy import greedy

@@ -22,8 +22,8 @@ from strategies import Case, cases
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, lagrangian
-from kanon_milp.bounds.required import required_bound
-from kanon_milp.bounds.required_certificate import certify_required, first_multipliers, required_instance
+from kanon_milp.bounds.certificate import certify_required, first_multipliers, required_instance
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods.certifying import certify_problem
 from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.problem.distances import EqualDistance

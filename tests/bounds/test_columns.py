@@ -21,12 +21,11 @@ from strategies import Case, cases
 
 from kanon_milp.bounds import BoundLimit, DualPoint, exact_value, round_dual, type_sets
 from kanon_milp.bounds.closed_form import PricedCandidates
-from kanon_milp.bounds.columns.ascent import raise_bound, solve_with_cuts
+from kanon_milp.bounds.columns.cut_rounds import raise_bound, solve_with_cuts
 from kanon_milp.bounds.columns.master import Master, MasterSolution
 from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing, coefficients
-from kanon_milp.bounds.columns.separation import separate
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts
-from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import prepare

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reduction_cases import relaxed
 from strategies import Case, cases
 
-from kanon_milp.bounds.conflicts import cliques, conflicts
+from kanon_milp.bounds.packing_cuts import cliques, conflicts
 from kanon_milp.presolve.instance import Instance, prepare
 
 

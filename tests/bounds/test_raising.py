@@ -24,20 +24,26 @@ from kanon_milp.bounds import (
     BoundLimit,
     DualPoint,
     certify,
+    evaluation,
     exact_value,
     lagrangian,
     proven_bound,
     round_dual,
     type_sets,
-    volume,
 )
+from kanon_milp.bounds.built_in import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.closed_form import PricedCandidates
-from kanon_milp.bounds.columns import raise_bound, relax_and_cut, relaxed
-from kanon_milp.bounds.columns.ascent import _next_unit
-from kanon_milp.bounds.columns.augmented import Columns, Multipliers, minimize
-from kanon_milp.bounds.columns.relaxed import CutAscent, CutEvaluator
+from kanon_milp.bounds.columns import relax_and_cut as relaxed
+from kanon_milp.bounds.columns.cut_rounds import _next_unit, raise_bound
+from kanon_milp.bounds.columns.relax_and_cut import (
+    Columns,
+    CutAscent,
+    CutEvaluator,
+    Multipliers,
+    minimize,
+    relax_and_cut,
+)
 from kanon_milp.bounds.pricing import possible_pairs, unsorted_rows
-from kanon_milp.bounds.providers import ColumnGenerationBound, RelaxAndCutBound
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, PricedCuts, RankOneCuts
 from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.heuristics.greedy import greedy
@@ -169,7 +175,7 @@ def test_the_next_unit_is_foreseen_by_the_last_rounds(values: list[float], expec
 def test_steps_over_all_of_the_table_close_a_part_of_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = reduced(census_problem(120, 5))
     dual = lagrangian(instance)
-    monkeypatch.setattr(volume, "DIVIDED", 0)
+    monkeypatch.setattr(evaluation, "DIVIDED", 0)
     seen: list[float | None] = []
     limit = BoundLimit(rounds=8)
     first, second = (

@@ -24,9 +24,9 @@ from test_bounds import Q8, reduced, strong_lp
 import kanon_milp as km
 from kanon_milp.bounds import lagrangian
 from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_phi, exact_required, proven_required, required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint, exact_phi, exact_required, proven_required, required_bound
-from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.system.arrays import Ints
 

@@ -19,10 +19,10 @@ from test_branching import NEVER, Asked, model_of
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.bounds.columns import branching
-from kanon_milp.bounds.columns.branching import BranchAndBound
-from kanon_milp.bounds.columns.required_nodes import RequiredNodes
-from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts
-from kanon_milp.bounds.required import required_bound
+from kanon_milp.bounds.columns.branching import BranchAndBound, RequiredNodes
+from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+from kanon_milp.bounds.columns.program import accepts
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.methods import branching as method
 from kanon_milp.methods import required_guide
 from kanon_milp.methods.core_trials import CoreTrials

@@ -20,9 +20,9 @@ from test_bounds import Q8
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate
+from kanon_milp.bounds.certificate import certify_required, required_instance
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint
-from kanon_milp.bounds.required_certificate import certify_required, required_instance
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.verify.certificate import check_certificate
 

@@ -20,13 +20,13 @@ from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 from test_rank_one import Row, drawn_rows
 
 import kanon_milp as km
-from kanon_milp.bounds.columns import ascent, required_program
-from kanon_milp.bounds.columns.program import Prices
-from kanon_milp.bounds.columns.required_program import RequiredCuts, RequiredProgram, accepts, exact_cuts
-from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.columns import cut_rounds, program
+from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+from kanon_milp.bounds.columns.program import Prices, RequiredProgram, accepts, exact_cuts
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint, exact_required, required_bound
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint, exact_required, required_bound
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.preparation import presolve
@@ -55,7 +55,7 @@ def problem(
 @contextmanager
 def searching(nodes: tuple[int, int]) -> Iterator[None]:
     """With so many nodes one by one, and of branch and bound over rows, for each group."""
-    with mock.patch.multiple(required_program, NODES=(nodes,), NODES_OF_WORK=(nodes,)):
+    with mock.patch.multiple(program, VALUED_NODES=(nodes,), NODES_OF_WORK=(nodes,)):
         yield
 
 
@@ -189,11 +189,11 @@ def test_cuts_raise_the_bound() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1e6])
 def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ascent, "SHORTEST", seconds)
+    monkeypatch.setattr(cut_rounds, "SHORTEST", seconds)
     instance = presolve(problem(60, km.TCloseness("0.3")), Clock(), merge=True).instance
     point = required_bound(instance, iterations=400)
     cuts = RequiredCuts(instance, point.multipliers, None)
-    before, first = cuts.value, ascent.FIRST
+    before, first = cuts.value, cut_rounds.FIRST
     cuts.go_on(BoundLimit(rounds=2), lambda _: None)
     assert cuts.value >= before
     assert (cuts.at.prices.cut_multipliers > 0).all()
@@ -202,7 +202,7 @@ def test_rounds_have_more_cuts_unless_they_are_cut_short(seconds: float, monkeyp
         assert cuts._rounds._most == 4 * first
         assert cuts.at.cuts.count
     else:
-        assert cuts._rounds._most == max(first // 4, ascent.FEWEST_CAREFULLY)
+        assert cuts._rounds._most == max(first // 4, cut_rounds.FEWEST_CAREFULLY)
 
 
 def test_without_cuts_it_is_the_required_bound() -> None:
@@ -233,7 +233,7 @@ def test_prices_that_are_no_better_are_looked_at_less_closely(kind: str) -> None
     pricing = RequiredProgram.from_point(instance, multipliers, np.zeros(0)).pricing(cuts)
     value, groups = pricing(prices, below)
     assert groups.count
-    with mock.patch.multiple(required_program, NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
+    with mock.patch.multiple(program, VALUED_NODES=((5, 0), (10**9, 0)), NODES_OF_WORK=((5, 0), (10**9, 0))):
         for known in (value + 1, value - 1):
             less, some = pricing(prices, below, known)
             assert less <= value + 1e-9

@@ -17,13 +17,14 @@ from test_required_bound import drawn
 from test_required_cuts import LIMITED, WORKED
 
 import kanon_milp as km
-from kanon_milp.bounds import required_reduced_costs
-from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts, exact_cuts, exact_fixing
+from kanon_milp.bounds import reduced_costs
+from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+from kanon_milp.bounds.columns.program import accepts, exact_cuts, exact_fixing
 from kanon_milp.bounds.dual import NEVER, round_multipliers
-from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.lagrangian_bound import exact_phi, required_bound
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts
-from kanon_milp.bounds.required import exact_phi, required_bound
-from kanon_milp.bounds.required_reduced_costs import RequiredReducedCosts
+from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.expansion import expand
 from kanon_milp.presolve.instance import Instance, prepare
@@ -66,7 +67,7 @@ def test_fixing_keeps_all_that_is_better_than_the_incumbent(case: SensitiveCase,
     each = of[1] if data.draw(st.booleans()) else None
     limit = data.draw(st.sampled_from([NO_LIMIT, Limit(0.0)]))
     fixing = RequiredReducedCosts(of[0], phi, denominator, units + above, each, limit)
-    with patch.object(required_reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
+    with patch.object(reduced_costs, "AT_ONCE", data.draw(st.sampled_from([1, 5, 10**6]))):
         check(start, steps, fixing, above, data)
 
 

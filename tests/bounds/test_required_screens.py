@@ -19,15 +19,15 @@ from strategies import covered
 from test_bounds import Q8, reduced
 
 import kanon_milp as km
-from kanon_milp.bounds import composition, lagrangian, required_values, sizes, star, volume
-from kanon_milp.bounds.composition import ValuedRows, make_workspace
+from kanon_milp.bounds import evaluation, lagrangian, tree_subproblem, valued_groups
+from kanon_milp.bounds.evaluation import STEEP, Cells, RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint, proven_required, required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint, proven_required, required_bound
-from kanon_milp.bounds.required_values import STEEP, Cells, RequiredEvaluator
+from kanon_milp.bounds.tree_subproblem import ValuedRows, make_workspace
 from kanon_milp.presolve.instance import Instance, prepare
 
-compose, compose_star = runnable(composition.compose), runnable(star.compose_star)
-candidate_of = runnable(sizes.candidate_of)
+compose, compose_star = runnable(tree_subproblem.compose), runnable(tree_subproblem.compose_star)
+candidate_of = runnable(valued_groups.candidate_of)
 
 relaxed = settings(
     deadline=None,
@@ -48,7 +48,7 @@ def points(rng: np.random.Generator, at: RequiredEvaluator, number: int) -> list
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_screened_and_unscreened_values_are_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(required_values, "TRIES", 10**6)
+    monkeypatch.setattr(evaluation, "TRIES", 10**6)
 
     @given(sensitive_cases([kind], max_rows=8, sides=False), st.integers(0, 1 << 30))
     @settings(relaxed, max_examples=examples(40, 4))
@@ -85,7 +85,7 @@ CENSUS = {
 
 @pytest.mark.parametrize("name", CENSUS)
 def test_a_walk_over_a_census_is_screened_without_a_wrong_skip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(required_values, "TRIES", 10**6)
+    monkeypatch.setattr(evaluation, "TRIES", 10**6)
     instance = census_instance(CENSUS[name])
     at, rng = RequiredEvaluator(instance), np.random.default_rng(1)
     point, skipped = at.start(), 0
@@ -139,7 +139,7 @@ def test_few_sizes_give_a_bound_below(name: str, monkeypatch: pytest.MonkeyPatch
     at = RequiredEvaluator(instance)
     point, found = at.start(), []
     for tries in (2, 4, 10**6):
-        monkeypatch.setattr(required_values, "TRIES", tries)
+        monkeypatch.setattr(evaluation, "TRIES", tries)
         where = RequiredEvaluator(instance)
         walk = point
         for _ in range(8):
@@ -188,7 +188,7 @@ def test_guides_for_a_construction_come_with_the_point() -> None:
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volume, "DIVIDED", 1)
+    monkeypatch.setattr(evaluation, "DIVIDED", 1)
     instance = census_instance(CENSUS["shares and presence"])
     one = required_bound(instance, iterations=40)
     two = required_bound(instance, iterations=40, threads=2)
@@ -210,5 +210,5 @@ def test_steps_by_number_of_rows_lead_further(
     instance = reduced(km.Problem(km.Table.from_frame(frame, quasi, "occupation"), requirements))
     start = lagrangian(instance, iterations=300).multipliers
     scaled = required_bound(instance, start, iterations=iterations).value
-    monkeypatch.setattr(volume.Evaluator, "scale", property(lambda self: np.ones(len(self.right))))
+    monkeypatch.setattr(evaluation.Evaluator, "scale", property(lambda self: np.ones(len(self.right))))
     assert scaled > 1.005 * required_bound(instance, start, iterations=iterations).value

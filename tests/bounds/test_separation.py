@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from kanon_milp.bounds.columns import separation
-from kanon_milp.bounds.columns.separation import LEAST_VIOLATION, TOUCHING, separate
-from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
+from kanon_milp.bounds import rank_one_cuts
+from kanon_milp.bounds.rank_one_cuts import LEAST_VIOLATION, NO_CUTS, TOUCHING, RankOneCuts, separate
 from kanon_milp.presolve.group_lists import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -103,7 +102,7 @@ def test_what_is_found_is_violated_and_new(solution: Solution, most: int) -> Non
 @settings(relaxed, max_examples=examples(60, 20))
 def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution: Solution) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(separation, "TOUCHING", MANY)
+        patch.setattr(rank_one_cuts, "TOUCHING", MANY)
         found = {tuple(types) for types, weights, d in found_in(solution, MANY) if d == 2 and set(weights) == {1}}
     by = {
         chosen: violation((chosen, [1] * size, 2), solution)
@@ -124,7 +123,7 @@ def test_all_violated_rows_of_up_to_three_row_types_with_one_half_each(solution:
 @settings(relaxed, max_examples=examples(60, 20))
 def test_of_single_rows_all_violated_triples(solution: Solution) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(separation, "TOUCHING", MANY)
+        patch.setattr(rank_one_cuts, "TOUCHING", MANY)
         rows = found_in(solution, MANY)
     triples = itertools.combinations(range(len(solution[0])), 3)
     violated = {each for each in triples if violation((each, (1, 1, 1), 2), solution) > LEAST_VIOLATION + 1e-6}

@@ -18,12 +18,12 @@ from strategies import covered
 from test_required_bound import by_enumeration, drawn
 
 import kanon_milp as km
-from kanon_milp.bounds import required, small_group_lists, small_sizes
-from kanon_milp.bounds.composition import ValuedRows
+from kanon_milp.bounds import lagrangian_bound, small_groups
 from kanon_milp.bounds.dual import NEVER
+from kanon_milp.bounds.evaluation import Cells, RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import exact_phi, proven_required, required_bound
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
-from kanon_milp.bounds.required import exact_phi, proven_required, required_bound
-from kanon_milp.bounds.required_values import Cells, RequiredEvaluator
+from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.presolve.instance import Instance, prepare
 
 relaxed = settings(
@@ -31,7 +31,7 @@ relaxed = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 CHARGED = ("t equal short", "t ranks short", "t order short", "t numeric short", "t hierarchy short")
-list_small_groups = runnable(small_group_lists.list_small_groups)
+list_small_groups = runnable(small_groups.list_small_groups)
 
 
 def charged(instance: Instance) -> Relaxation:
@@ -48,7 +48,7 @@ def test_small_groups_are_the_cheapest_that_are_allowed(kind: str) -> None:
     def cheapest(case: SensitiveCase, data: st.DataObject, denominator: int) -> None:
         instance = prepare(case.problem())
         relaxation = charged(instance)
-        small = small_sizes.small_sizes(relaxation, np.ones(1, np.int64))
+        small = small_groups.small_sizes(relaxation, np.ones(1, np.int64))
         assert small is not None
         multipliers, charges = drawn(data, instance, denominator)
         found = exact_phi(instance, multipliers, charges, denominator)
@@ -70,7 +70,7 @@ def test_a_search_that_gives_up_proves_less(tried: int) -> None:
         multipliers, charges = drawn(data, instance, 16)
         all_ = exact_phi(instance, multipliers, charges, 16)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(required, "EXACT_TRIED", tried)
+            patched.setattr(lagrangian_bound, "EXACT_TRIED", tried)
             found = exact_phi(instance, multipliers, charges, 16)
         assert (found <= all_).all()
         assert ((found < NEVER) >= (all_ < NEVER)).all()
@@ -86,7 +86,7 @@ def test_the_list_has_each_group_that_does_not_fall_apart(kind: str, data: st.Da
     instance = prepare(case.problem())
     assume(covered(instance))
     relaxation = charged(instance)
-    small = small_sizes.small_sizes(relaxation, np.ones(1, np.int64))
+    small = small_groups.small_sizes(relaxation, np.ones(1, np.int64))
     assert small is not None
     multipliers = drawn(data, instance, 2)[0] / 2
     below = data.draw(st.integers(-2, 6)) + 0.25

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from present import present
 from scipy.optimize import linprog
 
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.volume import Ascent, Evaluation, Evaluator
+from kanon_milp.bounds.evaluation import Evaluation, Evaluator
+from kanon_milp.bounds.lagrangian_bound import Ascent
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.system.arrays import Floats
 
 DEAREST = 3.0  # of a row in the group of all rows, which makes each problem feasible

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import kanon_milp as km
-from kanon_milp.bounds.cheapest import cheapest_loss, cheapest_without_candidates
+from kanon_milp.bounds.built_in import cheapest_loss, cheapest_without_candidates
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import Viability
 from kanon_milp.system.limit import NO_LIMIT, Limit

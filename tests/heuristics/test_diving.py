@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from sensitive_cases import CLOSENESS, SensitiveCase, sensitive_cases
 
 import kanon_milp as km
-from kanon_milp.bounds.columns.required_program import RequiredCuts, accepts
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.required import required_bound
+from kanon_milp.bounds.columns.cut_rounds import RequiredCuts
+from kanon_milp.bounds.columns.program import accepts
+from kanon_milp.bounds.lagrangian_bound import required_bound
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.group_check import GroupCheck

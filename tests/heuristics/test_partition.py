@@ -17,7 +17,7 @@ from strategies import covered
 from test_requirements_search import is_valid
 
 import kanon_milp as km
-from kanon_milp.bounds.required import required_bound
+from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.requirements.construction import construct

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from oracle import optimum
 from sensitive_cases import KINDS, SensitiveCase, sensitive_cases
 
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint, required_bound
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint, required_bound
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.requirements.annealing import anneal

@@ -17,8 +17,8 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds import BoundLimit, DualPoint, lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.columns import CutAscent, relax_and_cut
-from kanon_milp.bounds.providers import certified
+from kanon_milp.bounds.built_in import certified
+from kanon_milp.bounds.columns.relax_and_cut import CutAscent, relax_and_cut
 from kanon_milp.bounds.registry import ProvenBound
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search

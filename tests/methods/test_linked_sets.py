@@ -18,9 +18,8 @@ from strategies import Case, cases, few_vectors
 
 import kanon_milp as km
 from kanon_milp import solvers
-from kanon_milp.bounds.limits import BoundLimit
-from kanon_milp.bounds.linked import LinkedEvaluator, LinkedPoint, linked_bound, proven_units
-from kanon_milp.bounds.linked_model import LinkedExtras
+from kanon_milp.bounds.linked import LinkedEvaluator, LinkedExtras, LinkedPoint, linked_bound, proven_units
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.linked_annealing import anneal_sets, linked_state, loss_of

@@ -17,7 +17,7 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.bounds import relaxations
-from kanon_milp.bounds.required import exact_phi
+from kanon_milp.bounds.lagrangian_bound import exact_phi
 from kanon_milp.errors import InputError
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.instance import prepare

@@ -16,7 +16,7 @@ from oracle import optimum
 
 import kanon_milp as km
 from kanon_milp.bounds import DualPoint, ProvenBound, evaluate, proven_bound, round_dual
-from kanon_milp.bounds.providers import LAGRANGIAN
+from kanon_milp.bounds.built_in import LAGRANGIAN
 from kanon_milp.methods import sizes_guide
 from kanon_milp.solvers import LinearModel, SolverAdapter, SolverOptions, SolverResult, StopReason, checked, get
 from kanon_milp.solvers import canaries as birds

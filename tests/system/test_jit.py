@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from kernels import runnable
 
-from kanon_milp.bounds.volume import dot
+from kanon_milp.bounds.evaluation import dot
 from kanon_milp.system import jit
 from kanon_milp.system.arrays import Floats
 from kanon_milp.system.jit import compiled_in_memory, compiled_part, number_compiled, on_disk
@@ -80,7 +80,7 @@ def test_what_is_on_disk_is_of_these_sources(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.processes
 def test_without_compilation_everything_is_python() -> None:
-    code = "import kanon_milp.heuristics.state as s, kanon_milp.bounds.volume as v; print(type(v.dot).__name__)"
+    code = "import kanon_milp.heuristics.state as s, kanon_milp.bounds.evaluation as v; print(type(v.dot).__name__)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == "function\n"

@@ -19,8 +19,8 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.bounds import Certificate, certified_instance, certify, lagrangian
-from kanon_milp.bounds.required import RequiredPoint
-from kanon_milp.bounds.required_certificate import certify_required, required_instance
+from kanon_milp.bounds.certificate import certify_required, required_instance
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.errors import InputError
 from kanon_milp.methods.verification import check_certificate_files
 from kanon_milp.verify.cells import ColumnRule

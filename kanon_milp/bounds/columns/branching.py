@@ -8,7 +8,7 @@ the deepest of these is next, which comes to tables soon.
 
 What a node proves is L at its multipliers, in integers over the pairs that it has: linear programs only find these
 multipliers. A pair goes if no table below the cutoff uses it (reduced costs), a node if its L is above cutoff - 1. What
-L is, and what is proven, depends on what is required (`kanon_milp.bounds.columns.node_bounds`). Each table below the
+L is, and what is proven, depends on what is required (`NodeBounds`). Each table below the
 cutoff is thus in an open node as long as there is none, so
 
     min (cutoff, least ⌈L⌉ of an open node)
@@ -22,6 +22,7 @@ import heapq
 import itertools
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -29,15 +30,133 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kanon_milp.bounds.columns.ascent import MARGIN
+from kanon_milp.bounds.closed_form import PricedCandidates
+from kanon_milp.bounds.columns.cut_rounds import MARGIN
 from kanon_milp.bounds.columns.master import Basis, Master
-from kanon_milp.bounds.columns.node_bounds import NodeBounds, NodePoint
-from kanon_milp.bounds.columns.separation import separate
+from kanon_milp.bounds.columns.program import GroupProgram, NodePoint, Prices, RequiredProgram, exact_cuts, exact_fixing
 from kanon_milp.bounds.columns.strong_branching import Pairs, best_pair
+from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
+from kanon_milp.bounds.packing_cuts import PackingCuts
+from kanon_milp.bounds.rank_one_cuts import separate
+from kanon_milp.bounds.reduced_costs import ReducedCosts
 from kanon_milp.presolve.group_lists import Groups
-from kanon_milp.presolve.reductions.base import Dropped, drop_pairs
+from kanon_milp.presolve.instance import Instance
+from kanon_milp.presolve.reductions.base import Dropped, drop_pairs, with_pairs
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import NO_LIMIT, Limit
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """value: no table of a node loses less, in units. possible: says, for a cutoff, which of the pairs of its instance
+    can be in a table that loses less, bool (pairs,)."""
+
+    value: Fraction
+    possible: Callable[[int, Limit], Flags]
+
+
+class NodeBounds(ABC):
+    """For the nodes of one instance.
+
+    start: where the first node begins. groups: its first columns. constant: what the linear program has more than the
+    bound, in units. added: rank-1 cuts in a round. careful: whether a round that takes long is cut short, since groups
+    may be hard to find under some cuts, and branches do without these.
+    """
+
+    constant = 0.0
+    added = 150
+    careful = False
+
+    def __init__(self, instance: Instance, start: NodePoint, groups: Groups) -> None:
+        """groups: others than the instance has do not matter."""
+        self.instance, self.start, self.groups = instance, start, groups
+
+    @abstractmethod
+    def program(self, pairs: Flags, at: NodePoint) -> GroupProgram:
+        """Over all groups of a node. pairs: bool (pairs,), those it has."""
+
+    @abstractmethod
+    def prove(self, node: Dropped, at: NodePoint) -> Proof:
+        """What a point proves. Raises InputError where the numbers could leave the range of int64."""
+
+
+def renumbered(groups: Groups, step: Dropped) -> Groups:
+    """Groups of the instance before as ones after it; those of candidates that are gone are left out."""
+    number = np.full(step.before.candidates.count, -1, dtype=np.int64)
+    number[step.origin] = np.arange(len(step.origin))
+    candidate = number[groups.candidate]
+    some = groups.subset(candidate >= 0)
+    return Groups(candidate[candidate >= 0], some.types, some.copies)
+
+
+class SizesNodes(NodeBounds):
+    """From multipliers with cuts, for this instance; its packing cuts keep theirs in all nodes."""
+
+    def __init__(self, instance: Instance, dual: DualPoint, groups: Groups) -> None:
+        super().__init__(
+            instance, NodePoint(Prices(dual.multipliers, dual.cut_multipliers), dual.rank_one_cuts), groups
+        )
+        self._dual = dual
+        packing = PackingCuts.of(instance, dual.sets)
+        surcharge = packing.surcharge(dual.packing_multipliers, instance.candidates.count)
+        self._surcharge = surcharge.astype(np.float64)
+        # what the packing cuts cost on the right side; the linear programs know nothing of it
+        self.constant = float(packing.limits @ dual.packing_multipliers) if dual.sets.lists else 0.0
+
+    def program(self, pairs: Flags, at: NodePoint) -> GroupProgram:
+        """As `NodeBounds.program`."""
+        candidates = with_pairs(self.instance, pairs).candidates
+        priced = PricedCandidates(
+            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+            self.instance.least.astype(np.float64), self._surcharge,
+        )  # fmt: skip
+        return GroupProgram(priced, self.instance.types.counts, at.cuts, at.prices)
+
+    def prove(self, node: Dropped, at: NodePoint) -> Proof:
+        """As `NodeBounds.prove`."""
+        multipliers, cut_multipliers = at.prices.multipliers, at.prices.cut_multipliers
+        exact = round_dual(
+            replace(self._dual, multipliers=multipliers, rank_one_cuts=at.cuts, cut_multipliers=cut_multipliers)
+        )
+
+        def possible(cutoff: int, limit: Limit) -> Flags:
+            del limit  # it is quick
+            return ReducedCosts(exact, cutoff).possible(node.instance)[1]
+
+        return Proof(exact_value(node.instance, exact), possible)
+
+
+class RequiredNodes(NodeBounds):
+    """From a point with cuts, for this instance.
+
+    charges: θ to begin with, float64 (G,), none where no work is charged. All nodes have the same ones, which pricing
+    makes better: any are valid.
+    """
+
+    added = 40  # more of them make groups hard to find
+    careful = True
+
+    def __init__(self, instance: Instance, start: NodePoint, groups: Groups, charges: Floats) -> None:
+        super().__init__(instance, start, groups)
+        self.charges = charges
+
+    def program(self, pairs: Flags, at: NodePoint) -> RequiredProgram:
+        """As `NodeBounds.program`."""
+        fewer, charges = with_pairs(self.instance, pairs), self.charges
+        program = RequiredProgram.from_point(fewer, at.prices.multipliers, charges)
+        return replace(program, cuts=at.cuts, start=at.prices, thetas=charges if len(charges) else program.thetas)
+
+    def prove(self, node: Dropped, at: NodePoint) -> Proof:
+        """As `NodeBounds.prove`."""
+        charges = self.charges[node.origin] if len(self.charges) else None
+        prices = at.prices
+        exact = exact_cuts(node.instance, prices.multipliers, at.cuts, prices.cut_multipliers, charges=charges)
+
+        def possible(cutoff: int, limit: Limit) -> Flags:
+            return exact_fixing(node.instance, exact, cutoff, limit).possible(node.instance)[1]
+
+        return Proof(exact.value, possible)
+
 
 NEAR = 0.05  # units between the two bounds of a node's master problem that are good enough
 ROUNDS = 2  # of rank-1 cuts in a node

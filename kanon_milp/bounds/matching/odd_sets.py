@@ -3,16 +3,15 @@
 The rank-1 cut Σ ⌊a_c(S)/2⌋ θ_c ≤ ⌊n(S)/2⌋ of a set S of row types with an odd number n(S) of rows says, since each row
 is placed once, Σ {θ_c : a_c(S) odd} ≥ 1. Where all groups are pairs, these are the blossom inequalities (Edmonds 1965).
 Sets are looked for among the components that the most used groups form, one after the other as a spanning forest grows;
-in all components of the fractional groups; and for a few row types by `kanon_milp.bounds.columns.separation`.
+in all components of the fractional groups; and for a few row types by `kanon_milp.bounds.rank_one_cuts`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kanon_milp.bounds.columns.separation import separate
-from kanon_milp.bounds.matching.small_groups import SmallGroups
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part
 

@@ -5,20 +5,32 @@
 Its multipliers are λ_i of the row types and ν_R ≥ 0 of the cuts. Columns are all groups that a candidate covers; those
 with a negative reduced cost cost_c - Σ λ_i a_ic + Σ ν_R ⌊p_R·a_c / d_R⌋ are added until there are none. The cuts' terms
 are not negative, so all of these are among those whose reduced cost without them is negative, which are enumerated.
+
+What multipliers prove, in exact integers: with λ, ν ≥ 0 integer multiples of 1/D, all groups of two and three rows are
+enumerated whose reduced cost is negative. Where there are such ones, as rounding leaves, λ is lowered by as much as the
+lowest needs. Then no group has a negative reduced cost, and L = Σ n_i λ_i - Σ ν_R ⌊p_R·n/d_R⌋ is a lower bound: add Σ_R
+ν_R (Σ_c ⌊p_R·a_c/d_R⌋ - ⌊p_R·n/d_R⌋) ≤ 0 to the loss of a table; what is left besides L are the reduced costs of its
+groups of two and three.
+
+Tables are made from points that are nearly integral. The best points of the program are many, and the simplex method
+ends in one with many fractional groups. Among them, one that is cheapest at random costs, which prefer pairs, has only
+small odd cycles of pairs; odd-set cuts take these away.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import highspy
 import numpy as np
 import scipy.sparse as sp
 
+from kanon_milp.bounds.dual import DualPoint
 from kanon_milp.bounds.matching.odd_sets import find_cuts
-from kanon_milp.bounds.matching.small_groups import SmallGroups, Space, cut_coefficients
+from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space, cut_coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Floats, Ints
@@ -199,3 +211,121 @@ class MatchingProgram:
 
 
 USED = 1e-7  # artificial columns that are used less count as unused
+
+
+@dataclass(frozen=True, eq=False)
+class MatchingProof:
+    """Multipliers times the denominator, λ int64 (t,) and ν int64 (r,), for which no group of two or three rows has a
+    negative reduced cost."""
+
+    space: Space
+    multipliers: Ints
+    cuts: RankOneCuts
+    cut_multipliers: Ints
+    denominator: int
+
+    @property
+    def value(self) -> Fraction:
+        """L, in units."""
+        counts, limits = self.space.counts.tolist(), self.cuts.limits(self.space.counts).tolist()
+        total = sum(n * each for n, each in zip(counts, self.multipliers.tolist(), strict=True))
+        total -= sum(limit * each for limit, each in zip(limits, self.cut_multipliers.tolist(), strict=True))
+        return Fraction(total, self.denominator)
+
+    @property
+    def bound(self) -> int:
+        """⌈L⌉: no table loses fewer units."""
+        return math.ceil(self.value)
+
+    def within(self, loss: int, most: int) -> tuple[SmallGroups, bool]:
+        """The groups that a table of at most this loss may have, and whether these are all: none of higher reduced
+        cost than loss - L. most: number at which it gives up."""
+        gap = math.floor((loss - self.value) * self.denominator)
+        return self.cheaper(gap, most)
+
+    def cheaper(self, limit: int, most: int) -> tuple[SmallGroups, bool]:
+        """The groups of reduced cost up to this limit, times the denominator, and whether these are all."""
+        found, complete = self.space.within(self.multipliers, self.denominator, limit, most)
+        return found.subset(self.reduced_costs(found) <= limit), complete
+
+    def reduced_costs(self, groups: SmallGroups) -> Ints:
+        """Of each group, times the denominator, int64 (C,)."""
+        reduced = groups.cost * self.denominator - self.space.worth(groups, self.multipliers)
+        if self.cuts.count and groups.count:
+            reduced = reduced + self.cut_multipliers @ cut_coefficients(groups, self.cuts, self.space.types)
+        return np.asarray(reduced, dtype=np.int64)
+
+    def as_dual(self) -> DualPoint:
+        """The same for certificates."""
+        return DualPoint(
+            self.multipliers / self.denominator,
+            float(self.value),
+            None,
+            np.zeros(self.space.instance.candidates.count),
+            rank_one_cuts=self.cuts,
+            cut_multipliers=self.cut_multipliers / self.denominator,
+        )
+
+
+def prove(space: Space, dual: MatchingDual) -> MatchingProof | None:
+    """Round multipliers so that they prove something; None where there are too many groups of negative reduced cost."""
+    largest = float(np.abs(dual.multipliers).max(initial=0.0)) + float(dual.cut_multipliers.sum())
+    denominator = denominator_for(space, largest)
+    used = dual.cut_multipliers * denominator >= 1
+    charged = np.ceil(dual.cut_multipliers[used] * denominator).astype(np.int64)
+    # a little lower, so that rounding leaves hardly any group below 0
+    multipliers = np.floor(dual.multipliers * denominator).astype(np.int64) - 1
+    proof = MatchingProof(space, multipliers, dual.cuts.subset(used), charged, denominator)
+    negative, complete = proof.cheaper(-1, MOST_PRICED)
+    if not complete:
+        return None
+    lowest = -int(proof.reduced_costs(negative).min(initial=0))
+    shift = lowest if space.alone.any() else -(-lowest // 2)
+    return MatchingProof(space, multipliers - shift, proof.cuts, charged, denominator)
+
+
+STEEP = 50.0  # times the random costs is a reduced cost of `mean` units
+TRIPLE = 1.0  # random cost of a triple above that of a pair
+ROUNDS = 12  # of cuts
+FEW_CUTS = 12  # in a round: not worth another one
+CERTAIN = 1e-6
+
+
+def nearly_integral(proof: MatchingProof, groups: SmallGroups, mean: float, seed: int, limit: Limit) -> Floats | None:
+    """How often each group is used, float64 (C,), by a point that costs hardly more than the proof's bound; None where
+    it ends before there is one.
+
+    groups: of low reduced costs. mean: loss of a row, in units.
+    """
+    space, types = proof.space, proof.space.types
+    random = np.random.default_rng(seed)
+    reduced = proof.reduced_costs(groups) / proof.denominator / mean
+    cost = STEEP * reduced + random.random(groups.count) + TRIPLE * (groups.sizes == 3)
+    highs: Any = new_highs()
+    right, none = space.counts.astype(np.float64), np.zeros(0, np.int32)
+    highs.addRows(types, right, right, 0, np.zeros(types, np.int32), none, np.zeros(0))
+    add_columns(highs, cost, groups.matrix(types))
+    cuts = proof.cuts
+    if cuts.count:
+        # with what they lack of equality as a column, at its reduced cost
+        add_cut_rows(highs, cut_coefficients(groups, cuts, types), cuts.limits(space.counts), 0)
+        rows = np.arange(types, types + cuts.count, dtype=np.int32)
+        limits = cuts.limits(space.counts).astype(np.float64)
+        highs.changeRowsBounds(cuts.count, rows, limits, limits)
+        lacking = STEEP * proof.cut_multipliers / proof.denominator / mean
+        slack = sp.vstack([sp.csr_array((types, cuts.count)), sp.identity(cuts.count)])
+        add_columns(highs, lacking, sp.csc_array(slack))
+    share = None
+    for _ in range(ROUNDS):
+        if not run_within(highs, limit):
+            break
+        highs.setOptionValue("presolve", "off")
+        share = np.array(highs.getSolution().col_value)[: groups.count]
+        if (np.abs(share - np.rint(share)) < CERTAIN).all():
+            break
+        found = find_cuts(groups, share, space.counts, cuts)
+        if found.count < FEW_CUTS:
+            break
+        cuts = cuts.joined(found)
+        add_cut_rows(highs, cut_coefficients(groups, found, types), found.limits(space.counts), 0)
+    return share

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kanon_milp.bounds.closed_form import ordered_covers
-from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace
-from kanon_milp.bounds.required import RequiredPoint
-from kanon_milp.bounds.required_values import TRIES
-from kanon_milp.bounds.sizes import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
+from kanon_milp.bounds.evaluation import TRIES
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace
+from kanon_milp.bounds.valued_groups import ValuedCandidates, candidate_of, cheapest_of_candidate, choose_rows
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import most_general_pairs

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from kanon_milp.bounds.columns.master import Master
-from kanon_milp.bounds.columns.required_program import RequiredProgram
-from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.columns.program import RequiredProgram
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.heuristics.grouping import most_general_pairs, pairs_at
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups

@@ -7,11 +7,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kanon_milp.bounds.composition import TreeArrays, ValuedRows, Workspace, make_workspace
+from kanon_milp.bounds.evaluation import STEEP, RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.relaxations import relaxations_of
-from kanon_milp.bounds.required import RequiredPoint
-from kanon_milp.bounds.required_values import STEEP, RequiredEvaluator
-from kanon_milp.bounds.sizes import ValuedCandidates
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, Workspace, make_workspace
+from kanon_milp.bounds.valued_groups import ValuedCandidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Floats, Ints
 

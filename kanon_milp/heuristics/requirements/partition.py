@@ -1,7 +1,7 @@
 """Tables from small groups: those that may be part of a good table, by their reduced costs, as a set partitioning
 program, of all rows, or of some at a time where that takes too long.
 
-Where requirements allow groups of a few rows (`bounds.small_sizes`), nearly all groups of a good table are such, and
+Where requirements allow groups of a few rows (`bounds.small_groups`), nearly all groups of a good table are such, and
 the relaxation of that program is tight: first 200 rows of Adult, ordered distance of ages, t = 0.3 and 0.2: 100 and
 289.5, optima 100 and 290. Moves of single rows hardly find the way from one such table to a better one.
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from kanon_milp.bounds.composition import ValuedRows
-from kanon_milp.bounds.required import RequiredPoint
-from kanon_milp.bounds.required_values import RequiredEvaluator
-from kanon_milp.bounds.small_group_lists import list_small_groups
+from kanon_milp.bounds.evaluation import RequiredEvaluator
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
+from kanon_milp.bounds.small_groups import list_small_groups
+from kanon_milp.bounds.tree_subproblem import ValuedRows
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import assignment_of, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kanon_milp.bounds.required import RequiredPoint
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance

@@ -12,7 +12,7 @@ from typing import Any
 
 from kanon_milp import solvers
 from kanon_milp.bounds import lagrangian
-from kanon_milp.bounds.required import proven_required, required_bound
+from kanon_milp.bounds.lagrangian_bound import proven_required, required_bound
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
 from kanon_milp.heuristics.effort import Effort

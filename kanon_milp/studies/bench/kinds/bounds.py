@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
-from kanon_milp.bounds.required import proven_required, required_bound
+from kanon_milp.bounds.lagrangian_bound import proven_required, required_bound
 from kanon_milp.formulations import get_formulation
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve

@@ -1,35 +1,159 @@
-"""L(λ, θ) and its subgradients over one instance, for the ascent of `kanon_milp.bounds.required`."""
+"""L and its subgradients over one instance, in floating point: of sizes alone, and with all requirements."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.closed_form import PricedCandidates, PricedRows, different_values, ordered_covers
-from kanon_milp.bounds.composition import TreeArrays, ValuedRows, make_workspace
-from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.closed_form import (
+    Found,
+    PricedCandidates,
+    PricedRows,
+    different_values,
+    ordered_covers,
+    sorted_covers,
+    subproblems,
+)
+from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets
+from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.bounds.relaxations import Relaxation, relaxations_of
 from kanon_milp.bounds.screens import Memory, Prices, make_levels, no_prices, screen, solve_left
-from kanon_milp.bounds.sizes import CheapestGroups, Taken, ValuedCandidates, take_groups
-from kanon_milp.bounds.small_sizes import TRIED, cheapest_small_groups, small_sizes, take_small_groups
-from kanon_milp.bounds.volume import Evaluation, Evaluator
+from kanon_milp.bounds.small_groups import TRIED, cheapest_small_groups, small_sizes, take_small_groups
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedRows, make_workspace
+from kanon_milp.bounds.valued_groups import CheapestGroups, Taken, ValuedCandidates, take_groups
 from kanon_milp.errors import InputError
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.ragged import indptr_of
+from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
+from kanon_milp.system.jit import compiled
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
+Part = TypeVar("Part")
+
 NOTHING = np.zeros(0)
+PARTS = 4  # that the candidates are divided into, for any number of threads: so they do not change a sum
+DIVIDED = 200_000  # pairs from which on they are
 TRIES = 200  # sizes of a group that are tried for one candidate
 FACTORS = (4.0, 2.0, 1.4, 1.2, 1.1, 1.05, 1.02)  # steps of the search for one θ_g, up and down, at the end
 ROUGH = (2.0, 1.2)  # and on the way
 STEEP = 1.0  # times more than the multiplier of a single row does a charge move in an iteration
 FADED = 1e-100  # what averages are multiplied by before they are rescaled
 FIRST_CHARGE = 0.5  # θ_g that the search begins with where it is 0
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a point of the dual gives: L, φ (G,) (0 for those surely not negative, unless everything was asked for), a
+    subgradient of L, as long as the point."""
+
+    value: float
+    phi: Floats
+    subgradient: Floats
+
+
+class Evaluator:
+    """L(λ, μ) over one instance; keeps the covers sorted so that selections are cheap.
+
+    A point is one array: λ of the row types, then μ of the packing cuts.
+    """
+
+    def __init__(self, instance: Instance, threads: int = 1) -> None:
+        candidates = instance.candidates
+        self.instance = instance
+        self.candidates: PricedCandidates[np.float64] = PricedCandidates(
+            candidates.indptr, candidates.members, candidates.cost.astype(np.float64),
+            instance.least.astype(np.float64), np.zeros(candidates.count),
+        )  # fmt: skip
+        self.counts = instance.types.counts.astype(np.float64)
+        self._marginal = np.empty(candidates.count)
+        parts = PARTS if candidates.pairs >= DIVIDED else 1
+        inner = np.searchsorted(candidates.indptr, np.linspace(0, candidates.pairs, parts + 1)[1:-1])
+        self._ends = [0, *inner.tolist(), candidates.count]
+        self._taken = np.empty((parts, instance.types.count))
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 and parts > 1 else None
+        self.set_packing_cuts(NO_SETS)
+        self.sort(_cheapest_costs(instance))
+
+    @property
+    def types(self) -> int:
+        """Number of row types."""
+        return len(self.counts)
+
+    @property
+    def parts(self) -> int:
+        """What the candidates are divided into, for threads."""
+        return len(self._taken)
+
+    def start(self) -> Floats:
+        """A point to begin with, where no φ_g is negative."""
+        return _cheapest_costs(self.instance)
+
+    @property
+    def scale(self) -> Floats:
+        """How far each entry of a point moves along a subgradient of 1, as long as the point, positive.
+
+        Twice as many rows of a type are too many or too few twice as often, for the same multiplier.
+        """
+        return np.concatenate([1 / self.counts, np.ones(len(self.right) - self.types)])
+
+    def set_packing_cuts(self, sets: TypeSets) -> None:
+        """Take these packing cuts instead of those before."""
+        self.sets, self.packing = sets, PackingCuts.of(self.instance, sets)
+        self.right = np.concatenate([self.counts, -self.packing.limits.astype(np.float64)])
+
+    def sort(self, point: Floats) -> None:
+        """Sort the covers by falling multiplier: the cheapest rows of every candidate stand first."""
+        self.order = point[: self.types].copy()
+        covers: Ragged[np.int32] = Ragged(self.candidates.indptr, self.candidates.members)
+        self.candidates = self.candidates._replace(members=sorted_covers(covers, self.order))
+
+    def refined(self, point: Floats, limit: BoundLimit, final: bool) -> Floats | None:
+        """A point that may be better, found in another way than along subgradients, if there is one."""
+        return None
+
+    def average(self, weight: float) -> None:
+        """Be told which weight the last point has been given in the averages."""
+
+    def __call__(self, point: Floats, *, everything: bool = False) -> Evaluation:
+        """L and a subgradient: rows not yet placed; groups too many."""
+        below, phi, taken = self.closed_forms(point, everything)
+        types, subgradient = self.types, self.right.copy()
+        subgradient[:types] -= taken
+        count_open(self.packing.nested, phi, subgradient[types:])
+        return Evaluation(below + dot(self.right, point), phi, subgradient)
+
+    def closed_forms(self, point: Floats, everything: bool) -> tuple[float, Floats, Floats]:
+        """Without rank-1 cuts: Σ min(0, φ), φ (G,) and Σ_g x (t,)."""
+        types, priced = self.types, self.candidates
+        _spread(self.packing.nested, point[types : types + self.sets.lists], priced.surcharge)
+        rise = np.float64((point[:types] - self.order).max(initial=0.0))
+        rows = PricedRows(self.counts, point[:types], self.order, rise)
+        phi = np.empty(len(priced.cost))
+
+        def part(number: int) -> float:
+            begin, end = self._ends[number : number + 2]
+            taken = self._taken[number]
+            taken[:] = 0.0
+            some = PricedCandidates(
+                priced.indptr[begin : end + 1], priced.members, priced.cost[begin:end], priced.least[begin:end],
+                priced.surcharge[begin:end],
+            )  # fmt: skip
+            found = Found(phi[begin:end], self._marginal[begin:end])
+            return float(subproblems(some, rows, np.float64(np.inf), everything, found, taken))
+
+        below = sum(self.each_part(part))
+        return below, phi, self._taken.sum(axis=0)
+
+    def each_part(self, function: Callable[[int], Part]) -> Iterator[Part]:
+        """What a function says of the number of each part, on all threads."""
+        each = range(self.parts)
+        return map(function, each) if self._pool is None else self._pool.map(function, each)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,3 +474,39 @@ class RequiredEvaluator(Evaluator):
 
         found: Floats = np.concatenate(list(self.each_part(part)))
         return found
+
+
+def _cheapest_costs(instance: Instance) -> Floats:
+    """Multipliers to begin with: the loss of every row at its cheapest candidate, so that no φ_g is negative."""
+    candidates = instance.candidates
+    cheapest = np.full(instance.types.count, np.inf)
+    np.minimum.at(cheapest, candidates.members, candidates.cost[candidates.candidate_of_pair()].astype(np.float64))
+    return cheapest
+
+
+# Compiled instead of numpy's products: these would start threads for vectors of this length, which then wait.
+@compiled
+def dot(a: Floats, b: Floats) -> float:
+    """Σ a_i b_i."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def _spread(nested: Ragged[np.int32], multipliers: Floats, surcharge: Floats) -> None:
+    """σ = Σ μ over the sets that a candidate is nested in."""
+    surcharge[:] = 0.0
+    for s in range(len(multipliers)):
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            surcharge[nested.values[at]] += multipliers[s]
+
+
+@compiled
+def count_open(nested: Ragged[np.int32], phi: Floats, into: Floats) -> None:
+    """Add to each set the number of open candidates that are nested in it."""
+    for s in range(len(into)):
+        for at in range(nested.indptr[s], nested.indptr[s + 1]):
+            if phi[nested.values[at]] < 0:
+                into[s] += 1.0

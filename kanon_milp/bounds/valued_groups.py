@@ -1,7 +1,7 @@
 """The cheapest group of any size for every candidate under one relaxation, compiled; floating point or integers.
 
-Which S: H(S) is what `kanon_milp.bounds.composition` finds, and h(S) the same with fractions of rows. h is convex (a
-minimum of a function convex in X and S together), and below the exact value H. So the least h is found by bisection,
+Which S: H(S) is what `kanon_milp.bounds.tree_subproblem` finds, and h(S) the same with fractions of rows. h is convex
+(a minimum of a function convex in X and S together), and below the exact value H. So the least h is found by bisection,
 and from there S is tried in both directions as long as h(S) is below the least H found. After `tries` of them the
 lesser h on the two sides bounds the rest.
 
@@ -17,12 +17,12 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kanon_milp.bounds.composition import TreeArrays, ValuedCover, ValuedRows, Workspace, rounded
-from kanon_milp.bounds.star import cheapest_of_size
+from kanon_milp.bounds.tree_subproblem import TreeArrays, ValuedCover, ValuedRows, Workspace, cheapest_of_size, rounded
 from kanon_milp.system.arrays import Flags, Floats, Ints, Ints32
 from kanon_milp.system.jit import compiled, compiled_part
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
+
 NEVER = np.float64(np.inf)
 STRIDE = 3  # sizes ahead at which h is looked at
 

@@ -11,19 +11,31 @@ from typing import TypeAlias
 import numpy as np
 
 from kanon_milp.bounds.columns.master import Master, MasterSolution
-from kanon_milp.bounds.columns.program import GroupProgram
-from kanon_milp.bounds.columns.separation import separate
+from kanon_milp.bounds.columns.program import (
+    ExactCuts,
+    GroupProgram,
+    NodePoint,
+    Prices,
+    RequiredPricing,
+    RequiredProgram,
+    accepts,
+    exact_cuts,
+)
 from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
-from kanon_milp.bounds.limits import BoundLimit
+from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.bounds.rank_one_cuts import RankOneCuts
+from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
+from kanon_milp.bounds.registry import BoundLimit
+from kanon_milp.errors import InputError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
+from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import Limit
 
 # On the first 500 rows of Adult, k = 5, these raised the bound from 1,329.9 to 1,335.6 in a minute.
+CONVERGED = 2e-3  # part of its value
 ADDED = 0.3  # rank-1 cuts a round, for each row type
 FEWEST = 150
 INERTIA = 0.5  # of the average point that violated cuts are looked for at
@@ -173,3 +185,92 @@ def raise_bound(
     asked: Enough | None = None if enough is None else lambda master, seconds: enough(point(master), seconds)
     better = point(solve_with_cuts(GroupProgram.of(instance, dual), groups, limit, -right, show, asked))
     return better if exact_value(instance, round_dual(better)) > exact_value(instance, round_dual(dual)) else dual
+
+
+class RequiredCuts:
+    """Rounds of column generation and rank-1 cuts, from multipliers of the required bound; goes on where it stopped.
+
+    Raises InputError for an instance that is not accepted. charges: those of the same point. table: its groups are the
+    first columns.
+    """
+
+    def __init__(
+        self, instance: Instance, multipliers: Floats, table: Assignment | None, charges: Floats | None = None
+    ) -> None:
+        if not accepts(instance):
+            raise InputError("rank-1 cuts need limits of the values of one sensitive attribute, or of its work, alone")
+        self.instance = instance
+        groups = Groups.none() if table is None else Groups.of_assignment(table)
+        charges = np.zeros(0) if charges is None else charges
+        self._program = RequiredProgram.from_point(instance, multipliers, charges)
+        self._master = Master(self._program, groups)
+        self._rounds = Rounds(self._master, careful=True)
+
+    @property
+    def value(self) -> float:
+        """L at the best point so far, in floating point (`proven` is what proves)."""
+        return self._master.value
+
+    def go_on(self, limit: BoundLimit, on_value: Callable[[float], None], whole: Limit | None = None) -> bool:
+        """More rounds; whether the limit ended them, so that there may be more to gain. whole: as of `Rounds`."""
+        self._rounds.go_on(limit, 0.0, on_value, whole=whole)
+        return limit.over
+
+    def near(self, open_limit: float, pair_limit: float) -> Flags:
+        """Pairs at the best point whose candidate has φ below `open_limit` and whose reduced cost w - λ is no more than
+        `pair_limit`, in units; bool (pairs,)."""
+        candidates, best = self.instance.candidates, self._master.best
+        of_pair = candidates.candidate_of_pair()
+        pricing = RequiredPricing(self._program, self._master.cuts)
+        pricing(best, open_limit)
+        reduced = candidates.cost[of_pair] - best.multipliers[candidates.members]
+        found: Flags = (pricing.phi[of_pair] < open_limit) & (reduced <= pair_limit)
+        return found
+
+    @property
+    def at(self) -> NodePoint:
+        """The best point, with the cuts that have a multiplier there: with all of them groups are hard to find."""
+        best, cuts = self._master.best, self._master.cuts
+        used = best.cut_multipliers > 0
+        return NodePoint(Prices(best.multipliers, best.cut_multipliers[used]), cuts.subset(used))
+
+    @property
+    def charges(self) -> Floats:
+        """θ, float64 (G,), none where no work is charged."""
+        return self._program.thetas if self._program.at.charged else np.zeros(0)
+
+    @property
+    def groups(self) -> Groups:
+        """The columns so far."""
+        return self._master.groups
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last linear program is near its value over all groups."""
+        return self._master.upper - self._master.value <= CONVERGED * abs(self._master.value)
+
+    def exact(self) -> ExactCuts:
+        """The best point in integers. Raises InputError where the numbers could leave the range of int64."""
+        best = self._master.best
+        return exact_cuts(
+            self.instance, best.multipliers, self._master.cuts, best.cut_multipliers, charges=self._program.thetas
+        )
+
+    def proven(self) -> int:
+        """⌈L⌉: no table loses fewer units."""
+        return math.ceil(self.exact().value)
+
+    def point(self) -> RequiredPoint:
+        """The best point without its cuts, with the averages of the last solution of the linear program."""
+        master, candidates = self._master, self.instance.candidates
+        groups = master.groups
+        share = np.concatenate([master.share, np.zeros(groups.count - len(master.share))])
+        opened = np.bincount(groups.candidate, weights=share, minlength=candidates.count).astype(np.float64)
+        of = groups.types.list_of_value()
+        key = groups.candidate[of] * self._program.types + groups.types.values
+        keys = candidates.candidate_of_pair().astype(np.int64) * self._program.types + candidates.members
+        pairs = np.searchsorted(keys, key)
+        rows = np.bincount(pairs, weights=groups.copies * share[of], minlength=candidates.pairs).astype(np.float64)
+        return RequiredPoint(
+            master.best.multipliers, self.charges.copy(), master.value, master.iterations, opened, None, rows
+        )
