@@ -16,7 +16,7 @@ from present import present
 import kanon_milp as km
 from kanon_milp.bounds.relaxations import relaxations_of
 from kanon_milp.presolve.instance import prepare
-from kanon_milp.problem.privacy.relaxed import ValueLimits
+from kanon_milp.problem.privacy.base import ValueLimits
 from kanon_milp.problem.records import Group
 from kanon_milp.solvers.mps import write_model
 from kanon_milp.solvers.pyomo_arrays import to_arrays

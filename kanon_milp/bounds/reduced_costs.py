@@ -19,7 +19,7 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Part
 from kanon_milp.presolve.ragged import Ragged, indptr_of, split_evenly
-from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs, separable_by_group
+from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop_pairs
 from kanon_milp.presolve.reductions.signature import merged_types
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints
@@ -70,7 +70,7 @@ class ReducedCosts(Reduction[Dropped]):
 
     def accepts(self, problem: Problem) -> bool:
         """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and separable_by_group(problem)
+        return problem.objective == "loss" and problem.separable
 
     def _apply(self, instance: Instance) -> Dropped:
         candidates = instance.candidates
@@ -181,7 +181,7 @@ class RequiredReducedCosts(Reduction[Dropped]):
 
     def accepts(self, problem: Problem) -> bool:
         """The loss as objective, and whatever is asked of each group alone."""
-        return problem.objective == "loss" and separable_by_group(problem)
+        return problem.objective == "loss" and problem.separable
 
     def _apply(self, instance: Instance) -> Dropped:
         return drop_pairs(self.name, instance, *self.possible(instance))

@@ -30,7 +30,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.distances import Space
 from kanon_milp.problem.distances.base import Tree
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import facts_of, is_size_only
 from kanon_milp.problem.privacy.transport import is_equal
 from kanon_milp.system.arrays import Ints
@@ -185,7 +185,7 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
     for each in meant:
         # its facts about this attribute; a requirement that has none asks for more than they say
         facts = [fact for fact in facts_of(each, instance.table_group) if fact.attribute == attribute]
-        if isinstance(each, KAnonymity) and instance.exempt_reading:
+        if each.exempts and instance.exempt_reading:
             facts = []  # of fully suppressed rows nothing of this is asked
         exact = exact and bool(facts) and all(fact.complete for fact in facts)
         for fact in facts:
@@ -195,9 +195,9 @@ def _views(attribute: str, meant: Sequence[Requirement], values: list[Label], in
                 for a, value in zip(limits, values, strict=True)
             ]
             presence = max(presence, fact.different)
-            if fact.work is None:
+            if fact.emd is None:
                 continue
-            space, t = fact.work.space, fact.work.t
+            space, t = fact.emd.space, fact.emd.t
             order = [space.values.index(value) for value in values]
             apart = _apart(space)
             around = [_around(share, t, apart[at]) for share, at in zip(shares, order, strict=True)]

@@ -24,9 +24,8 @@ from kanon_milp.errors import InputError
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.presolve.reductions.base import separable_by_group
-from kanon_milp.problem.privacy import Group, KAnonymity
-from kanon_milp.problem.privacy.base import is_size_only, satisfies
+from kanon_milp.problem.privacy import Group
+from kanon_milp.problem.privacy.base import satisfies
 from kanon_milp.system.arrays import Flags
 
 Numbers = tuple[int, ...]  # of rows, one for each cell
@@ -107,12 +106,12 @@ def enumerate_groups(instance: Instance) -> Groups:
 def shapes_of(instance: Instance) -> list[GroupShape]:
     """The shape of each candidate's groups."""
     problem, counts = instance.problem, instance.types.counts.tolist()
-    if not separable_by_group(problem):
+    if not problem.separable:
         raise InputError(
             "the groups formulation needs requirements that each group meets on its own; k-anonymity of some of the "
             "quasi-identifiers adds up groups that are released alike there: use the strong formulation"
         )
-    if all(map(is_size_only, problem.requirements)) and all(isinstance(r, KAnonymity) for r in problem.requirements):
+    if problem.size_only:
         shapes = []
         for cover, least in zip(instance.candidates.cover_lists(), instance.least.tolist(), strict=True):
             rows = sum(counts[i] for i in cover)
@@ -141,7 +140,7 @@ class GroupVectors:
         self._merge_closed = problem.merge_closed
         self._values = instance.sensitive_codes(problem.attributes)[1]
         # what is exempt is so from k alone
-        others = [r for r in problem.requirements if not isinstance(r, KAnonymity)]
+        others = [r for r in problem.requirements if not r.exempts]
         self._requirements = {True: others, False: list(problem.requirements)}
         self._known: dict[tuple[bool, Held], bool] = {}
         self._numbers: dict[tuple[bool, Held], list[Numbers]] = {}

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from kanon_milp.errors import is_built_in
 from kanon_milp.formulations.parts import add_assignment, add_objective_and_sides, add_sets
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import KAnonymity, Requirement
+from kanon_milp.problem.privacy import Requirement
 from kanon_milp.problem.privacy.base import declare_in
 from kanon_milp.problem.privacy.cells import Rows, distinct_values
 
@@ -108,9 +108,7 @@ def _nonzeros_of_sums(instance: Instance) -> int:
 
 def add_smallest_size(m: pyo.ConcreteModel, instance: Instance) -> None:
     """An open group has at least the κ rows that all requirements together imply, where no k says as much already."""
-    stated = max(
-        (int(r.k) for r in instance.problem.requirements if isinstance(r, KAnonymity) and r.merge_closed), default=0
-    )
+    stated = max((r.rows_asked for r in instance.problem.requirements if r.exempts and r.separable), default=0)
     least, exempt = instance.least.tolist(), instance.exempt
     rows = Rows(m, instance)
     needed = [g for g in m.CANDIDATES if least[g] > (min(stated, 1) if exempt[g] else stated)]

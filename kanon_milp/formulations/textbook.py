@@ -7,7 +7,7 @@ import pyomo.environ as pyo
 from kanon_milp.errors import InputError
 from kanon_milp.formulations.parts import add_objective_and_sides, add_sets, candidates_of_types
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.problem.privacy.base import is_size_only
 
 
 def build_textbook(instance: Instance) -> pyo.ConcreteModel:
@@ -17,13 +17,12 @@ def build_textbook(instance: Instance) -> pyo.ConcreteModel:
     `open` is its complement. It is the baseline of every benchmark and has the same optimum as the strong formulation.
     """
     requirements = instance.problem.requirements
-    (requirement,) = requirements if len(requirements) == 1 else (None,)
-    if not isinstance(requirement, KAnonymity) or not requirement.size_only:
+    if len(requirements) != 1 or not is_size_only(requirements[0]):
         raise InputError("the textbook formulation is defined for k-anonymity of rows alone; use the strong one")
     m = pyo.ConcreteModel(name=instance.problem.name)
     add_sets(m, instance)
     n_i, n = instance.types.counts.tolist(), instance.types.n
-    exempt = instance.exempt
+    least = instance.least.tolist()
     cover = instance.candidates.cover_lists()
 
     m.assign = pyo.Var(m.PAIRS, domain=pyo.NonNegativeIntegers, doc="x[i,j]: rows of type i that a candidate receives")
@@ -38,8 +37,7 @@ def build_textbook(instance: Instance) -> pyo.ConcreteModel:
     # (3)  Σ_i c(i,j,l) · x[i,j] + k · u[j,l] ≥ k   (1 in place of k where fully suppressed rows are exempt)
     @m.Constraint(m.CANDIDATES, doc="a candidate that is used receives at least k rows (one where it is exempt)")
     def size(m: pyo.ConcreteModel, g: int) -> object:
-        k = 1 if exempt[g] else requirement.k
-        return sum(m.assign[i, g] for i in cover[g]) + k * m.unused[g] >= k
+        return sum(m.assign[i, g] for i in cover[g]) + least[g] * m.unused[g] >= least[g]
 
     # (4)  Σ_j x[i,j] = n_i
     candidates_of = candidates_of_types(instance)

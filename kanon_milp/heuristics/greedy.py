@@ -7,7 +7,6 @@ import numpy as np
 from kanon_milp.heuristics.unplaced import UnplacedCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
@@ -22,7 +21,7 @@ def greedy(instance: Instance, limit: Limit = NO_LIMIT) -> Assignment | None:
     yet are left over. None where no candidate can take all rows, a requirement is about more than one group, or not
     even all rows together satisfy the requirements.
     """
-    if any(isinstance(r, KAnonymity) and not r.merge_closed for r in instance.problem.requirements):
+    if not instance.problem.separable:
         return None
     candidates, levels = instance.candidates, instance.levels
     last = candidate_of_all(instance)

@@ -12,8 +12,8 @@ from kanon_milp.errors import UndecidedError
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.hierarchies import Label
-from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
-from kanon_milp.problem.privacy.base import facts_of, is_size_only, least_rows, satisfies
+from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy.base import facts_of, least_rows, satisfies
 from kanon_milp.system.arrays import Ints
 
 
@@ -44,7 +44,7 @@ class GroupCheck:
         attributes = instance.problem.attributes
         self.code: Ints | None = None
         self._values: list[tuple[Label, ...]] = []
-        if attributes or not all(is_size_only(requirement) for requirement in instance.problem.requirements):
+        if attributes or not instance.problem.size_only:
             self.code, self._values = instance.sensitive_codes(attributes)
         self._different = [] if self.code is None else list(filter(None, map(self._counting, self._requirements)))
         counted = [each.requirement for each in self._different]
@@ -59,7 +59,7 @@ class GroupCheck:
         """A requirement that nothing but different values are counted for: no group has to be listed value by value
         then, which takes long where there are thousands."""
         facts = facts_of(requirement, self.instance.table_group)
-        if not facts or any(not each.complete or each.lower or each.upper or each.work for each in facts):
+        if not facts or not all(each.counts_values for each in facts):
             return None
         different = []
         for each in facts:
@@ -81,13 +81,13 @@ class GroupCheck:
         held, size = np.flatnonzero(counts), int(counts.sum())
         exempt = g is not None and bool(self.instance.exempt[g])
         for each in self._different:
-            if not (exempt and isinstance(each.requirement, KAnonymity)) and not each.holds(held, size):
+            if not (exempt and each.requirement.exempts) and not each.holds(held, size):
                 return False
         if not self._others:
             return True
         key = exempt, held.tobytes() + counts[held].tobytes()
         if key not in self._known:
-            asked = [r for r in self._others if not (exempt and isinstance(r, KAnonymity))]
+            asked = [r for r in self._others if not (exempt and r.exempts)]
             try:
                 self._known[key] = all(satisfies(requirement, self._group(counts)) for requirement in asked)
             except UndecidedError:  # there may be other groups, of which it is known
@@ -97,7 +97,7 @@ class GroupCheck:
     def refused(self, assignment: Assignment, among: Ints | None = None) -> Ints:
         """Candidates whose groups do not satisfy all requirements, int64. among: only these candidates are looked at.
 
-        For requirements that judge groups alone (`reductions.base.separable_by_group`).
+        For requirements that judge groups alone (`Problem.separable`).
         """
         looked = np.ones(len(assignment.rows), np.bool_) if among is None else np.isin(assignment.candidate, among)
         order = np.flatnonzero(looked)

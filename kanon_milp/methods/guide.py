@@ -38,7 +38,7 @@ def few_options(instance: Instance) -> bool:
 def limits_work(instance: Instance) -> bool:
     """Whether the work of moving sensitive values is limited, as by t-closeness: models of that take longer."""
     requirements, table = instance.problem.requirements, instance.table_group
-    return any(fact.work is not None for each in requirements for fact in facts_of(each, table))
+    return any(fact.emd is not None for each in requirements for fact in facts_of(each, table))
 
 
 def multipliers_of_sizes(session: Session, tracker: Tracker, limit: BoundLimit) -> DualPoint:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kanon_milp.presolve.infeasibility import side_constraints
-from kanon_milp.presolve.reductions.base import separable_by_group
 from kanon_milp.problem.problem import Problem
 
 
@@ -13,7 +12,7 @@ def groups_not_alone(problem: Problem) -> str:
         return f"the objective is {problem.objective}"
     if sides := side_constraints(problem):
         return f"there are side constraints ({' and '.join(sides.values())}), which are about all groups together"
-    if not separable_by_group(problem):
+    if not problem.separable:
         return "k-anonymity of some of the quasi-identifiers is about several groups together"
     return ""
 

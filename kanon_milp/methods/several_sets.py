@@ -35,7 +35,7 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.linked_sets import LinkedSets, linked_sets
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.ragged import indptr_of
-from kanon_milp.presolve.reductions.base import Dropped, separable_by_group, supports
+from kanon_milp.presolve.reductions.base import Dropped, supports
 from kanon_milp.presolve.resources import PAIR_SECONDS
 from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.privacy import KAnonymity
@@ -76,7 +76,7 @@ NODES = 50  # for each neighbourhood of these, at most
 def solve_from_good_table(session: Session) -> Result:
     """Direct MILP, from a bound and a good table where several sets of quasi-identifiers have their own k."""
     problem, instance = session.problem, session.instance
-    if separable_by_group(problem) or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
+    if problem.separable or problem.objective != "loss" or instance.candidates.pairs < FEWEST_PAIRS:
         return solve_milp(session)
     from kanon_milp.methods.warm_up import missing  # imports the compiler
 

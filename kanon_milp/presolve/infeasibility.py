@@ -9,7 +9,7 @@ import numpy as np
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
+from kanon_milp.problem.privacy import Group, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, describe_vector
@@ -32,7 +32,7 @@ def refuse_one_group(problem: Problem, types: RowTypes) -> str | None:
     for requirement in problem.requirements:
         if not requirement.merge_closed or not _refuted(requirement, table_group):
             continue
-        if problem.suppressed_rows == "exempt" and isinstance(requirement, KAnonymity):
+        if problem.suppressed_rows == "exempt" and requirement.exempts:
             continue  # all rows fully suppressed need no partners
         short = requirement.shortfall(table_group)
         if short is None:

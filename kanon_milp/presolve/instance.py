@@ -14,7 +14,7 @@ from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.problem.keys import mixed_key
-from kanon_milp.problem.privacy import Group, KAnonymity
+from kanon_milp.problem.privacy import Group
 from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Choice, Levels, apply_recoding
@@ -54,9 +54,7 @@ class Instance:
         """The smallest size κ that a group of each candidate can have, int64 (G,), and n + 1 for every larger one; what
         is exempt is so from k alone."""
         beyond = self.types.n + 1
-        sizes = [
-            (min(least_rows(r, self.table_group), beyond), isinstance(r, KAnonymity)) for r in self.problem.requirements
-        ]
+        sizes = [(min(least_rows(r, self.table_group), beyond), r.exempts) for r in self.problem.requirements]
         always = max((size for size, is_k in sizes if not is_k), default=1)
         strict = max(size for size, _ in sizes)
         return np.where(self.exempt, max(always, 1), max(strict, 1)).astype(np.int64)

@@ -11,7 +11,7 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import find_stranded, refuse_one_group
 from kanon_milp.presolve.instance import Instance, compress_table, recode, types_of, with_candidates
 from kanon_milp.presolve.reductions import MERGING, OPEN, REDUCTIONS, Step, reduce, restore, restore_values
-from kanon_milp.presolve.reductions.base import T, separable_by_group
+from kanon_milp.presolve.reductions.base import T
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
@@ -152,7 +152,7 @@ def _closures_suffice(problem: Problem) -> bool:
     what is required where requirements are closed under merging, and judge each group alone; there may be fewer groups.
     """
     enough = problem.objective == "loss" and problem.min_groups is None
-    return enough and problem.merge_closed and separable_by_group(problem)
+    return enough and problem.merge_closed and problem.separable
 
 
 def reduced_instance(

@@ -11,7 +11,6 @@ from kanon_milp.presolve.partition import Partition
 from kanon_milp.presolve.preparation import Prepared
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.signature import Merged
-from kanon_milp.problem.privacy import AlphaKAnonymity, KAnonymity, Requirement
 from kanon_milp.system.arrays import Ints
 
 BLOCK = 1_000  # groups that are held against all candidates at once
@@ -51,7 +50,7 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
     group, row_type = np.divmod(entries, types.count)
     vector = None
     if problem.suppressed_rows == "exempt":
-        k = max((_least(each) for each in problem.requirements), default=1)
+        k = max((each.rows_asked for each in problem.requirements), default=1)
         held = np.bincount(numbers)
         if problem.table.unit is not None:
             units = np.unique(problem.table.column(problem.table.unit).to_numpy(), return_inverse=True)[1]
@@ -62,13 +61,6 @@ def partition_of_groups(instance: Instance, groups: Ints) -> Partition:
             for top in np.flatnonzero((levels.vectors == levels.top).all(axis=1)):
                 vector[held < k] = top
     return Partition(group, row_type, rows.astype(np.int64), vector)
-
-
-def _least(requirement: Requirement) -> int:
-    """Rows, or units, of a group that is not suppressed."""
-    if isinstance(requirement, KAnonymity):
-        return requirement.k if requirement.quasi_identifiers is None else 1
-    return requirement.k if isinstance(requirement, AlphaKAnonymity) else 1
 
 
 def _cheapest_covering(instance: Instance, group: Ints, row_type: Ints) -> Ints | None:

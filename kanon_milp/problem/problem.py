@@ -12,7 +12,7 @@ from kanon_milp.errors import InputError, printable, type_in_words
 from kanon_milp.problem.arguments import integer, listed, one_of, text, wrong
 from kanon_milp.problem.exact import Number, exact_number
 from kanon_milp.problem.privacy import Requirement
-from kanon_milp.problem.privacy.base import bound_to
+from kanon_milp.problem.privacy.base import bound_to, is_size_only
 from kanon_milp.problem.recoding import Recoding, Suppression
 from kanon_milp.problem.table import Table
 from kanon_milp.system.markup import card
@@ -120,6 +120,16 @@ class Problem:
     def merge_closed(self) -> bool:
         """Whether every requirement is merge-closed."""
         return all(r.merge_closed for r in self.requirements)
+
+    @property
+    def separable(self) -> bool:
+        """Whether every requirement is about each group by itself, as the k of a set of quasi-identifiers is not."""
+        return all(r.separable for r in self.requirements)
+
+    @property
+    def size_only(self) -> bool:
+        """Whether a group has all that is required exactly if it has enough rows."""
+        return all(map(is_size_only, self.requirements))
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from kanon_milp.heuristics.requirements.chains import reroute
 from kanon_milp.heuristics.requirements.counted import Counted, CountedBoard, own_copy, take_back, wide
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import dissolve, mend_some, pull, relocate, shift, swap
-from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
+from kanon_milp.heuristics.requirements.repair import repair
 from kanon_milp.heuristics.seen_pairs import SeenPairs
 from kanon_milp.heuristics.state import cell_cost, draw, total, uniform
 from kanon_milp.heuristics.worker_pool import InlinePool, Pool
@@ -67,7 +67,7 @@ def anneal(
     segments that violate nearly nothing.
     """
     instance, problem = guide.instance, guide.instance.problem
-    if not guide.priced or not separable_by_group(problem) or not all(r.merge_closed for r in problem.requirements):
+    if not guide.priced or not problem.separable or not all(r.merge_closed for r in problem.requirements):
         return start
     candidates, of_pair = instance.candidates, instance.candidates.candidate_of_pair()
     cell = cell_cost(instance)

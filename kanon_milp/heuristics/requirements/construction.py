@@ -17,7 +17,7 @@ from kanon_milp.heuristics.grouping import most_general_pairs
 from kanon_milp.heuristics.requirements.counted import CountedBoard
 from kanon_milp.heuristics.requirements.guide import Guide
 from kanon_milp.heuristics.requirements.moves import absorb, descend, mend_all, settle
-from kanon_milp.heuristics.requirements.repair import repair, separable_by_group
+from kanon_milp.heuristics.requirements.repair import repair
 from kanon_milp.heuristics.requirements.violation import Rules, count_in, rules_of, violation_of
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
@@ -68,7 +68,7 @@ def construct(instance: Instance, point: RequiredPoint, limit: Limit, seed: int 
     begun after half of the time. Where nothing is known of the requirements but `holds`, Algorithm 1 of the
     pattern-guided paper (`heuristics.greedy`). At the limit, all rows that have no group yet are left over.
     """
-    if not separable_by_group(instance.problem):
+    if not instance.problem.separable:
         return None
     best, guide = None, Guide.of(instance, point)
     if guide.priced:

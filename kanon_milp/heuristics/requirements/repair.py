@@ -10,17 +10,10 @@ from kanon_milp.heuristics.greedy import candidate_of_all
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.problem.privacy import KAnonymity
-from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 CHECKED = 300  # changes of one group by a row or two that are tried, before it is merged with another one
-
-
-def separable_by_group(problem: Problem) -> bool:
-    """Whether no requirement is about several groups together, as the k of a set of quasi-identifiers is."""
-    return not any(isinstance(r, KAnonymity) and not r.merge_closed for r in problem.requirements)
 
 
 def failing(assignment: Assignment, check: GroupCheck) -> list[int]:

@@ -128,10 +128,10 @@ def says_all(instance: Instance) -> bool:
             continue
         if not facts or not all(fact.complete for fact in facts):
             return False
-        for work in (fact.work for fact in facts if fact.work is not None):
+        for limit in (fact.emd for fact in facts if fact.emd is not None):
             # for other metrics there is a star that is nowhere longer
-            tree = work.space.tree
-            if len(work.space.values) > 2 and (tree is None or len(tree.parent) > WIDEST):
+            tree = limit.space.tree
+            if len(limit.space.values) > 2 and (tree is None or len(tree.parent) > WIDEST):
                 return False
     return True
 

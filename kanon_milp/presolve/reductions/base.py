@@ -15,7 +15,6 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
@@ -148,15 +147,6 @@ def supports(counts: Ints, of_pair: Ints32, members: Ints32, candidates: int) ->
     found = np.zeros(candidates, dtype=np.int64)
     np.add.at(found, of_pair, counts[members])
     return found
-
-
-def separable_by_group(problem: Problem) -> bool:
-    """Whether each requirement asks for something of each group alone, whatever the other groups are.
-
-    Not so k-anonymity of some quasi-identifiers: it adds up groups that are released alike there, and has to read
-    their values.
-    """
-    return not any(isinstance(r, KAnonymity) and r.quasi_identifiers is not None for r in problem.requirements)
 
 
 def without_values(types: RowTypes) -> RowTypes:

@@ -9,8 +9,8 @@ import numpy as np
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Reduction, Step, separable_by_group, supports
-from kanon_milp.problem.privacy import KAnonymity
+from kanon_milp.presolve.reductions.base import Reduction, Step, supports
+from kanon_milp.problem.privacy.base import least_rows
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Suppression
 from kanon_milp.system.arrays import Ints
@@ -55,8 +55,7 @@ class Kernel(Reduction[Kernelized]):
     def accepts(self, problem: Problem) -> bool:
         """k-anonymity alone, the loss as objective, and no bounds on the number of groups."""
         return (
-            all(isinstance(each, KAnonymity) and each.unit is None for each in problem.requirements)
-            and separable_by_group(problem)
+            problem.size_only
             and problem.objective == "loss"
             and problem.min_groups is None
             and problem.max_groups is None
@@ -70,7 +69,7 @@ class Kernel(Reduction[Kernelized]):
     def _apply(self, instance: Instance) -> Kernelized:
         types, candidates = instance.types, instance.candidates
         of_pair = candidates.candidate_of_pair()
-        k = max(r.k for r in instance.problem.requirements if isinstance(r, KAnonymity))
+        k = max(least_rows(r, instance.table_group) for r in instance.problem.requirements)
         spare = self.spare(instance, k)
         free = np.flatnonzero(candidates.cost[of_pair] == 0)
         row_type, first = np.unique(candidates.members[free], return_index=True)

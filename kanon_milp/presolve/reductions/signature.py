@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.reductions.base import Reduction, Step, T, separable_by_group, without_values
+from kanon_milp.presolve.reductions.base import Reduction, Step, T, without_values
 from kanon_milp.presolve.row_types import RowTypes
 from kanon_milp.problem.problem import Problem
 from kanon_milp.system.arrays import Ints
@@ -65,7 +65,7 @@ class EqualSignature(Reduction[Merged]):
 
     def accepts(self, problem: Problem) -> bool:
         """Whatever is asked of each group alone."""
-        return separable_by_group(problem)
+        return problem.separable
 
     def _apply(self, instance: Instance) -> Merged:
         types, candidates = instance.types, instance.candidates

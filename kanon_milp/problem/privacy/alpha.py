@@ -20,6 +20,7 @@ from kanon_milp.problem.privacy.base import (
     Parameter,
     Requirement,
     Shortfall,
+    ValueLimits,
     few_rows,
     name_attribute,
     sensitive_names,
@@ -27,7 +28,6 @@ from kanon_milp.problem.privacy.base import (
 from kanon_milp.problem.privacy.cells import Rows
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.k_anonymity import KAnonymity
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
@@ -91,6 +91,11 @@ class AlphaKAnonymity(Requirement):
     def attributes(self) -> tuple[str, ...]:
         """The sensitive attribute."""
         return () if self.sensitive is None else (self.sensitive,)
+
+    @property
+    def rows_asked(self) -> int:
+        """The number k."""
+        return int(self.k)
 
     @property
     def merge_closed(self) -> bool:

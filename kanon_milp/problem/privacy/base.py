@@ -18,8 +18,8 @@ import pyomo.environ as pyo
 import kanon_milp.system.modeling  # noqa: F401  # before anything that needs SciPy
 from kanon_milp.errors import InputError, counted, is_built_in, nearest, own_code, term, type_in_words
 from kanon_milp.problem.arguments import column_name
+from kanon_milp.problem.distances.base import Space
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group, Label
 from kanon_milp.system.arrays import Flags
 
@@ -47,6 +47,39 @@ class Parameter:
 
 
 INTEGER, NUMBER, LIST, TEXT = (int,), (int, float, str), (list,), (str,)
+
+
+@dataclass(frozen=True)
+class EmdLimit:
+    """The earth mover's distance between the sensitive values of a group and those of the entire table is at most t.
+
+    space: the values with their ground distance. t: exact.
+    """
+
+    space: Space
+    t: Fraction
+
+
+@dataclass(frozen=True)
+class ValueLimits:
+    """What holds for the values σ of one sensitive attribute in every group that has a requirement: lower[σ]·S ≤ X_σ ≤
+    upper[σ]·S for its X_σ rows with the value σ among S rows, at least `different` values, and a limit of the EMD.
+
+    A value that a mapping lacks has no limit. complete: whether a group has the requirement exactly if all of this
+    holds and it is large enough.
+    """
+
+    attribute: str
+    lower: Mapping[Label, Fraction] = field(default_factory=dict, repr=False)
+    upper: Mapping[Label, Fraction] = field(default_factory=dict, repr=False)
+    different: int = 1
+    emd: EmdLimit | None = None
+    complete: bool = False
+
+    @property
+    def counts_values(self) -> bool:
+        """Whether different values, and the size, are all that a group needs: any further row leaves it so."""
+        return self.complete and not self.lower and not self.upper and self.emd is None
 
 
 class Requirement(ABC):
@@ -107,6 +140,21 @@ class Requirement(ABC):
         Only asked of requirements that keep the flow structure.
         """
         return False
+
+    @property
+    def separable(self) -> bool:
+        """Whether it is about each group by itself, whatever the other groups are."""
+        return True
+
+    @property
+    def exempts(self) -> bool:
+        """Whether fully suppressed rows need not have it where a problem says `suppressed_rows="exempt"`."""
+        return False
+
+    @property
+    def rows_asked(self) -> int:
+        """How many rows, or units where these are counted, it asks for by name, as k does; 1 for none in particular."""
+        return 1
 
     @property
     def has_continuous_variables(self) -> bool:

@@ -11,9 +11,8 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError
 from kanon_milp.problem.exact import Number, both, exact_parameter
-from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, Parameter, Requirement, ValueLimits, bind_each, name_attribute
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags

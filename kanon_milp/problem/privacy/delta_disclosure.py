@@ -13,11 +13,10 @@ from kanon_milp.errors import InputError
 from kanon_milp.problem.arguments import one_of
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.powers import BASES, Base, below_power, largest_below, smallest_above
-from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, ValueLimits, bind_each, name_attribute
 from kanon_milp.problem.privacy.cells import Rows, cells, distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import PSensitivity
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags

@@ -11,12 +11,11 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.problem.arguments import column_names, integer
-from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement, Shortfall, few_rows
+from kanon_milp.problem.privacy.base import INTEGER, LIST, Parameter, Requirement, Shortfall, ValueLimits, few_rows
 from kanon_milp.problem.privacy.cells import Rows, distinct_values, projections
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import few_values
 from kanon_milp.problem.privacy.presence import declare_presence
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
@@ -102,6 +101,21 @@ class KAnonymity(Requirement):
     def keeps_flow_structure(self) -> bool:
         """A subset's classes cut across those of another subset."""
         return self.quasi_identifiers is None
+
+    @property
+    def separable(self) -> bool:
+        """A subset's classes may be several groups."""
+        return self.quasi_identifiers is None
+
+    @property
+    def exempts(self) -> bool:
+        """Rows without any information left are like all others."""
+        return True
+
+    @property
+    def rows_asked(self) -> int:
+        """The number k; none of a group where a subset's classes have k."""
+        return int(self.k) if self.quasi_identifiers is None else 1
 
     @property
     def needs_group_size(self) -> bool:

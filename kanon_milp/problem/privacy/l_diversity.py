@@ -20,6 +20,7 @@ from kanon_milp.problem.privacy.base import (
     Parameter,
     Requirement,
     Shortfall,
+    ValueLimits,
     name_attribute,
     sensitive_names,
 )
@@ -27,7 +28,6 @@ from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.p_sensitivity import few_values
 from kanon_milp.problem.privacy.presence import declare_presence
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.privacy.shares import Caps, declare_caps, largest_share, smallest_within, viable_within
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags

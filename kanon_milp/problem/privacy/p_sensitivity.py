@@ -10,11 +10,18 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import counted
 from kanon_milp.problem.arguments import integer
-from kanon_milp.problem.privacy.base import INTEGER, Parameter, Requirement, Shortfall, bind_each, name_attribute
+from kanon_milp.problem.privacy.base import (
+    INTEGER,
+    Parameter,
+    Requirement,
+    Shortfall,
+    ValueLimits,
+    bind_each,
+    name_attribute,
+)
 from kanon_milp.problem.privacy.cells import distinct_values
 from kanon_milp.problem.privacy.instance_data import InstanceData
 from kanon_milp.problem.privacy.presence import declare_presence
-from kanon_milp.problem.privacy.relaxed import ValueLimits
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 

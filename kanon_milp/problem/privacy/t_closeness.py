@@ -16,9 +16,17 @@ from kanon_milp.problem.distances import BUILT_IN, SIMPLE, EqualDistance, Ground
 from kanon_milp.problem.distances.emd import emd
 from kanon_milp.problem.exact import Number, both, exact_parameter
 from kanon_milp.problem.privacy import transport
-from kanon_milp.problem.privacy.base import NUMBER, TEXT, Parameter, Requirement, name_attribute, sensitive_names
+from kanon_milp.problem.privacy.base import (
+    NUMBER,
+    TEXT,
+    EmdLimit,
+    Parameter,
+    Requirement,
+    ValueLimits,
+    name_attribute,
+    sensitive_names,
+)
 from kanon_milp.problem.privacy.instance_data import InstanceData
-from kanon_milp.problem.privacy.relaxed import ValueLimits, Work
 from kanon_milp.problem.records import Group
 from kanon_milp.system.arrays import Flags
 
@@ -134,8 +142,8 @@ class TCloseness(Requirement):
 
     def relaxations(self, table_group: Group) -> tuple[ValueLimits, ...]:
         """The work."""
-        work = Work(self._space(table_group), self.exact)
-        return (ValueLimits(self.attributes[0], work=work, complete=True),)
+        emd_limit = EmdLimit(self._space(table_group), self.exact)
+        return (ValueLimits(self.attributes[0], emd=emd_limit, complete=True),)
 
     def certified(self, _table: Table) -> tuple[TCloseness, ...] | None:
         """All of it for the equal distance, nothing for others; None for a distance of a user's own."""
