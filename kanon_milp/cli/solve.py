@@ -33,8 +33,7 @@ from kanon_milp.studies.output import PAGE
 from kanon_milp.studies.pages.reports import page_of_result, report_of_folder
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
-from kanon_milp.system.limit import Limit
-from kanon_milp.system.signals import ctrl_c_sets
+from kanon_milp.system.limit import Limit, ctrl_c_sets
 
 if TYPE_CHECKING:
     from kanon_milp.bounds import Certificate

@@ -38,8 +38,8 @@ from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.clock import Clock, OnStage
+from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.processes import can_begin_processes
-from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 LOGGER = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.memory import available_bytes
+from kanon_milp.system.processes import available_bytes
 
 # measured for one (row type, candidate) pair: Pyomo, the arrays for the solver, the solver's own; declare, hand over
 PAIR_BYTES, PAIR_SECONDS = 2_400, 25e-6

@@ -27,7 +27,7 @@ from kanon_milp.errors import FileWarning, InputError, counted
 from kanon_milp.problem.arguments import listed, text
 from kanon_milp.problem.roles import another_delimiter, spoken
 from kanon_milp.system.extras import optional
-from kanon_milp.system.memory import available_bytes
+from kanon_milp.system.processes import available_bytes
 
 UTF8 = ("utf-8", "utf8")
 DELIMITERS = (",", ";", "\t", "|")

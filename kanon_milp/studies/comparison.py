@@ -25,8 +25,8 @@ from kanon_milp.studies.metrics import Metrics, measure
 from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.extras import optional
+from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid, join
-from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys

@@ -32,8 +32,8 @@ from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.arrays import Ints
 from kanon_milp.system.extras import optional
+from kanon_milp.system.limit import ctrl_c_sets
 from kanon_milp.system.markup import grid
-from kanon_milp.system.signals import ctrl_c_sets
 from kanon_milp.verify import verify
 
 KINDS: dict[str, type[Requirement]] = {"k": KAnonymity, "l": LDiversity, "t": TCloseness}

@@ -1,10 +1,12 @@
-"""When to stop: at a moment, or when somebody asks; also for work that cannot be asked itself."""
+"""When to stop: at a moment, or when somebody asks, as by Ctrl-C; also for work that cannot be asked itself."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import math
+import os
+import signal
 import sys
 import threading
 import time
@@ -19,6 +21,8 @@ R = TypeVar("R")
 
 _POLL = 0.05  # seconds between two looks at clock and event
 _AGAIN = 0.5  # seconds until a call that has swallowed its end is ended once more
+STOPPING = "stopping: the best table so far is verified and written; another signal discards it\n"
+AGAIN = "interrupted again: what was found so far is not written\n"
 
 
 class Over(BaseException):
@@ -178,3 +182,29 @@ def _unreported(kind: type[BaseException]) -> Iterator[None]:
 def _raise_in(thread: int, kind: type[BaseException]) -> None:
     """Raise an exception in another thread at its next step, instead of one that it has not come to yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+
+
+@contextmanager
+def ctrl_c_sets(interrupt: threading.Event | None, told: bool = False) -> Iterator[threading.Event]:
+    """While the block runs, the first Ctrl-C sets the event instead of raising; the second raises.
+
+    told: whether a person is told on standard error what the first one does.
+    """
+    stop = interrupt or threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt(AGAIN)
+        stop.set()
+        if told:
+            os.write(2, STOPPING.encode())
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,4 +1,5 @@
-"""What a process must be to use the package: not forked after threads began, and guarded if it begins others."""
+"""What a process must be to use the package: not forked after threads began, and guarded if it begins others; and how
+much memory it may still take."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import ast
 import multiprocessing
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeGuard
+
+import psutil
 
 from kanon_milp.errors import InputError
 
@@ -23,7 +27,7 @@ FROM_INPUT = (
     "threads above 1 begin processes that import this script again, and one that is read from the input cannot be; "
     "write it into a file, or use threads=1"
 )
-
+CONTROL_GROUP = Path("/sys/fs/cgroup")
 _state = {"threads": False, "lost": False}
 
 
@@ -97,3 +101,19 @@ def _asks_for_name(node: ast.AST) -> TypeGuard[ast.Compare | ast.If | ast.Match]
         or (isinstance(each, ast.Constant) and each.value == "__main__")
         for each in ast.walk(asked)
     )
+
+
+def available_bytes() -> int | None:
+    """Memory that is free for this process: of the machine, and within the limits that were set for it by `ulimit -v`
+    and by a container. None where the system does not say."""
+    free = []
+    with suppress(OSError, psutil.Error):
+        free.append(psutil.virtual_memory().available)
+    with suppress(OSError, psutil.Error, AttributeError):  # systems without such a limit
+        most, _ = psutil.Process().rlimit(psutil.RLIMIT_AS)
+        if most != psutil.RLIM_INFINITY:
+            free.append(most - psutil.Process().memory_info().vms)
+    with suppress(OSError, ValueError):  # "max", where there is no limit
+        most = int((CONTROL_GROUP / "memory.max").read_text())
+        free.append(most - int((CONTROL_GROUP / "memory.current").read_text()))
+    return max(min(free), 0) if free else None

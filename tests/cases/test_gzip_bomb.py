@@ -15,7 +15,7 @@ import kanon_milp as km
 from kanon_milp.methods import solve as solving
 from kanon_milp.presolve import resources
 from kanon_milp.problem import csv_files
-from kanon_milp.system import memory
+from kanon_milp.system import processes
 
 COMMANDS = [
     "solve --data {} --qi zip,age --k 2",
@@ -53,7 +53,7 @@ def test_within_a_limit_of_the_shell(bomb: Path) -> None:
     """What `ulimit -v` leaves counts, not what the machine has."""
     script = (
         "import resource, sys\n"
-        "from kanon_milp.system.memory import available_bytes\n"
+        "from kanon_milp.system.processes import available_bytes\n"
         "import kanon_milp.cli.app\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20),) * 2)\n"
@@ -94,7 +94,7 @@ def test_a_model_is_refused_before_it_is_declared(monkeypatch: pytest.MonkeyPatc
 def test_a_container_has_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("400\n")
-    monkeypatch.setattr(memory, "CONTROL_GROUP", tmp_path)
-    assert memory.available_bytes() == 600
+    monkeypatch.setattr(processes, "CONTROL_GROUP", tmp_path)
+    assert processes.available_bytes() == 600
     (tmp_path / "memory.max").write_text("max\n")
-    assert (memory.available_bytes() or 0) > 600
+    assert (processes.available_bytes() or 0) > 600
