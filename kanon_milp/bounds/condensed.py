@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts, TypeSets, cliques, conflicts
+from kanon_milp.formulations.arrays import Constraints, large_enough, linked, placed, program
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
@@ -66,49 +67,24 @@ class Condensed:
 
     def model(self) -> LinearModel:
         """Variables: rows of each pair, rows of each supply, whether each candidate is open."""
-        pairs, supplies, count, types = len(self.pair), len(self.supply), len(self.candidates), len(self.rows)
-        linked, columns = pairs + supplies, pairs + supplies + count
-        each, owner = np.arange(linked), np.concatenate([self.candidate, self.of_supply])
-        most = np.concatenate([self.rows[self.row_type], self.supply]).astype(float)
-        # Σ_g x[i,g] ≤ n_i; the others are at f_i
-        placed = sp.csr_array((np.ones(pairs), (self.row_type, np.arange(pairs))), shape=(types, columns))
-        # x ≤ n·y
-        link = sp.csr_array(
-            (
-                np.concatenate([np.ones(linked), -most]),
-                (np.concatenate([each, each]), np.concatenate([each, linked + owner])),
-            ),
-            shape=(linked, columns),
-        )
-        # Σ x ≥ κ·y
-        size = sp.csr_array(
-            (
-                np.concatenate([np.ones(linked), -self.least.astype(float)]),
-                (np.concatenate([owner, np.arange(count)]), np.arange(columns)),
-            ),
-            shape=(count, columns),
-        )
+        pairs, supplies, count = len(self.pair), len(self.supply), len(self.candidates)
+        x, columns = np.arange(pairs + supplies), pairs + supplies + count
+        owner = np.concatenate([self.candidate, self.of_supply])
+        most = np.concatenate([self.rows[self.row_type], self.supply])
+        all_rows = placed(self.row_type, self.rows, columns)
         # Σ y ≤ ⌊N/κ⌋
-        packed = sp.csr_array(
-            (np.ones(len(self.nested.values)), linked + self.nested.values, self.nested.indptr),
-            shape=(len(self.limits), columns),
-        )
-        n = self.rows.astype(float)
-        return LinearModel(
-            name="condensed",
-            c=np.concatenate([self.saving, self.extra, np.zeros(count)]).astype(float),
+        entries = (np.ones(len(self.nested.values)), len(x) + self.nested.values, self.nested.indptr)
+        packed = sp.csr_array(entries, shape=(len(self.limits), columns))
+        return program(
+            "condensed",
+            np.concatenate([self.saving, self.extra, np.zeros(count)]),
+            np.concatenate([most, np.ones(count)]),
+            np.arange(columns) >= len(x),
+            all_rows._replace(lower=np.where(self.bound_to, all_rows.lower, 0.0)),  # the others are at f_i
+            linked(x, most, len(x) + owner, columns),
+            large_enough(x, owner, self.least, len(x), columns),
+            Constraints(packed, np.zeros(len(self.limits)), self.limits),
             offset=float(self.base),
-            A=sp.csr_array(sp.vstack([placed, link, size, packed], format="csr")),
-            constraint_lower=np.concatenate(
-                [np.where(self.bound_to, n, 0.0), np.full(linked, -np.inf), np.zeros(count), np.zeros(len(self.limits))]
-            ),
-            constraint_upper=np.concatenate([n, np.zeros(linked), np.full(count, np.inf), self.limits]),
-            lower=np.zeros(columns),
-            upper=np.concatenate([most, np.ones(count)]),
-            integer=np.concatenate([np.zeros(linked, dtype=bool), np.ones(count, dtype=bool)]),
-            variable_names=tuple(f"c{j}" for j in range(columns)),
-            constraint_names=tuple(f"r{r}" for r in range(types + linked + count + len(self.limits))),
-            integral=True,  # with the binaries fixed it is a flow
         )
 
     def opened(self, x: Floats) -> Flags:
@@ -189,20 +165,20 @@ def condense(instance: Instance, ample: Flags, apart: Flags, sets: TypeSets = NO
     pair = kept[stands[members[kept]]]
     chosen = np.flatnonzero(useful)
     position = np.cumsum(useful) - 1
-    placed = f < NOWHERE
+    has_ample = f < NOWHERE
     packing = PackingCuts.of(instance, sets)
     nested = [position[each[useful[each]]] for each in packing.nested.each()]
     one_only = cliques(*conflicts(instance, chosen))
     return Condensed(
         instance=instance,
         ample=ample,
-        base=int((f[placed] * counts[placed]).sum()),
+        base=int((f[has_ample] * counts[has_ample]).sum()),
         rows=told_rows,
-        bound_to=~placed[first],
+        bound_to=~has_ample[first],
         pair=pair,
         row_type=merged[members[pair]],
         candidate=position[of_pair[pair]],
-        saving=cost[pair] - np.where(placed[members[pair]], f[members[pair]], 0),
+        saving=cost[pair] - np.where(has_ample[members[pair]], f[members[pair]], 0),
         candidates=chosen,
         least=least[chosen],
         of_supply=position[of_supply],

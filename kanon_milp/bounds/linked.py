@@ -38,6 +38,8 @@ from kanon_milp.bounds.evaluation import Evaluation, Evaluator
 from kanon_milp.bounds.lagrangian_bound import Ascent
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
+from kanon_milp.formulations.arrays import Constraints, large_enough, placed, program, sums
+from kanon_milp.formulations.arrays import linked as linked_pairs
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.solvers.model import LinearModel
@@ -201,45 +203,24 @@ class LinkedModel:
         """Variables: rows of each option, rows of each pair, whether each candidate is open; all integer."""
         linked, parts = self.linked, self.linked.parts
         options, pairs, count = len(self.options), len(self.pairs), len(self.candidates)
-        types, places, columns = linked.instance.types.count, parts.types.count, options + pairs + count
+        places, columns = parts.types.count, options + pairs + count
         option_type, position = linked.option_type[self.options], np.searchsorted(self.candidates, self._of_pair)
-        n = linked.instance.types.counts.astype(float)
-        most = parts.types.counts[self._part].astype(float)
-        each, ones = np.arange(pairs), np.ones(pairs)
-
-        def rows(blocks: list[tuple[Floats, Ints, Ints]], height: int) -> sp.csr_array:
-            values, row, column = (np.concatenate(x) for x in zip(*blocks, strict=True))
-            return sp.csr_array((values, (row, column)), shape=(height, columns))
-
-        # Σ_o z_io = n_i
-        placed = rows([(np.ones(options), option_type, np.arange(options))], types)
+        counts, most = linked.instance.types.counts, parts.types.counts[self._part]
+        x = options + np.arange(pairs)
         # Σ_P x_qP = Σ_{i,o: q is a part of o} z_io
-        coming = [
-            (-np.ones(options), linked.option_parts[self.options, s].astype(np.int64), np.arange(options))
-            for s in range(linked.sets)
-        ]
-        passed = rows([(ones, self._part, options + each), *coming], places)
-        # Σ_q x_qP ≥ κ_P y_P
-        opened = options + pairs + np.arange(count)
-        least = parts.sizes[self.candidates].astype(float)
-        size = rows([(ones, position, options + each), (-least, np.arange(count), opened)], count)
-        # x_qP ≤ n_q y_P
-        link = rows([(ones, each, options + each), (-most, each, opened[position])], pairs)
-        return LinearModel(
-            name="linked sets",
-            c=np.concatenate(
-                [linked.option_cost[self.options], parts.candidates.cost[self._of_pair], np.zeros(count)]
-            ).astype(float),
-            offset=0.0,
-            A=sp.csr_array(sp.vstack([placed, passed, size, link], format="csr")),
-            constraint_lower=np.concatenate([n, np.zeros(places), np.zeros(count), np.full(pairs, -np.inf)]),
-            constraint_upper=np.concatenate([n, np.zeros(places), np.full(count, np.inf), np.zeros(pairs)]),
-            lower=np.zeros(columns),
-            upper=np.concatenate([n[option_type], most, np.ones(count)]),
-            integer=np.ones(columns, dtype=bool),
-            variable_names=(),
-            constraint_names=(),
-            integral=True,
+        received = sums(self._part, x, (places, columns))
+        for s in range(linked.sets):
+            of_option = linked.option_parts[self.options, s].astype(np.int64)
+            received = received - sums(of_option, np.arange(options), (places, columns))
+        return program(
+            "linked sets",
+            np.concatenate([linked.option_cost[self.options], parts.candidates.cost[self._of_pair], np.zeros(count)]),
+            np.concatenate([counts[option_type], most, np.ones(count)]),
+            np.ones(columns, dtype=np.bool_),
+            placed(option_type, counts, columns),
+            Constraints(sp.csr_array(received), np.zeros(places), np.zeros(places)),
+            large_enough(x, position, parts.sizes[self.candidates], options + pairs, columns),
+            linked_pairs(x, most, options + pairs + position, columns),
         )
 
     def start(self, table: Assignment) -> Floats:

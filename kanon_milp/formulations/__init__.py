@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyomo.environ as pyo
 from pyomo.common.gc_manager import PauseGC
@@ -14,6 +14,7 @@ from kanon_milp.formulations.strong import build_strong, trust_strong, tune_stro
 from kanon_milp.formulations.textbook import build_textbook
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.arguments import text
+from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.system.modeling import without_model_log
 
 
@@ -30,6 +31,10 @@ class Formulation:
     reduced: bool
     tune: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
     trust: Callable[[Instance], Mapping[str, Mapping[str, object]]] = lambda _: {}
+
+    def tuned(self, options: SolverOptions, solver: str, instance: Instance) -> SolverOptions:
+        """Options of a solver with those that suit the formulation; what the user asks for comes first."""
+        return replace(options, extra={**self.tune(instance).get(solver, {}), **options.extra})
 
     def build(self, instance: Instance) -> pyo.ConcreteModel:
         """Declare the model; so many small objects are made that the garbage collector waits (three times faster)."""

@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from kanon_milp.formulations.arrays import Constraints, set_partitioning
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.grouping import pairs_at
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.group_lists import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
-from kanon_milp.solvers.checked import tried
 from kanon_milp.solvers.model import LinearModel
-from kanon_milp.solvers.proof import INTEGRAL_GAP
 from kanon_milp.system.limit import Limit
 
 LEAST_SECONDS = 0.1
@@ -35,12 +35,10 @@ def best_of_groups(
     """
     if not groups.count or limit.over:
         return None
-    limited = replace(
-        options, threads=1, gap=0.0, absolute_gap=INTEGRAL_GAP, log_file=None,
-        time_limit=None if limit.seconds is None else max(limit.seconds, LEAST_SECONDS),
-    )  # fmt: skip
-    model = _program(instance, groups, most)
-    answer = tried(adapter, limited, lambda: adapter.solve(model, limited, interrupt=limit.interrupt))
+    seconds = None if limit.seconds is None else max(limit.seconds, LEAST_SECONDS)
+    options = replace(options, threads=1, gap=0.0, log_file=None, time_limit=seconds)
+    stop = Limit(interrupt=limit.interrupt)
+    answer = solve_restricted(_program(instance, groups, most), adapter, options, stop, checked=False)
     if answer.x is None:
         return None
     times = np.rint(answer.x).astype(np.int64)
@@ -54,23 +52,8 @@ def best_of_groups(
 
 def _program(instance: Instance, groups: Groups, most: int) -> LinearModel:
     """Each row in one group, and the loss."""
-    of = groups.types.list_of_value()
+    of, counts = groups.types.list_of_value(), instance.types.counts
     loss = np.bincount(of, weights=groups.copies, minlength=groups.count) * instance.candidates.cost[groups.candidate]
-    rows = np.concatenate([groups.types.values, np.full(groups.count, instance.types.count)])
-    columns = np.concatenate([of, np.arange(groups.count)])
-    values = np.concatenate([groups.copies.astype(np.float64), loss])
-    counts, none = instance.types.counts.astype(np.float64), ("",)
-    return LinearModel(
-        name="groups",
-        c=loss.astype(np.float64),
-        offset=0.0,
-        A=sp.csr_array((values, (rows, columns)), (instance.types.count + 1, groups.count)),
-        constraint_lower=np.append(counts, -np.inf),
-        constraint_upper=np.append(counts, float(most)),
-        lower=np.zeros(groups.count),
-        upper=groups.most(instance.types.counts).astype(np.float64),
-        integer=np.ones(groups.count, np.bool_),
-        variable_names=none * groups.count,
-        constraint_names=none * (instance.types.count + 1),
-        integral=True,
-    )
+    matrix = sp.csr_array((groups.copies, (groups.types.values, of)), (instance.types.count, groups.count))
+    cheap = Constraints(sp.csr_array(loss[None]), np.array([-np.inf]), np.array([float(most)]))
+    return set_partitioning(matrix, loss, counts, groups.most(counts), cheap)

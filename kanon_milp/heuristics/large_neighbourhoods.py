@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from kanon_milp.heuristics.effort import Effort
-from kanon_milp.heuristics.neighbourhood import Answer, Neighbourhood, cut_out, put_back, solve_neighbourhood
+from kanon_milp.heuristics.neighbourhood import Neighbourhood, Rebuilt, cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.state import Board, total
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.solvers.adapter import Capability, SolverAdapter
@@ -72,7 +72,7 @@ def rebuild_groups(
     s = board.state
     busy = np.zeros(len(s.cost), dtype=np.bool_)
     size = FIRST_PAIRS * total(s) / max(len(s.options.values), 1)
-    running: dict[cf.Future[Answer], _Task] = {}
+    running: dict[cf.Future[Rebuilt], _Task] = {}
     begun = 0
     while not effort.ended(total(s)):
         while len(running) < max(1, pool.workers) and begun != effort.neighbourhoods:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups
+from kanon_milp.formulations.arrays import set_partitioning
 from kanon_milp.heuristics.grouping import assignment_of
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -31,22 +32,8 @@ def partition_model(groups: SmallGroups, counts: Ints) -> LinearModel:
     """Place so many rows of each type in groups, at the least loss. counts: int64 (t,)."""
     matrix = sp.csr_array(groups.matrix(len(counts)))
     rows = np.flatnonzero((counts > 0) | (np.diff(matrix.indptr) > 0))
-    right, none = counts[rows].astype(np.float64), ("",)
-    most = np.full(groups.count, float(counts.max(initial=0)))
-    return LinearModel(
-        name="groups of two and three",
-        c=groups.cost.astype(np.float64),
-        offset=0.0,
-        A=sp.csr_array(matrix[rows].astype(np.float64)),
-        constraint_lower=right,
-        constraint_upper=right.copy(),
-        lower=np.zeros(groups.count),
-        upper=most,
-        integer=np.ones(groups.count, np.bool_),
-        variable_names=none * groups.count,
-        constraint_names=none * len(rows),
-        integral=True,
-    )
+    most = np.full(groups.count, counts.max(initial=0))
+    return set_partitioning(sp.csr_array(matrix[rows]), groups.cost, counts[rows], most)
 
 
 @dataclass(eq=False)

@@ -7,16 +7,17 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
+from kanon_milp.formulations.arrays import strong_model
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.moves import commit, mend
 from kanon_milp.heuristics.state import FAILED, Board, State, draw, place, undo, uniform
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.call import SolverOptions, StopReason
-from kanon_milp.solvers.checked import tried
+from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.jit import compiled
+from kanon_milp.system.limit import Limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,13 @@ class Neighbourhood:
         """Loss of the start."""
         return int(self.cost[self.candidate] @ self.start)
 
+    def model(self) -> LinearModel:
+        """The strong constraints; groups with enough other rows need no binary."""
+        return strong_model(self.counts, self.row_type, self.candidate, self.cost, self.least)
+
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Rebuilt:
     """rows: int64 (pairs,), a way to place the rows that is as good as the start or better, and its loss. optimal:
     whether the solver says that there is none better within the neighbourhood. seconds: how long it took."""
 
@@ -54,75 +59,27 @@ class Answer:
     seconds: float
 
 
-def strong_model(hood: Neighbourhood) -> LinearModel:
-    """The constraints of `formulations.strong` over a neighbourhood, as arrays, where Pyomo would be too slow; groups
-    with enough other rows need no binary."""
-    pairs, types = len(hood.start), len(hood.types)
-    bound = hood.least > 0
-    binary = np.cumsum(bound) - 1 + pairs  # column of y[g]
-    columns = pairs + int(bound.sum())
-    linked = np.flatnonzero(bound[hood.candidate])
-    n = hood.counts.astype(float)
-    size_rows = binary[hood.candidate[linked]] - pairs
-    each = np.arange(len(linked))
-    # Σ_g x[i,g] = n_i
-    placed = sp.csr_array((np.ones(pairs), (hood.row_type, np.arange(pairs))), shape=(types, columns))
-    # x[i,g] - n_i · y[g] ≤ 0
-    link = sp.csr_array(
-        (
-            np.concatenate([np.ones(len(linked)), -n[hood.row_type[linked]]]),
-            (np.concatenate([each, each]), np.concatenate([linked, binary[hood.candidate[linked]]])),
-        ),
-        shape=(len(linked), columns),
-    )
-    # Σ_i x[i,g] - κ · y[g] ≥ 0
-    groups = columns - pairs
-    size = sp.csr_array(
-        (
-            np.concatenate([np.ones(len(linked)), -hood.least[bound].astype(float)]),
-            (
-                np.concatenate([size_rows, np.arange(groups)]),
-                np.concatenate([linked, pairs + np.arange(groups)]),
-            ),
-        ),
-        shape=(groups, columns),
-    )
-    return LinearModel(
-        name="neighbourhood",
-        c=np.concatenate([hood.cost[hood.candidate].astype(float), np.zeros(groups)]),
-        offset=0.0,
-        A=sp.csr_array(sp.vstack([placed, link, size], format="csr")),
-        constraint_lower=np.concatenate([n, np.full(len(linked), -np.inf), np.zeros(groups)]),
-        constraint_upper=np.concatenate([n, np.zeros(len(linked)), np.full(groups, np.inf)]),
-        lower=np.zeros(columns),
-        upper=np.concatenate([n[hood.row_type], np.ones(groups)]),
-        integer=np.concatenate([np.zeros(pairs, dtype=bool), np.ones(groups, dtype=bool)]),
-        variable_names=tuple(f"c{j}" for j in range(columns)),
-        constraint_names=tuple(f"r{r}" for r in range(types + len(linked) + groups)),
-        integral=True,  # with the binaries fixed it is a flow (see `_integral`)
-    )
-
-
 def solve_neighbourhood(
     hood: Neighbourhood,
     adapter: SolverAdapter,
     options: SolverOptions,
     interrupt: threading.Event | None = None,
-) -> Answer:
+) -> Rebuilt:
     """Place the rows of a neighbourhood as well as the solver can; never worse than the start."""
     began = time.perf_counter()
-    model = strong_model(hood)
+    model = hood.model()
     bound = np.flatnonzero(hood.least > 0)
     opened = np.bincount(hood.candidate, weights=hood.start, minlength=len(hood.least))[bound] > 0
     start = np.concatenate([hood.start, opened]).astype(float)
-    answer = tried(adapter, options, lambda: adapter.solve(model, options, start=start, interrupt=interrupt))
+    stop = Limit(interrupt=interrupt)
+    answer = solve_restricted(model, adapter, options, stop, start=start, checked=False)
     rows = hood.start
     if answer.x is not None:
         found = _integral(hood, model, answer.x, adapter)
         if found is not None and hood.cost[hood.candidate] @ found < hood.loss:
             rows = found
     loss = int(hood.cost[hood.candidate] @ rows)
-    return Answer(rows, loss, answer.stop_reason is StopReason.OPTIMAL, time.perf_counter() - began)
+    return Rebuilt(rows, loss, answer.optimal, time.perf_counter() - began)
 
 
 def _integral(hood: Neighbourhood, model: LinearModel, x: Floats, adapter: SolverAdapter) -> Ints | None:
@@ -138,7 +95,7 @@ def _integral(hood: Neighbourhood, model: LinearModel, x: Floats, adapter: Solve
             integer=np.zeros_like(model.integer),
         )
         plain = SolverOptions(extra={"solver": "simplex"} if adapter.name == "highs" else {})
-        vertex = tried(adapter, plain, lambda: adapter.solve(fixed, plain))
+        vertex = solve_restricted(fixed, adapter, plain, checked=False)
         if vertex.x is None:
             return None
         x = vertex.x

@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kanon_milp.errors import InputError
-from kanon_milp.methods.direct import assignment_of, integral_assignment
+from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
-from kanon_milp.solvers import StopReason
-from kanon_milp.solvers.checked import precision_size, solve_checked, tried
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
-from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import NO_LIMIT, Limit, Over
 
 if TYPE_CHECKING:
@@ -122,23 +119,15 @@ class Branching(ABC):
     def _leaf(self, steps: list[Dropped], rest: Instance, cutoff: int, limit: Limit) -> tuple[int, int] | None:
         """A node as a model, whose table is kept: as `Leaf` says."""
         session = self.session
-        with session.clock.step("build"):
-            model = limit.call(session.formulation.build, rest)
-        with session.clock.step("handover"):
-            compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
-        grid = Grid(size=precision_size(session.adapter, compiled.linear))
-        limited = replace(session.options, time_limit=limit.seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
+        model = RestrictedModel.of(rest, session.formulation, limit, session.clock)
         with session.clock.step("solve"):
-            solver, linear = session.adapter, compiled.linear
-            answer = tried(
-                solver, limited, lambda: solve_checked(solver, linear, limited, grid, interrupt=limit.interrupt)
+            answer = solve_restricted(
+                model.linear, session.adapter, replace(session.options, gap=0.0), limit, most=cutoff
             )
         self.backed_by = tuple(dict.fromkeys(self.backed_by + answer.backed_by))
         if answer.x is not None:
-            self.guide.keep(restore(steps, assignment_of(rest, model, compiled, answer.x, own=True)))
-        bound = grid.safe(answer.bound)
+            self.guide.keep(restore(steps, model.assignment(answer.x)))
         best = self.tracker.best
         assert best is not None
-        if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
-            return cutoff, best.cost
-        return None if bound is None else (min(int(bound), cutoff), best.cost)
+        bound = cutoff if answer.infeasible else answer.bound
+        return None if bound is None else (bound, best.cost)

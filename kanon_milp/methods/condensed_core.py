@@ -15,7 +15,8 @@ import numpy as np
 
 from kanon_milp.bounds.condensed import NOWHERE, Condensed, condense
 from kanon_milp.bounds.packing_cuts import PackingCuts
-from kanon_milp.heuristics.row_assignment import PRICED, Placed, place_rows
+from kanon_milp.formulations.restricted import solve_restricted
+from kanon_milp.formulations.row_assignment import PRICED, Placed, place_rows
 from kanon_milp.methods.condensed_repairs import held, near
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session
@@ -24,10 +25,9 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped
-from kanon_milp.solvers import Progress, StopReason
-from kanon_milp.solvers.checked import precision_size, solve_checked, tried
+from kanon_milp.solvers import Progress
 from kanon_milp.solvers.model import LinearModel
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Flags, Floats
 from kanon_milp.system.limit import AlsoSet, Limit
 
@@ -141,40 +141,35 @@ class CondensedCore:
         session, limit = self.session, self.limit
         model = condensed.model()
         self.size = (model.variables, model.constraints)
-        grid = Grid(size=precision_size(session.adapter, model))
         extra = {"mip_detect_symmetry": False} if session.adapter.name == "highs" else {}
         options = replace(
             session.options,
-            time_limit=limit.seconds,
             gap=0.0 if table is None else FIRST_GAP,
-            absolute_gap=INTEGRAL_GAP,
             extra={**extra, **session.options.extra},
         )
         start, call = None if table is None else condensed.start(table), AlsoSet(limit.interrupt or threading.Event())
 
         def watch(point: Progress) -> None:
-            bound = grid.safe(point.bound)
-            self.tracker.show(Progress(point.seconds, None, None if bound is None else min(float(bound), loss + 1.0)))
+            self.tracker.show(Progress(point.seconds, None, point.bound))
             if point.incumbent is not None and round(point.incumbent) <= self.tracker.bound:
                 call.set()  # nothing is cheaper
 
         with session.clock.step("solve"):
-            answer = tried(
+            answer = solve_restricted(
+                model,
                 session.adapter,
                 options,
-                lambda: solve_checked(
-                    session.adapter, model, options, grid, start=start, on_progress=watch, interrupt=call
-                ),
+                replace(limit, interrupt=call),
+                start=start,
+                most=loss + 1,
+                on_progress=watch,
             )
         self.backed_by = answer.backed_by
         found = None if answer.x is None else self._table(condensed, answer.x, step)
-        bound = grid.safe(answer.bound)
-        if answer.stop_reason is StopReason.INFEASIBLE and answer.x is None:
-            self.tracker.higher(loss + 1, answer.backed_by)
+        bound = loss + 1 if answer.infeasible else answer.bound
         if bound is not None:
-            self.tracker.higher(min(int(bound), loss + 1), answer.backed_by)
-        ended = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
-        return found if ended or (call.is_set() and not limit.over) else None
+            self.tracker.higher(bound, answer.backed_by)
+        return found if answer.solved or (call.is_set() and not limit.over) else None
 
     def _table(self, condensed: Condensed, x: Floats, step: Dropped) -> _Point:
         """Keep the table of what a point opens."""
@@ -207,12 +202,8 @@ class CondensedCore:
     def _repair(self, model: LinearModel, limit: Limit) -> Floats | None:
         """A good point of a repair; its bound is of no use."""
         session = self.session
-        options = replace(session.options, time_limit=limit.seconds, gap=0.0, absolute_gap=INTEGRAL_GAP)
         with session.clock.step("solve"):
-            answer = tried(
-                session.adapter, options, lambda: session.adapter.solve(model, options, interrupt=limit.interrupt)
-            )
-        return answer.x
+            return solve_restricted(model, session.adapter, replace(session.options, gap=0.0), limit, checked=False).x
 
 
 def _worth(found: Condensed) -> Condensed | None:

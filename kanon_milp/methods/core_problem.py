@@ -6,22 +6,20 @@ import math
 import threading
 import time
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
+from kanon_milp.formulations.restricted import Answer, RestrictedModel, solve_restricted
 from kanon_milp.methods.condensed_core import CondensedCore
-from kanon_milp.methods.direct import assignment_of, integral_assignment, start_of
 from kanon_milp.methods.guide import MODEL_PAIRS, Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, restore
 from kanon_milp.presolve.resources import too_long
-from kanon_milp.solvers import Progress, SolverResult, StopReason
-from kanon_milp.solvers.checked import MOMENT, precision_size, solve_checked, tried
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
-from kanon_milp.solvers.pyomo_arrays import to_arrays
+from kanon_milp.solvers import Progress, StopReason
+from kanon_milp.solvers.checked import MOMENT
+from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.limit import AlsoSet, Limit, Over
 
 # of the time left, and at most, for a model of the tables that cost no more than the bound
@@ -128,40 +126,34 @@ class CoreProblem:
         presuming = None if best is None or best.cost <= loss else self.guide.presuming(loss)
         return None if presuming is None else presuming.apply(self.session.instance)
 
-    def _solve(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> SolverResult | None:
+    def _solve(self, rest: Instance, step: Dropped | None, loss: int | None, limit: Limit) -> Answer | None:
         """One model: `rest` has all tables up to this loss, None: all tables, and the best one."""
         session, tracker = self.session, self.tracker
         if too_long(rest, limit.seconds):
             return None
         try:
-            with session.clock.step("build"):
-                model = limit.call(session.formulation.build, rest)
-            with session.clock.step("handover"):
-                compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
+            model = RestrictedModel.of(rest, session.formulation, limit, session.clock)
         except Over:
             return None
-        self.size = (compiled.linear.variables, compiled.linear.constraints)
-        grid = Grid(size=precision_size(session.adapter, compiled.linear))
+        self.size = model.size
         if limit.left == 0:
             return None
         options, best = session.options, tracker.best
         # sub-MIPs are what finds tables, but where a good one is at hand already
         if rest.problem.attributes or not rest.problem.network or (best is not None and loss == best.cost):
-            tuned = session.formulation.tune(rest).get(session.adapter.name, {})
-            options = replace(options, extra={**tuned, **options.extra})
-        limited = replace(options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
+            options = session.formulation.tuned(options, session.adapter.name, rest)
         start = None
         if best is not None and step is not None:
             candidate = np.searchsorted(step.origin, best.candidate)
-            start = start_of(rest, model, compiled, replace(best, candidate=candidate))
+            start = model.start(replace(best, candidate=candidate))
         call = AlsoSet(limit.interrupt or threading.Event())
         seen: list[int] = [] if best is None else [best.cost]
         presumed = loss if loss is not None and best is not None and loss < best.cost else None
         began = time.perf_counter()
 
         def watch(point: Progress) -> None:
-            bound = grid.safe(point.bound)
-            tracker.show(replace(point, bound=_rounded(bound)))
+            bound = point.bound
+            tracker.show(point)
             # above the loss is all that this model is for; what is quick has a second look at its end
             known = presumed is not None and bound is not None and bound > presumed
             if known and time.perf_counter() - began > MOMENT:
@@ -171,27 +163,18 @@ class CoreProblem:
                 if self.guide.left(seen[-1] + 1) <= WORTH * rest.candidates.pairs:
                     call.set()
 
+        # what costs more than that may be missing from the rest
+        most = math.inf if loss is None or best is None else min(loss + 1, best.cost)
+        limit = replace(limit, interrupt=call)
         with session.clock.step("solve"):
-            answer = tried(
-                session.adapter,
-                limited,
-                lambda: solve_checked(
-                    session.adapter, compiled.linear, limited, grid, start=start, on_progress=watch, interrupt=call
-                ),
+            answer = solve_restricted(
+                model.linear, session.adapter, options, limit, start=start, most=most, on_progress=watch
             )
         self.backed_by = answer.backed_by
         # how a model ends that is no longer needed tells nothing of the result
         self.message = "" if answer.stop_reason is StopReason.INTERRUPTED else answer.message
         if answer.x is not None:
-            found = assignment_of(rest, model, compiled, answer.x, own=True)
-            self.guide.keep(restore([] if step is None else [step], found))
-        bound = grid.safe(answer.bound)
-        if bound is not None:
-            # what costs more than that may be missing from the rest
-            most = math.inf if loss is None or best is None else min(loss + 1, best.cost)
-            tracker.higher(int(min(bound, most)), answer.backed_by)
+            self.guide.keep(restore([] if step is None else [step], model.assignment(answer.x)))
+        if answer.bound is not None:
+            tracker.higher(answer.bound, answer.backed_by)
         return answer
-
-
-def _rounded(bound: Fraction | None) -> float | None:
-    return None if bound is None else float(bound)

@@ -15,12 +15,11 @@ from kanon_milp.bounds import BoundLimit, BoundTask, best_registered, registered
 from kanon_milp.bounds.built_in import LAGRANGIAN, REQUIREMENTS, cheapest_loss
 from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations import Formulation
-from kanon_milp.heuristics.row_assignment import Cells, assign_rows
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.extension import Extension, extension_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
-from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.conflict import find_conflict
 from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
 from kanon_milp.presolve.instance import Instance
@@ -30,10 +29,9 @@ from kanon_milp.presolve.resources import too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded
-from kanon_milp.solvers.model import VIOLATION, check_numbers
+from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, REGISTERED
 from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
-from kanon_milp.system.arrays import Floats
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
 from kanon_milp.system.limit import Limit, Over
@@ -47,7 +45,6 @@ ROUNDING_SECONDS = 1.0  # at least, for the continuous variables of a solver's p
 NOT_ROUNDED = (
     "with its integers rounded, the solver's point was not found to satisfy the model, so what it claims is not used"
 )
-NEAR = 1e-4  # by how much a number of rows may miss an integer
 EXTENDED_INFEASIBLE = (
     "the model as it was given, with everything that was added to it, has no solution; whether the problem has "
     "one without the additions is not known from this: solve(problem) finds out"
@@ -61,9 +58,9 @@ def solve_milp(session: Session, *, explain: bool = True, known: Outcome | None 
     explain: find out what is in conflict where there is no solution. known: a bound, where there is one already.
     """
     asked, instance = session.options, session.instance
-    tuned = session.formulation.tune(instance).get(session.adapter.name, {})
+    tuned = session.formulation.tuned(asked, session.adapter.name, instance)
     # with an integral objective, incumbent and bound meet once they are less than one unit apart
-    session = replace(session, options=replace(asked, absolute_gap=INTEGRAL_GAP, extra={**tuned, **asked.extra}))
+    session = replace(session, options=replace(tuned, absolute_gap=INTEGRAL_GAP))
     if instance.candidates.pairs >= LARGE and not session.limit.over:
         _ = session.first  # while there is time for it: the solver may find none
     registered = _registered(session, asked)
@@ -204,7 +201,7 @@ def solve_direct(
     try:
         with clock.step("handover"):
             if own:
-                compiled = integral_assignment(instance, session.limit.call(to_arrays, model), model)
+                compiled = RestrictedModel.handed_over(instance, model, session.limit).arrays
             else:
                 compiled, extension = session.limit.call(compared, session.formulation, instance, model)
                 session = replace(session, extension=extension)
@@ -216,10 +213,10 @@ def solve_direct(
     check_numbers(compiled.linear)
     session = _without_presolve(session, compiled, model)
     compiled, scale = scale_of(instance, model, compiled, session.adapter, own=own)
-    linear = compiled.linear
+    restricted, linear = RestrictedModel(instance, model, compiled, own), compiled.linear
     known = replace(known, size=(linear.variables, linear.constraints))
 
-    start = first_table(session, model, compiled) if own else None
+    start = first_table(session, restricted) if own else None
     if session.limit.over:
         return session.end(_too_late(session, known, own=own))
     options = replace(session.options, time_limit=session.limit.seconds)
@@ -246,7 +243,7 @@ def solve_direct(
     if answer.x is not None:
         with clock.step("assign"):
             try:
-                assignment = assignment_of(instance, model, compiled, answer.x, own=own)
+                assignment = restricted.assignment(answer.x)
             except SolverError as error:
                 if session.extension is None or not session.extension.relaxed:
                     raise
@@ -319,26 +316,15 @@ def _without_point(
     return replace(outcome, bound=known, registered=UNKNOWN).stopped("error", message)
 
 
-def first_table(session: Session, model: pyo.ConcreteModel, compiled: PyomoArrays) -> dict[int, float] | None:
+def first_table(session: Session, model: RestrictedModel) -> dict[int, float] | None:
     """The table that was given to start with; else a first one for models whose `assign` is integer, where solvers find
     none for long; None for others."""
-    problem, instance = session.problem, session.instance
+    problem = session.problem
     if session.start is None and (problem.network or problem.objective != "loss" or side_constraints(problem)):
         return None
     if Capability.PARTIAL_START not in session.adapter.capabilities or session.first is None:
         return None
-    return start_of(instance, model, compiled, session.first)
-
-
-def start_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, assignment: Assignment
-) -> dict[int, float]:
-    """An assignment as values of `assign` and `open`, by column."""
-    rows = assignment.rows_of_pairs(instance)
-    used = np.bincount(instance.candidates.candidate_of_pair(), weights=rows, minlength=instance.candidates.count) > 0
-    values = np.concatenate([rows, used]).astype(float).tolist()
-    columns = compiled.columns_of([*model.assign.values(), *model.open.values()]).tolist()
-    return {column: value for column, value in zip(columns, values, strict=True) if column >= 0}
+    return model.start(session.first)
 
 
 def compared(
@@ -347,50 +333,4 @@ def compared(
     """A user's model as arrays, `assign` as integer, and how it differs from the one that is built for the instance."""
     arrays, built = to_arrays(model, names=True), formulation.build(instance)
     extension = extension_of(model, arrays, built, to_arrays(built, names=True), instance.levels.unit)
-    return integer_assignment(arrays, model), extension
-
-
-def integral_assignment(instance: Instance, compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
-    """Say of our own model that an integral optimum exists, where only `assign` is continuous and the rest a network.
-
-    With the binaries fixed, a minimum-cost flow is left, one of which is integral; if any flow is within the cost
-    bound, that one is.
-    """
-    if not instance.problem.network:
-        return compiled
-    continuous = np.flatnonzero(~compiled.linear.integer)
-    integral = bool(np.isin(continuous, compiled.columns_of(list(model.assign.values()))).all())
-    return replace(compiled, linear=replace(compiled.linear, integral=integral))
-
-
-def integer_assignment(compiled: PyomoArrays, model: pyo.ConcreteModel) -> PyomoArrays:
-    """Take `assign` as integer: a user's constraints may have broken the network behind it."""
-    columns = compiled.columns_of(list(model.assign.values()))
-    integer = compiled.linear.integer.copy()
-    integer[columns[columns >= 0]] = True
-    return replace(compiled, linear=replace(compiled.linear, integer=integer))
-
-
-def _near_integers(x: Floats) -> Floats:
-    """Numbers of rows, none negative, those near to an integer rounded: solvers are off by their tolerances."""
-    integers = np.round(x)
-    return np.maximum(np.where(np.abs(x - integers) <= NEAR, integers, x), 0.0)
-
-
-def assignment_of(
-    instance: Instance, model: pyo.ConcreteModel, compiled: PyomoArrays, point: Floats, *, own: bool
-) -> Assignment:
-    """Integral rows of each pair: by row assignment where our own model leaves a network, else as the solver says."""
-    x = _near_integers(compiled.values_of(list(model.assign.values()), point))
-    candidate = instance.candidates.candidate_of_pair()
-    if not own or not instance.problem.network:
-        return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
-    rows = np.bincount(candidate, weights=x, minlength=instance.candidates.count)
-    exclusive = any(requirement.absence_matters for requirement in instance.problem.requirements)
-    assignment = assign_rows(instance, rows > 0.5, Cells.from_point(instance, x, exclusive=exclusive))
-    claimed = float(instance.candidates.cost[candidate] @ x)
-    # what a point that the model's constraints only just allow may be cheaper, by rows that it does not place
-    missing = VIOLATION * max(1.0, float(x.max(initial=0.0))) * float(instance.candidates.cost[candidate[x > 0]].sum())
-    if assignment.cost > claimed + 1e-6 * max(1.0, claimed) + missing:
-        raise SolverError(f"the row assignment costs {assignment.cost}, more than the solver's point ({claimed})")
-    return assignment
+    return RestrictedModel(instance, model, arrays, own=False).with_integer_rows().arrays, extension

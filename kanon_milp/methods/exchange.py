@@ -12,8 +12,9 @@ import pyomo.environ as pyo
 
 from kanon_milp.errors import InputError, SolverError, counted, printable
 from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.description import users_code
-from kanon_milp.methods.direct import assignment_of, compared
+from kanon_milp.methods.direct import compared
 from kanon_milp.methods.exchange_labels import labels_of
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.result import Proof, Result, SolverRun
@@ -308,7 +309,7 @@ def _assignment(path: Path, found: SolutionFile, stated: Stated) -> Assignment:
             return Assignment.from_pairs(instance, np.round(x).astype(np.int64))
         if not (instance.problem.network and stated.own):
             raise InputError(f"{path}: values of assign are fractional, and must be integers in this model")
-        return assignment_of(instance, model, arrays, found.x, own=True)
+        return RestrictedModel(instance, model, arrays).assignment(found.x)
     except SolverError as error:
         raise InputError(f"{path}: no table can be made of it: {error}") from None
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kanon_milp.errors import InputError, SolverError
-from kanon_milp.heuristics.row_assignment import assign_rows
-from kanon_milp.methods.direct import integral_assignment
+from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
+from kanon_milp.formulations.row_assignment import assign_rows
 from kanon_milp.methods.outcome import Outcome, Scale
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.infeasibility import explain_infeasible
@@ -28,9 +27,6 @@ from kanon_milp.presolve.instance import Instance
 from kanon_milp.problem.privacy import KAnonymity, LDiversity, PSensitivity, Requirement
 from kanon_milp.problem.privacy.base import is_size_only
 from kanon_milp.solvers import SolverOptions, StopReason
-from kanon_milp.solvers.checked import solve_checked
-from kanon_milp.solvers.proof import Grid
-from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Flags, Ints
 
 if TYPE_CHECKING:
@@ -153,18 +149,16 @@ def _ilp(session: Session, chosen: Flags) -> Assignment | None:
     """The strong formulation over these candidates alone, of which each need not be used. Raises _UnfinishedError."""
     instance = session.instance
     smaller = instance.subset(chosen)
-    model = session.formulation.build(smaller)
-    arrays = integral_assignment(smaller, to_arrays(model), model)
-    options = SolverOptions(time_limit=session.limit.seconds, absolute_gap=INTEGRAL_GAP)
-    options = replace(options, threads=session.options.threads)
-    answer = solve_checked(session.adapter, arrays.linear, options, Grid())
+    model = RestrictedModel.of(smaller, session.formulation)
+    options = SolverOptions(threads=session.options.threads)
+    answer = solve_restricted(model.linear, session.adapter, options, session.limit)
     if answer.stop_reason is StopReason.INFEASIBLE:
         return None
     if answer.stop_reason is StopReason.TIME_LIMIT:
         raise _UnfinishedError
     if answer.x is None or answer.stop_reason is not StopReason.OPTIMAL:
         raise SolverError(f"{session.adapter.name} has not solved a row assignment: {answer.stop_reason.value}")
-    values = arrays.values_of(list(model.assign.values()), answer.x)
+    values = model.arrays.values_of(list(model.declared.assign.values()), answer.x)
     kept = chosen[instance.candidates.candidate_of_pair()]
     rows = np.zeros(instance.candidates.pairs, dtype=np.int64)
     rows[kept] = np.round(values).astype(np.int64)

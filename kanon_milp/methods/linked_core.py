@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
 from kanon_milp.presolve.infeasibility import side_constraints
 from kanon_milp.presolve.linked_sets import LinkedSets
 from kanon_milp.problem.privacy import KAnonymity
-from kanon_milp.solvers import Progress, StopReason
-from kanon_milp.solvers.checked import precision_size, solve_checked, tried
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
 from kanon_milp.system.limit import Limit
 
 if TYPE_CHECKING:  # compiled code, as its caller has
@@ -72,27 +70,14 @@ class LinkedCore:
         assert tracker.best is not None
         model, start = left.model(), left.start(tracker.best)
         self.size = (model.variables, model.constraints)
-        grid = Grid(size=precision_size(session.adapter, model))
-        gap = session.options.gap
-        options = replace(session.options, time_limit=limit.seconds, gap=gap, absolute_gap=INTEGRAL_GAP)
-
-        def watch(point: Progress) -> None:
-            bound = grid.safe(point.bound)
-            tracker.show(replace(point, bound=None if bound is None else min(float(bound), loss + 1.0)))
-
         with session.clock.step("solve"):
-            answer = tried(
-                session.adapter,
-                options,
-                lambda: solve_checked(
-                    session.adapter, model, options, grid, start=start, on_progress=watch, interrupt=limit.interrupt
-                ),
+            answer = solve_restricted(
+                model, session.adapter, session.options, limit, start=start, most=loss + 1, on_progress=tracker.show
             )
         self.message = answer.message
-        bound = grid.safe(answer.bound)
-        if bound is not None:
-            tracker.higher(min(int(bound), loss + 1), answer.backed_by)
+        if answer.bound is not None:
+            tracker.higher(answer.bound, answer.backed_by)
         table = None if answer.x is None else left.table(answer.x)
         if table is not None and session.release(table).report.ok:
             tracker.better(table)
-        return table is not None and answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
+        return table is not None and answer.solved

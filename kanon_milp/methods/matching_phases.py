@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from kanon_milp.bounds.lagrangian_bound import required_bound
 from kanon_milp.bounds.matching.pairs_and_triples import SmallGroups, Space
 from kanon_milp.bounds.matching.program import MatchingProgram, MatchingProof, nearly_integral, prove
 from kanon_milp.bounds.reduced_costs import ReducedCosts
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.grouping import tighten_groups
 from kanon_milp.heuristics.matching_table import Rounded, partition_model, table_of
@@ -25,9 +25,8 @@ from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, Reduction, drop
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import LinearModel, Progress, SolverOptions, SolverResult, StopReason
-from kanon_milp.solvers.checked import precision_size, solve_checked, tried
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Backing, Grid
+from kanon_milp.solvers import StopReason
+from kanon_milp.solvers.proof import Backing
 from kanon_milp.system.arrays import Floats, Ints
 from kanon_milp.system.limit import Limit
 
@@ -237,18 +236,12 @@ class MatchingPhases:
             left = np.zeros_like(rounded.left)
             left[types] = rounded.left[types]
             model = partition_model(rounded.groups.subset(possible), left)
-            options = replace(
-                self.session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, node_limit=None
-            )
-            answer = self._answer(model, options)
+            options = replace(self.session.options, node_limit=None)
+            answer = solve_restricted(model, self.session.adapter, options, limit, checked=False)
             times = None if answer.x is None else np.rint(answer.x).astype(np.int64)
             if times is None or not rounded.settle(possible, times) or rounded.left[types].any():
                 unplaced.append(types)
         return np.concatenate(unplaced)
-
-    def _answer(self, model: LinearModel, options: SolverOptions) -> SolverResult:
-        solver = self.session.adapter
-        return tried(solver, options, lambda: solver.solve(model, options, interrupt=self.limit.interrupt))
 
     def _close(self) -> None:
         """The integer program over all groups that a table no more expensive than the best one may have."""
@@ -266,23 +259,14 @@ class MatchingPhases:
         assert best is not None
         model = partition_model(groups, self.space.counts)
         self.size = (model.variables, model.constraints)
-        grid = Grid(size=precision_size(session.adapter, model))
-        options = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP)
-
-        def watch(point: Progress) -> None:
-            bound = grid.safe(point.bound)
-            tracker.show(replace(point, bound=None if bound is None else min(float(bound), float(best.cost))))
-
-        solver, stop = session.adapter, limit.interrupt
-        answer = tried(
-            solver, options, lambda: solve_checked(solver, model, options, grid, on_progress=watch, interrupt=stop)
+        # what costs more than the best table may be missing
+        answer = solve_restricted(
+            model, session.adapter, session.options, limit, most=best.cost, on_progress=tracker.show
         )
         if answer.x is not None:
             self.keep(table_of(session.instance, groups, np.rint(answer.x).astype(np.int64)))
-        bound = grid.safe(answer.bound)
-        if bound is not None:
-            # what costs more than the best table may be missing
-            tracker.higher(int(min(bound, Fraction(best.cost))), answer.backed_by)
+        if answer.bound is not None:
+            tracker.higher(answer.bound, answer.backed_by)
         if not self.done:
             self._stopped, self.message = answer.stop_reason, answer.message
         return self.done

@@ -21,9 +21,10 @@ import numpy as np
 
 from kanon_milp.bounds import BoundLimit
 from kanon_milp.errors import InputError
+from kanon_milp.formulations.restricted import RestrictedModel, solve_restricted
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import suppress_all
-from kanon_milp.methods.direct import assignment_of, integral_assignment, settled, solve_milp, start_of
+from kanon_milp.methods.direct import settled, solve_milp
 from kanon_milp.methods.linked_core import LinkedCore
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
@@ -41,10 +42,6 @@ from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.privacy import KAnonymity
 from kanon_milp.problem.privacy.cells import projections
 from kanon_milp.problem.problem import Problem
-from kanon_milp.solvers import StopReason
-from kanon_milp.solvers.checked import precision_size, solve_checked, tried
-from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid
-from kanon_milp.solvers.pyomo_arrays import to_arrays
 from kanon_milp.system.arrays import Flags
 from kanon_milp.system.background import Background
 from kanon_milp.system.clock import Clock
@@ -307,24 +304,15 @@ def _rebuilt(session: Session, table: Assignment, pairs: Flags, limit: Limit) ->
     rest = step.instance
     limit = limit if session.options.node_limit is not None else limit.part(TURN_SECONDS)
     try:
-        model = limit.call(session.formulation.build, rest)
-        compiled = integral_assignment(rest, limit.call(to_arrays, model), model)
+        model = RestrictedModel.of(rest, session.formulation, limit)
     except Over:
         return None, False
-    tuned = session.formulation.tune(rest).get(session.adapter.name, {})
-    extra = {**tuned, **session.options.extra}
-    options = replace(session.options, time_limit=limit.seconds, absolute_gap=INTEGRAL_GAP, log_file=None, extra=extra)
+    options = session.formulation.tuned(replace(session.options, log_file=None), session.adapter.name, rest)
     if options.node_limit is not None:
         options = replace(options, node_limit=min(options.node_limit, NODES))
     here = replace(table, candidate=np.searchsorted(step.origin, table.candidate))
-    grid = Grid(size=precision_size(session.adapter, compiled.linear))
-    start = start_of(rest, model, compiled, here)
-    solver, linear, stop = session.adapter, compiled.linear, session.interrupt
-    answer = tried(solver, options, lambda: solve_checked(solver, linear, options, grid, start=start, interrupt=stop))
-    solved = answer.stop_reason in (StopReason.OPTIMAL, StopReason.GAP_LIMIT)
-    if answer.x is None:
-        return None, solved
-    return step.invert(assignment_of(rest, model, compiled, answer.x, own=True)), solved
+    answer = solve_restricted(model.linear, session.adapter, options, limit, start=model.start(here))
+    return None if answer.x is None else step.invert(model.assignment(answer.x)), answer.solved
 
 
 def _only(instance: Instance, pairs: Flags) -> Dropped:

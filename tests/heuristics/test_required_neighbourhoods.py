@@ -70,11 +70,12 @@ def test_a_neighbourhood_begins_where_the_table_is(case: SensitiveCase, data: st
         expected = np.bincount(held[table.row_type[inside]], weights=table.rows[inside], minlength=len(values))
         assert (np.bincount(code, weights=part.types.counts, minlength=len(values)) == expected).all()
     # the start satisfies the model, and the best point is a table
-    compiled, columns, start = declare(hood)
-    answer = HIGHS.solve(compiled.linear, SolverOptions(absolute_gap=0.89, extra={"presolve": "off"}), start=start)
+    model = declare(hood)
+    start = model.start(hood.start, sizes=True)
+    answer = HIGHS.solve(model.linear, SolverOptions(absolute_gap=0.89, extra={"presolve": "off"}), start=start)
     assert answer.x is not None
     assert answer.objective is not None
-    rows = rows_of(hood, columns, answer.x)
+    rows = rows_of(hood, model.columns, answer.x)
     assert hood.loss_of(rows) <= hood.loss
     better = landscape.put_back(table, hood, rows)
     if hood.loss_of(rows) < hood.loss:

@@ -34,7 +34,7 @@ from kanon_milp.heuristics.greedy import suppress_all
 from kanon_milp.heuristics.grouping import group_sizes, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import rebuild_groups
 from kanon_milp.heuristics.moves import commit
-from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood, strong_model
+from kanon_milp.heuristics.neighbourhood import cut_out, put_back, solve_neighbourhood
 from kanon_milp.heuristics.search import Search
 from kanon_milp.heuristics.state import FAILED, Board, total, undo
 from kanon_milp.heuristics.worker_pool import InlinePool
@@ -198,7 +198,7 @@ def test_a_neighbourhood_of_all_rows_is_the_strong_formulation() -> None:
     assert hood is not None
     # groups without a loss stay out, so the comparison is on the rows that are in
     fixed = total(board.state) - hood.loss
-    ours = get("highs").solve(strong_model(hood), SolverOptions(absolute_gap=0.9))
+    ours = get("highs").solve(hood.model(), SolverOptions(absolute_gap=0.9))
     model = get("highs").solve(to_arrays(build_strong(instance)).linear, SolverOptions(absolute_gap=0.9))
     assert fixed == 0
     assert ours.objective == pytest.approx(model.objective)

@@ -9,7 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 import kanon_milp as km
 from kanon_milp.bounds.condensed import condense
-from kanon_milp.heuristics.row_assignment import place_rows
+from kanon_milp.formulations.row_assignment import place_rows
 from kanon_milp.methods.condensed_core import _Point, _refined
 from kanon_milp.methods.condensed_repairs import held
 from kanon_milp.presolve.instance import prepare

@@ -19,7 +19,7 @@ from present import present
 
 import kanon_milp as km
 from kanon_milp.cli.exit_codes import exit_code
-from kanon_milp.heuristics.row_assignment import assign_rows
+from kanon_milp.formulations.row_assignment import assign_rows
 from kanon_milp.presolve import resources
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce

@@ -7,17 +7,17 @@ others stay and are constants.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from kanon_milp.formulations import FORMULATIONS
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part, viable_pairs
 from kanon_milp.presolve.ragged import Ragged, indptr_of
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
 from kanon_milp.system.arrays import Flags, Floats, Ints
 
 SMALL = 12  # row types of a group that is always freed completely
@@ -173,33 +173,18 @@ def _replaced(instance: Instance, table: Assignment, hood: Neighbourhood, rows: 
     return Assignment(row_type, candidate, total, int(total @ instance.candidates.cost[candidate]))
 
 
-def declare(hood: Neighbourhood) -> tuple[PyomoArrays, Ints, dict[int, float]]:
-    """The strong formulation of a neighbourhood as arrays, the column of each pair of its part (-1 where the rows
-    stay), and a start by column.
+def declare(hood: Neighbourhood) -> RestrictedModel:
+    """The strong formulation of a neighbourhood, in which the rows that stay are fixed.
 
     `assign` is integer, also where a network is left: so the point that comes back is an assignment.
     """
     part = hood.part
-    candidate, members = part.candidates.candidate_of_pair().tolist(), part.candidates.members.tolist()
     model = FORMULATIONS["strong"].build(part)
-    for i, g in zip(members, candidate, strict=True):
+    for i, g in zip(part.candidates.members.tolist(), part.candidates.candidate_of_pair().tolist(), strict=True):
         if i >= part.free:
             model.assign[i, g].fix(int(part.types.counts[i]))
             model.open[g].fix(1)
-    compiled = to_arrays(model)
-    assign = compiled.columns_of(list(model.assign.values()))
-    integer = compiled.linear.integer.copy()
-    integer[assign[assign >= 0]] = True
-    compiled = replace(compiled, linear=replace(compiled.linear, integer=integer))
-    size = np.bincount(candidate, weights=hood.start, minlength=part.candidates.count)
-    columns = np.concatenate([assign, compiled.columns_of(list(model.open.values()))])
-    values = np.concatenate([hood.start, size > 0])
-    sizes = model.component("rows")
-    if sizes is not None:
-        columns = np.concatenate([columns, compiled.columns_of(list(sizes.values()))])
-        values = np.concatenate([values, size])
-    start = {c: float(v) for c, v in zip(columns.tolist(), values.tolist(), strict=True) if c >= 0}
-    return compiled, assign, start
+    return RestrictedModel.handed_over(part, model).with_integer_rows()
 
 
 def rows_of(hood: Neighbourhood, columns: Ints, x: Floats) -> Ints:

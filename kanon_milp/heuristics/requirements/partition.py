@@ -19,10 +19,11 @@ from kanon_milp.bounds.evaluation import RequiredEvaluator
 from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.bounds.small_groups import list_small_groups
 from kanon_milp.bounds.tree_subproblem import ValuedRows
+from kanon_milp.formulations.arrays import set_partitioning
+from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.grouping import assignment_of, tighten_groups
 from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options
-from kanon_milp.heuristics.requirements.rebuilding import solve_part
 from kanon_milp.heuristics.state import cell_cost
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
@@ -30,6 +31,7 @@ from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Ints
+from kanon_milp.system.limit import Limit
 
 WIDEST, NARROWER = 2.0, 0.7  # cells that a group may cost more than its multipliers; less where there are too many
 NARROWEST = 0.01
@@ -124,7 +126,8 @@ class Partition:
                 break
             model, start = self._program(table, freed)
             limited = limited_options(adapter, options, effort, seed + begun, SHARE * effort.left)
-            answer = solve_part(model, adapter, limited, start, effort.interrupt)
+            stop = Limit(interrupt=effort.interrupt)
+            answer = solve_restricted(model, adapter, limited, stop, start=start, checked=False)
             if answer.x is not None:
                 better = self._replaced(table, freed, np.rint(answer.x).astype(np.int64))
                 if better is not None and better.cost < table.cost:
@@ -195,22 +198,10 @@ class Partition:
         old = sp.csr_array((table.rows[entries].astype(np.float64), (table.row_type[entries], place)), shape)
         matrix = sp.csr_array(sp.hstack([columns.of_type[:, freed.columns], old])[types])
         loss = self.instance.candidates.cost[table.candidate[entries]] * table.rows[entries]
-        count, none = matrix.shape[1], ("",)
-        right = freed.counts[types].astype(np.float64)
-        model = LinearModel(
-            name="small groups",
-            c=np.concatenate([columns.cost[freed.columns], np.bincount(place, weights=loss)]).astype(np.float64),
-            offset=0.0,
-            A=matrix,
-            constraint_lower=right,
-            constraint_upper=right.copy(),
-            lower=np.zeros(count),
-            upper=np.concatenate([np.full(len(freed.columns), right.max(initial=0.0)), np.ones(len(freed.candidates))]),
-            integer=np.ones(count, np.bool_),
-            variable_names=none * count,
-            constraint_names=none * len(types),
-            integral=True,
-        )
+        counts = freed.counts[types]
+        most = np.repeat([counts.max(initial=0), 1], [len(freed.columns), len(freed.candidates)])
+        cost = np.concatenate([columns.cost[freed.columns], np.bincount(place, weights=loss)])
+        model = set_partitioning(matrix, cost, counts, most)
         # complete: solvers spend time on what a start leaves open
         start = np.concatenate([np.zeros(len(freed.columns)), np.ones(len(freed.candidates))])
         return model, dict(enumerate(start.tolist()))

@@ -5,40 +5,29 @@ from __future__ import annotations
 import concurrent.futures as cf
 import math
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from kanon_milp.formulations import FORMULATIONS
+from kanon_milp.formulations.restricted import Answer, solve_restricted
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.large_neighbourhoods import growth, limited_options, next_done
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, Neighbourhood, declare, rows_of
 from kanon_milp.heuristics.worker_pool import Pool
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.solvers.adapter import SolverAdapter
-from kanon_milp.solvers.call import SolverOptions, StopReason
-from kanon_milp.solvers.checked import tried
+from kanon_milp.solvers.call import SolverOptions
 from kanon_milp.solvers.model import LinearModel
-from kanon_milp.system.arrays import Floats, Ints
-from kanon_milp.system.limit import Over
+from kanon_milp.system.arrays import Ints
+from kanon_milp.system.limit import Limit, Over
 
 FIRST_ENTRIES = 60  # (row type, group) of the table that the first neighbourhood frees
 SMALLEST = 10
 # of what is left, for one neighbourhood, and seconds at least and at most: a few large ones find what many small ones
 # do not where values are few
 SLICE_SHARE, SHORTEST_SLICE, LONGEST_SLICE = 0.25, 2.0, 20.0
-
-
-@dataclass(frozen=True, eq=False)
-class SolvedPart:
-    """x: the best point, None where the solver gives none. optimal: whether it says that there is none better.
-    seconds: how long it took."""
-
-    x: Floats | None
-    optimal: bool
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +71,7 @@ def rebuild(
     """
     sizes, random = sizes or Sizes(), np.random.default_rng(seed)
     busy = np.zeros(landscape.instance.candidates.count, np.bool_)
-    running: dict[cf.Future[SolvedPart], _Task] = {}
+    running: dict[cf.Future[Answer], _Task] = {}
     begun = 0
     try:
         while not effort.ended(table.cost):
@@ -97,13 +86,13 @@ def rebuild(
                 task = effort.call(_task, hood, adapter, limited, everything)
                 busy[hood.part.chosen] = True
                 interrupt = effort.interrupt if pool.workers == 0 else None
-                running[pool.submit(solve_part, *task.call, interrupt)] = task
+                running[pool.submit(_solve, *task.call, interrupt)] = task
             future = next_done(list(running), effort, table.cost) if running else None
             if future is None:
                 break
             task = running.pop(future)
             busy[task.hood.part.chosen] = False
-            answer = solve_part(*task.call, effort.interrupt) if pool.lost(future) else future.result()
+            answer = _solve(*task.call, effort.interrupt) if pool.lost(future) else future.result()
             better = None
             if answer.x is not None:
                 better = landscape.put_back(table, task.hood, rows_of(task.hood, task.columns, answer.x))
@@ -122,20 +111,17 @@ def rebuild(
 
 
 def _task(hood: Neighbourhood, adapter: SolverAdapter, options: SolverOptions, largest: bool) -> _Task:
-    compiled, columns, start = declare(hood)
-    tuned = FORMULATIONS["strong"].tune(hood.part).get(adapter.name, {})
-    options = replace(options, extra={**tuned, **options.extra})
-    return _Task(hood, columns, options, largest, (compiled.linear, adapter, options, start))
+    model = declare(hood)
+    options = FORMULATIONS["strong"].tuned(options, adapter.name, hood.part)
+    start = model.start(hood.start, sizes=True)
+    return _Task(hood, model.columns, options, largest, (model.linear, adapter, options, start))
 
 
-def solve_part(
+def _solve(
     model: LinearModel,
     adapter: SolverAdapter,
     options: SolverOptions,
     start: dict[int, float],
     interrupt: threading.Event | None = None,
-) -> SolvedPart:
-    """Solve the model of a neighbourhood."""
-    began = time.perf_counter()
-    answer = tried(adapter, options, lambda: adapter.solve(model, options, start=start, interrupt=interrupt))
-    return SolvedPart(answer.x, answer.stop_reason is StopReason.OPTIMAL, time.perf_counter() - began)
+) -> Answer:
+    return solve_restricted(model, adapter, options, Limit(interrupt=interrupt), start=start, checked=False)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from kanon_milp.errors import InputError, nearest
 from kanon_milp.formulations.full_domain import build_full_domain
 from kanon_milp.formulations.identification import build_identifying, build_violating
-from kanon_milp.methods.direct import start_of
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.exchange import Stated, stated_model
 from kanon_milp.methods.full_domain import FullDomain
 from kanon_milp.methods.quasi_identifiers import differing_columns
@@ -192,7 +192,8 @@ class StatedInstance:
         assignment = _assigned(instance, groups)
         if assignment is None:
             return None
-        return completed(self.linear, start_of(instance, self.stated.model, self.stated.arrays, assignment))
+        model = RestrictedModel(instance, self.stated.model, self.stated.arrays)
+        return completed(self.linear, model.start(assignment))
 
 
 def state(entry: Entry, folder: Path) -> StatedInstance:

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from kanon_milp import solvers
 from kanon_milp.errors import KanonError, UnusablePointError
 from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.methods.arguments import check_available, checked_options
-from kanon_milp.methods.direct import TOO_LATE, assignment_of, integral_assignment, settled
+from kanon_milp.methods.direct import TOO_LATE, settled
 from kanon_milp.methods.outcome import Found, Scale, scale_of
 from kanon_milp.methods.result import NO_SOLVER, Result
 from kanon_milp.methods.session import Session, limit_of
@@ -35,7 +36,7 @@ from kanon_milp.solvers import (
 )
 from kanon_milp.solvers.model import check_numbers
 from kanon_milp.solvers.proof import INTEGRAL_GAP, Grid, slack
-from kanon_milp.solvers.pyomo_arrays import PyomoArrays, to_arrays
+from kanon_milp.solvers.pyomo_arrays import PyomoArrays
 from kanon_milp.studies.bench.checks import CheckedPoint, check_point, check_unbounded
 from kanon_milp.studies.bench.measured import Measured, Teller, facts
 from kanon_milp.studies.bench.plan import ALONE, UNBOUNDED
@@ -274,7 +275,7 @@ def _solve_alone(problem: Problem, adapter: Recording, task: Mapping[str, Any], 
         with clock.step("build"):
             model = limit.call(chosen.build, prepared.instance)
         with clock.step("handover"):
-            compiled = integral_assignment(prepared.instance, limit.call(to_arrays, model), model)
+            compiled = RestrictedModel.handed_over(prepared.instance, model, limit).arrays
     except Over:
         tell.done()
         return replace(known, message=TOO_LATE, seconds=_steps(clock.total()))
@@ -303,7 +304,7 @@ def _table(session: Session, model: Any, compiled: PyomoArrays, answer: SolverRe
     """The verified table of a point, and what is wrong with it."""
     assert answer.x is not None
     try:
-        assignment = assignment_of(session.instance, model, compiled, answer.x, own=True)
+        assignment = RestrictedModel(session.instance, model, compiled).assignment(answer.x)
         found = session.release(assignment)
     except KanonError as error:
         return None, [f"the point gives no table: {error}"]

@@ -15,6 +15,7 @@ from kanon_milp import solvers
 from kanon_milp.bounds import lagrangian, proven_bound, round_dual
 from kanon_milp.errors import SolverError
 from kanon_milp.formulations import get_formulation
+from kanon_milp.formulations.restricted import RestrictedModel
 from kanon_milp.heuristics.effort import Effort
 from kanon_milp.heuristics.greedy import greedy
 from kanon_milp.heuristics.search import Search
@@ -72,9 +73,9 @@ def run(task: Mapping[str, Any], tell: Teller) -> Measured:
     with clock.step("build"):
         model = chosen.build(prepared.instance)
 
-    def begin(_: Session, model: Any, compiled: Any) -> dict[int, float]:
-        values = direct.start_of(prepared.instance, model, compiled, start)
-        if complete_point(compiled.linear, values) is None:
+    def begin(_: Session, model: RestrictedModel) -> dict[int, float]:
+        values = model.start(start)
+        if complete_point(model.linear, values) is None:
             raise SolverError("the start is not a solution of the model")
         return values
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kanon_milp.errors import SolverError
+from kanon_milp.formulations.arrays import Constraints, placed, program
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import SolverOptions, StopReason
 from kanon_milp.solvers.highs import HighsAdapter
-from kanon_milp.solvers.model import LinearModel
 from kanon_milp.system.arrays import Flags, Floats, Ints
 
 MISSING = 4.0  # times what the most expensive row costs is the price of one that is missing
@@ -66,28 +66,21 @@ def assign_rows(instance: Instance, open_candidates: Flags, cells: Cells | None 
         pair_open &= cells.allowed[cells.of_pair]
     pair = np.flatnonzero(pair_open)
     row_type = candidates.members[pair]
-    arcs, t = len(pair), instance.types.count
+    arcs = len(pair)
     in_group, opened = _incidence(candidates.candidate_of_pair()[pair], np.flatnonzero(open_candidates))
     sums, least = [in_group], [instance.least[opened]]
     if cells is not None:
         in_cell, filled = _incidence(cells.of_pair[pair], np.flatnonzero(cells.filled))
         sums.append(in_cell)
         least.append(np.ones(len(filled), dtype=np.int64))
-    supply = sp.csr_array((np.ones(arcs), (row_type, np.arange(arcs))), shape=(t, arcs))
-    n = instance.types.counts.astype(float)
-    floors = np.concatenate(least).astype(float)
-    flow = LinearModel(
-        name="row_assignment",
-        c=candidates.cost[candidates.candidate_of_pair()[pair]].astype(float),
-        offset=0.0,
-        A=sp.csr_array(sp.vstack([supply, *sums], format="csr")),
-        constraint_lower=np.concatenate([n, floors]),
-        constraint_upper=np.concatenate([n, np.full(len(floors), np.inf)]),
-        lower=np.zeros(arcs),
-        upper=n[row_type],
-        integer=np.zeros(arcs, dtype=bool),
-        variable_names=tuple(f"x{j}" for j in range(arcs)),
-        constraint_names=tuple(f"r{r}" for r in range(t + len(floors))),
+    counts, floors = instance.types.counts, np.concatenate(least)
+    flow = program(
+        "row assignment",
+        candidates.cost[candidates.candidate_of_pair()[pair]],
+        counts[row_type],
+        np.zeros(arcs, dtype=np.bool_),
+        placed(row_type, counts, arcs),
+        Constraints(sp.csr_array(sp.vstack(sums)), floors, np.full(len(floors), np.inf)),
     )
     solved = HighsAdapter().solve(flow, SolverOptions(extra={"solver": "simplex"}))
     if solved.stop_reason is not StopReason.OPTIMAL or solved.x is None:
@@ -154,7 +147,7 @@ def place_rows(instance: Instance, open_candidates: Flags) -> Placed | None:
     size = np.bincount(of_pair, weights=rows, minlength=candidates.count)
     short, scarce = open_candidates & (size < least), np.zeros(candidates.count, dtype=np.bool_)
     scarce[opened[answer.ineqlin.marginals < -PRICED]] = True
-    placed = np.bincount(candidates.members, weights=rows, minlength=t)
-    if (placed != instance.types.counts).any():
+    received = np.bincount(candidates.members, weights=rows, minlength=t)
+    if (received != instance.types.counts).any():
         return None
     return Placed(rows, short, scarce | short, np.asarray(answer.eqlin.marginals))

@@ -1,4 +1,4 @@
-"""The model of a neighbourhood, stated as arrays, is the strong formulation that the Pyomo builder declares."""
+"""The model that is stated as arrays is the strong formulation that the Pyomo builder declares."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from oracle import optimum
 from strategies import Case, cases
 
+from kanon_milp.formulations.arrays import strong_model
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.heuristics.neighbourhood import Neighbourhood, strong_model
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.solvers import SolverOptions, get
@@ -21,18 +21,12 @@ from kanon_milp.solvers.pyomo_arrays import to_arrays
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-def of_all(instance: Instance) -> Neighbourhood:
-    """All rows of an instance with all candidates; where they are now plays no part in the model."""
-    candidates, counts = instance.candidates, instance.types.counts
-    return Neighbourhood(
-        types=np.arange(len(counts)),
-        counts=counts,
-        candidates=np.arange(candidates.count),
-        cost=candidates.cost,
-        least=instance.least,
-        row_type=candidates.members.astype(np.int64),
-        candidate=candidates.candidate_of_pair().astype(np.int64),
-        start=np.zeros(candidates.pairs, np.int64),
+def stated(instance: Instance) -> LinearModel:
+    """The strong constraints of an instance, as arrays."""
+    candidates = instance.candidates
+    of_pair = candidates.candidate_of_pair().astype(np.int64)
+    return strong_model(
+        instance.types.counts, candidates.members.astype(np.int64), of_pair, candidates.cost, instance.least
     )
 
 
@@ -56,7 +50,7 @@ def test_the_two_statements_are_the_same_model(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     # every row type has a candidate
     assume(instance.types.count and set(instance.candidates.members.tolist()) == set(range(instance.types.count)))
-    ours, declared = strong_model(of_all(instance)), to_arrays(build_strong(instance)).linear
+    ours, declared = stated(instance), to_arrays(build_strong(instance)).linear
     # columns: the pairs candidate by candidate, then the candidates
     for name in ("c", "lower", "upper", "integer"):
         assert getattr(ours, name).tolist() == getattr(declared, name).tolist()
@@ -70,24 +64,15 @@ def test_it_has_the_optimum_of_brute_force(case: Case) -> None:
     instance = reduce(prepare(case.problem()))[-1].instance
     best = optimum(case.rows, case.k, **case.judged())
     assume(best is not None and instance.types.count and instance.candidates.count)
-    answer = get("highs").solve(strong_model(of_all(instance)), SolverOptions(absolute_gap=0.9))
+    answer = get("highs").solve(stated(instance), SolverOptions(absolute_gap=0.9))
     assert answer.objective is not None
     assert Fraction(round(answer.objective)) * instance.levels.unit == best
 
 
 def test_a_group_with_enough_other_rows_needs_no_binary() -> None:
     # one row type of two rows; the first candidate is open outside already
-    hood = Neighbourhood(
-        types=np.array([0]),
-        counts=np.array([2]),
-        candidates=np.array([0, 1]),
-        cost=np.array([3, 1]),
-        least=np.array([0, 3]),
-        row_type=np.array([0, 0]),
-        candidate=np.array([0, 1]),
-        start=np.array([2, 0]),
-    )
-    model = strong_model(hood)
+    counts, row_type, candidate = np.array([2]), np.array([0, 0]), np.array([0, 1])
+    model = strong_model(counts, row_type, candidate, cost=np.array([3, 1]), least=np.array([0, 3]))
     assert model.variables == 3
     assert model.integer.tolist() == [False, False, True]
     answer = get("highs").solve(model, SolverOptions())
