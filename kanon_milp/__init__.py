@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kanon_milp.studies.inspection import Inspection, inspect
     from kanon_milp.studies.metrics import Metrics, measure
     from kanon_milp.studies.model_files import ModelFile, read_model
-    from kanon_milp.studies.pages.reports import write_report
+    from kanon_milp.studies.pages.result_page import write_report
     from kanon_milp.studies.sweep import Sweep, SweepRow, sweep
     from kanon_milp.verify import Report, check_certificate, verify
 
@@ -166,7 +166,7 @@ _HOMES = {
     "studies.inspection": ("Inspection", "inspect"),
     "studies.metrics": ("Metrics", "measure"),
     "studies.sweep": ("Sweep", "SweepRow", "sweep"),
-    "studies.pages.reports": ("write_report",),
+    "studies.pages.result_page": ("write_report",),
     "solvers": ("SolverAdapter", "register_solver"),
     "problem.table": ("Table", "read_table"),
     "verify": ("Report", "check_certificate", "verify"),

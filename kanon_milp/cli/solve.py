@@ -30,7 +30,7 @@ from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter
 from kanon_milp.studies import display, output
 from kanon_milp.studies.output import PAGE
-from kanon_milp.studies.pages.reports import page_of_result, report_of_folder
+from kanon_milp.studies.pages.result_page import page_of_result, report_of_folder
 from kanon_milp.system.clock import COMPILE
 from kanon_milp.system.files import Fill, check_target, refuse_overwriting, write_together
 from kanon_milp.system.limit import Limit, ctrl_c_sets

@@ -19,7 +19,7 @@ from kanon_milp.problem.arguments import instance_of
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.clock import OnStage
 from kanon_milp.system.compilations import COMPILATIONS
-from kanon_milp.system.markup import tag
+from kanon_milp.system.markup import preformatted
 
 STAGES = {
     "compress": "compressing rows",
@@ -117,7 +117,7 @@ def _in_notebook(line: Line) -> Iterator[None]:
 
 def _shown(line: Line) -> dict[str, str]:
     text = line.__rich__().plain
-    return {"text/plain": text, "text/html": tag("pre", text, style="margin:0;background:none")}
+    return {"text/plain": text, "text/html": preformatted(text)}
 
 
 def telling(

@@ -26,7 +26,7 @@ from kanon_milp.studies.pages.charts import COLOURS
 from kanon_milp.system import text_tables
 from kanon_milp.system.extras import optional
 from kanon_milp.system.limit import ctrl_c_sets
-from kanon_milp.system.markup import grid, join
+from kanon_milp.system.markup import grid
 from kanon_milp.verify import verify
 from kanon_milp.verify.check import recoded
 from kanon_milp.verify.tables import MISSING_KEYS, MissingKeys
@@ -197,7 +197,7 @@ class Comparison(text_tables.Tabular):
 
     def _repr_html_(self) -> str:
         """The table of people, for a notebook."""
-        notes = join((f"{row.name}: {row.message}" for row in self.rows if row.message), "; ")
+        notes = "; ".join(f"{row.name}: {row.message}" for row in self.rows if row.message)
         return grid(f"Methods for {self.problem.title}", self.texts(), notes)
 
     def texts(self, columns: int = len(SHOWN)) -> list[list[str]]:

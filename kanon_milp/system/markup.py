@@ -1,67 +1,76 @@
-"""HTML as text that is safe by construction: whatever is not `Markup` is escaped where it is put into an element."""
+"""HTML from templates: whatever is put into one is escaped, and what could steer the direction of writing is shown."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kanon_milp.errors import printable
 
-VOID = ("meta", "rect", "line", "path")  # elements without an end, when there is nothing in them
+if TYPE_CHECKING:  # it takes a while to import
+    from jinja2 import Environment
+
+BREAK = re.compile(r"(?<=>)\s*\n\s*|\s*\n\s*(?=<)")
 
 
-class Markup(str):
-    """Text that is HTML already."""
+def environment(package: str, **more: object) -> Environment:
+    """The templates of a package, in its folder `templates`. more: what they may call.
 
-    __slots__ = ()
+    A line break of a template beside a tag or a block is nothing, and a blank within text.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2.ext import Extension
+    from jinja2.lexer import Token, TokenStream
+
+    class Lines(Extension):
+        def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+            found = list(stream)
+            ends = [token.type for token in found]
+            for token, before, after in zip(found, ["block_end", *ends], [*ends[1:], "block_begin"], strict=False):
+                text = token.value
+                if token.type == "data":
+                    text = re.sub(r"\A\s*\n\s*", "", text) if before == "block_end" else text
+                    text = re.sub(r"\s*\n\s*\Z", "", text) if after == "block_begin" else text
+                    text = re.sub(r"\s*\n\s*", " ", BREAK.sub("", text))
+                yield Token(token.lineno, token.type, text)
+
+    found = Environment(
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, finalize=_shown,
+        extensions=[Lines, "jinja2.ext.do"],
+    )  # fmt: skip
+    found.globals |= more
+    return found
 
 
-def text(value: object) -> Markup:
-    """Any text as HTML that shows it; what could steer the direction of writing, or hide, is shown as an escape."""
-    return value if isinstance(value, Markup) else Markup(html.escape(printable(value)))
-
-
-def join(parts: Iterable[object], between: str = "") -> Markup:
-    """Parts one after the other."""
-    return Markup(between.join(map(text, parts)))
-
-
-def tag(name: str, /, *children: object, **attributes: Any) -> Markup:
-    """An element. Attributes: class_ is class, data_v is data-v, viewBox stays; None and False leave one out."""
-    written = [
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    ]
-    begin = f"{name}{''.join(written)}"
-    return Markup(f"<{begin}/>" if name in VOID and not children else f"<{begin}>{join(children)}</{name}>")
+def _shown(value: object) -> object:
+    """What is no HTML yet as text in which nothing hides."""
+    return value if hasattr(value, "__html__") else printable(value)
 
 
 def card(title: object, facts: Iterable[tuple[str, object]], note: object = "") -> str:
     """What a notebook shows of an object: a title, names with what they are, and a note; those without a value are left
     out."""
-    style = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0;background:none"
-    rows = []
-    for name, value in facts:
-        if value not in (None, ""):
-            head = tag("th", name, scope="row", style=f"{style};font-weight:normal;opacity:.75")
-            rows.append(tag("tr", head, tag("td", value, style=style)))
-    below = [tag("p", note)] if note else []
-    above = [tag("p", tag("strong", title))] if title else []
-    return tag("div", *above, tag("table", tag("tbody", *rows)), *below)
+    return _notebook("card", title=title, facts=[fact for fact in facts if fact[1] not in (None, "")], note=note)
 
 
 def grid(title: object, texts: Sequence[Sequence[object]], note: object = "") -> str:
     """The same of what has columns: a header and lines. Columns of numbers are flush right."""
     header, *lines = texts
     numbers = [all(str(line[j])[:1] in "-0123456789" for line in lines) for j in range(len(header))]
-    look = "padding:.1em 1em .1em 0;min-width:0;white-space:nowrap;background:none"
-    styles = [f"text-align:{'right' if each else 'left'};{look}" for each in numbers]
-    head = tag("tr", *(tag("th", cell, scope="col", style=style) for cell, style in zip(header, styles, strict=True)))
-    rows = [
-        tag("tr", *(tag("td", cell, style=style) for cell, style in zip(line, styles, strict=True))) for line in lines
-    ]
-    table = tag("table", tag("thead", head), tag("tbody", *rows))
-    below = [tag("p", note)] if note else []
-    return tag("div", tag("p", tag("strong", title)), tag("div", table, style="overflow-x:auto"), *below)
+    return _notebook("grid", title=title, header=header, lines=lines, numbers=numbers, note=note)
+
+
+def preformatted(text: str) -> str:
+    """Lines as they are written."""
+    return _notebook("preformatted", text=text)
+
+
+def _notebook(name: str, **known: Any) -> str:
+    return _notebooks().get_template(f"{name}.html").render(known)
+
+
+@functools.cache
+def _notebooks() -> Environment:
+    return environment("kanon_milp.system")

@@ -11,34 +11,14 @@ import polars as pl
 
 from kanon_milp.errors import InputError, counted
 from kanon_milp.studies.bench import statistics
-from kanon_milp.studies.pages import charts
-from kanon_milp.studies.pages.elements import Cell, Head, command, facts, figure, number, table
-from kanon_milp.studies.pages.skeleton import Section, page
+from kanon_milp.studies.pages import Cell, Head, cell, charts, number, page
 from kanon_milp.system.files import write_file
-from kanon_milp.system.markup import Markup, join, tag
 from kanon_milp.system.text_tables import booktabs
 
 SIZES = {"n": "rows n", "t_in": "distinct rows t_in", "k": "k"}
 MACHINE = (
     *("solver", "solver_version", "package_version", "git", "python"),
     *("os", "cpu", "cores", "memory", "host"),
-)
-FORMULAS = (
-    (
-        "solved",
-        "the run ended by itself, with a proof (optimal, infeasible, unbounded), and nothing is wrong with its answer",
-    ),
-    (
-        "mean",
-        "shifted geometric mean of the seconds, exp(mean of ln(t + s)) − s with s = 10 s; the limit where not solved",
-    ),
-    ("PAR10", "mean of the seconds, ten times the time limit where not solved"),
-    (
-        "integral",
-        "mean primal-dual integral ∫ gap(τ) dτ from 0 to the time limit, gap = |incumbent − bound| / max(|incumbent|, "
-        "|bound|), at most 1; 1 while one is missing, 0 where both are 0 and from the end of a solved run on",
-    ),
-    ("× best", "how many times the best setting's; of solved, the share of the best setting's"),
 )
 MOST_RED = 100  # red rows told in full
 
@@ -52,11 +32,9 @@ def write_bench_page(frame: pl.DataFrame, out: Path, *, title: str | None = None
     """
     runs = statistics.with_outcomes(frame)
     found = statistics.summary(runs)
-    settings = found["setting"].to_list()
-    pictures = _pictures(runs, settings)
+    pictures = _pictures(runs, found["setting"].to_list())
     studies = runs["study"].unique(maintain_order=True).drop_nulls().to_list()
-    html = page(title or f"Study {', '.join(studies)}", _lead(runs, settings), _sections(runs, found, pictures))
-    files = {out: html.encode()}
+    files = {out: _page(title or f"Study {', '.join(studies)}", runs, found, pictures).encode()}
     for name, (chart, _, _) in pictures.items():
         files |= {out.parent / "pictures" / f"{name}.{end}": data for end, data in charts.files(chart).items()}
     files |= {out.parent / "tables" / name: text.encode() for name, text in _tables(runs, found).items()}
@@ -69,32 +47,58 @@ def write_bench_page(frame: pl.DataFrame, out: Path, *, title: str | None = None
     return list(files)
 
 
-def _lead(runs: pl.DataFrame, settings: Sequence[str]) -> Markup:
-    red, cases = int(runs["red"].sum()), runs.select(statistics.CASE).n_unique()
-    instances = runs["instance"].n_unique()
-    failed = int(runs["failed"].sum())
+def _page(title: str, runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping[str, Picture]) -> str:
+    settings, all_ = found["setting"].to_list(), runs.height
+    red, failed = int(runs["red"].sum()), int(runs["failed"].sum())
     marks = [("nothing contradicts", "good") if not red else (counted(red, "red row"), "bad")]
-    if failed == runs.height:
+    if failed == all_:
         marks = []
     if failed:
-        marks.append((f"{counted(failed, 'run')} failed", "warn" if failed < runs.height else "bad"))
-    said = (
-        f"{counted(runs.height, 'run')} of {counted(len(settings), 'setting')} on {counted(instances, 'instance')} "
-        f"({counted(cases, 'case')} with their seeds and permutations); {int(runs['solved'].sum()):,} are solved. "
-    )
-    said += (
-        "Every returned solution was checked, and nothing contradicts: no incumbent beyond another's bound, no two "
-        "different optima, no known optimum missed."
-        if not red and failed < runs.height
-        else "No run has given an answer: the messages are below."
-        if not red
-        else "Some answers are wrong, or contradict each other: they come first, with the command that repeats each."
-    )
-    return join(
-        [
-            tag("ul", *(tag("li", word, class_=kind) for word, kind in marks), class_="marks"),
-            tag("p", said, class_="lead"),
-        ]
+        marks.append((f"{counted(failed, 'run')} failed", "warn" if failed < all_ else "bad"))
+    shown = {
+        "Red rows": True,
+        "Summary": True,
+        "Performance profiles": True,
+        "Gap over time": True,
+        "Two settings": "scatter" in pictures,
+        "Scaling": any(name.startswith("scaling_") for name in pictures),
+        "Failed runs": failed,
+        "All runs": True,
+        "Machine and versions": True,
+    }
+    return page(
+        "bench.html",
+        title=title,
+        sections=[section for section, is_there in shown.items() if is_there],
+        verdicts=marks,
+        runs={
+            "all": all_,
+            "settings": len(settings),
+            "instances": runs["instance"].n_unique(),
+            "cases": runs.select(statistics.CASE).n_unique(),
+            "solved": int(runs["solved"].sum()),
+            "red": red,
+            "failed": failed,
+        },
+        pictures={
+            name: {"svg": charts.inline(chart, name, said), "caption": caption}
+            for name, (chart, caption, said) in pictures.items()
+        },
+        plain=_plain,
+        red=runs.filter("red").head(MOST_RED).to_dicts(),
+        summary={
+            "header": [Head(head, "number" if at else "text", digits) for at, (head, _, digits) in enumerate(SUMMARY)],
+            "rows": found.select(name for _, name, _ in SUMMARY).rows(),
+            "compared": not found["solved_ratio"].is_null().all(),
+        },
+        scatter=_scatter(runs, settings) if "scatter" in pictures else "",
+        failures=_failures(runs),
+        all={
+            "header": ALL,
+            "rows": _rows(runs.sort("red", descending=True, maintain_order=True)),
+            "red": range(red),
+        },
+        machine=_machine(runs),
     )
 
 
@@ -143,56 +147,11 @@ def _places(runs: pl.DataFrame, settings: Sequence[str]) -> tuple[dict[str, list
     return {name: seconds[name].to_list() for name in settings}, low / 1.3, max(high, 2 * low) * 1.15
 
 
-def _sections(runs: pl.DataFrame, found: pl.DataFrame, pictures: Mapping[str, Picture]) -> list[Section]:
-    shown = {
-        name: figure(charts.inline(chart, name, said), name.replace("_", " over "), caption)
-        for name, (chart, caption, said) in pictures.items()
-    }
-    settings = found["setting"].to_list()
-    sections = [
-        Section("Red rows", _red(runs)),
-        Section("Summary", _summary(found)),
-        Section("Performance profiles", shown["profiles"]),
-        Section("Gap over time", shown["gap"]),
-    ]
-    if "scatter" in shown:
-        sections.append(Section("Two settings", _scatter(runs, settings, shown["scatter"])))
-    scaling = [shown[f"scaling_{by}"] for by in SIZES if f"scaling_{by}" in shown]
-    if scaling:
-        sections.append(Section("Scaling", join(scaling)))
-    if runs["failed"].any():
-        sections.append(Section("Failed runs", _failed(runs)))
-    return [*sections, Section("All runs", _all(runs)), Section("Machine and versions", _machine(runs))]
-
-
-def _red(runs: pl.DataFrame) -> Markup:
-    red = runs.filter("red")
-    if red.is_empty():
-        return tag("p", "None.", class_="quiet")
-    parts = []
-    for row in red.head(MOST_RED).iter_rows(named=True):
-        name = f"{row['instance']}: {row['setting']}"
-        told = [
-            ("what is wrong", tag("div", *(tag("div", each, class_="bad") for each in row["defects"]))),
-            ("seed, permutation", f"{row['seed']}, {row['permutation']}"),
-            ("claimed", f"{row['proof']}, objective {_plain(row['objective'])}, bound {_plain(row['bound'])}"),
-            ("known", row["known"]),
-            ("ended", f"{row['ended']} {row['message'] or ''}"),
-        ]
-        parts += [tag("h3", name), facts(told), command(row["repeat"])]
-    if red.height > MOST_RED:
-        parts.append(tag("p", f"And {red.height - MOST_RED:,} more, in the table of all runs."))
-    return join(parts)
-
-
-def _failed(runs: pl.DataFrame) -> Markup:
+def _failures(runs: pl.DataFrame) -> list[tuple[Any, ...]]:
     """Runs that ended in an error, those together whose messages differ in numbers only."""
     masked = pl.col("message").str.replace_all(r"\d[\d,.]*", "0").alias("masked")
     alike = runs.filter("failed").group_by("setting", "ended", masked, maintain_order=True)
-    found = alike.agg(pl.len().alias("runs"), pl.col("message", "instance", "repeat").first()).drop("masked")
-    heads = [Head("setting"), Head("ended"), Head("runs", "number"), *map(Head, ("message", "such as", "to repeat"))]
-    rows = [[*row, tag("code", repeat)] for *row, repeat in found.rows()]
-    return table("Runs that failed, those together whose messages differ in numbers only", heads, rows)
+    return alike.agg(pl.len().alias("runs"), pl.col("message", "instance", "repeat").first()).drop("masked").rows()
 
 
 SUMMARY = (
@@ -211,18 +170,8 @@ SUMMARY = (
 )
 
 
-def _summary(found: pl.DataFrame) -> Markup:
-    header = [Head(head, "number" if at else "text", digits) for at, (head, _, digits) in enumerate(SUMMARY)]
-    rows = found.select(name for _, name, _ in SUMMARY).rows()
-    parts = [table("Settings, the best mean first", header, rows, sortable=True)]
-    if found["solved_ratio"].is_null().all():
-        said = "The settings were not run on the same cases; each mean is over a setting's own runs, none is compared."
-        parts.append(tag("p", said, class_="warn"))
-    return join([*parts, facts(FORMULAS)])
-
-
-def _scatter(runs: pl.DataFrame, settings: Sequence[str], picture: Markup) -> Markup:
-    """The picture of two settings, and what the script needs to show two others."""
+def _scatter(runs: pl.DataFrame, settings: Sequence[str]) -> str:
+    """What the script needs to show the seconds of two other settings, as JSON."""
     places, low, high = _places(runs, settings)
     names = [
         " ".join(
@@ -231,15 +180,8 @@ def _scatter(runs: pl.DataFrame, settings: Sequence[str], picture: Markup) -> Ma
         for row in statistics.case_seconds(runs).select(statistics.CASE[:-1]).iter_rows(named=True)
     ]
     seconds = [[None if value is None else round(value, 4) for value in places[name]] for name in settings]
-    data = {
-        "settings": list(settings),
-        "names": names,
-        "seconds": seconds,
-        "low": low,
-        "high": high,
-        "side": charts.SIDE,
-    }
-    return tag("div", tag("template", json.dumps(data)), picture, class_="scatter")
+    data = {"settings": list(settings), "names": names, "seconds": seconds, "low": low, "high": high}
+    return json.dumps({**data, "side": charts.SIDE})
 
 
 def _plain(value: float | None) -> str:
@@ -281,23 +223,17 @@ def _rows(runs: pl.DataFrame) -> Iterable[list[Any]]:
         ]
 
 
-def _all(runs: pl.DataFrame) -> Markup:
-    ordered = runs.sort("red", descending=True, maintain_order=True)
-    red = range(int(runs["red"].sum()))
-    return table("All runs, red rows first", ALL, _rows(ordered), sortable=True, marked=red, id_="runs")
-
-
-def _machine(runs: pl.DataFrame) -> Markup:
+def _machine(runs: pl.DataFrame) -> dict[str, Any]:
     counts = runs.group_by(MACHINE, maintain_order=True).len("runs")
-    header = [*(Head(name.replace("_", " ")) for name in MACHINE), Head("runs", "number")]
-    rows = [
-        [*(number(each / 2**30, 1) + " GiB" if name == "memory" and each else each for name, each in row.items())]
-        for row in counts.iter_rows(named=True)
-    ]
     times = runs["started"].drop_nulls().sort()
-    first, last = (each[:19].replace("T", " ") for each in (times[0], times[-1])) if times.len() else ("", "")
-    when = f"Runs were started from {first} to {last} (UTC)." if first else ""
-    return join([table("Where the runs were made, and with what", header, rows), tag("p", when, class_="note")])
+    return {
+        "header": [*(Head(name.replace("_", " ")) for name in MACHINE), Head("runs", "number")],
+        "rows": [
+            [number(each / 2**30, 1) + " GiB" if name == "memory" and each else each for name, each in row.items()]
+            for row in counts.iter_rows(named=True)
+        ],
+        "started": [each[:19].replace("T", " ") for each in (times[0], times[-1])] if times.len() else [],
+    }
 
 
 def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
@@ -309,17 +245,7 @@ def _tables(runs: pl.DataFrame, found: pl.DataFrame) -> dict[str, str]:
         [row[0], *(number(value, digits) for value, (_, _, digits) in zip(row[1:], SUMMARY[1:], strict=True))]
         for row in found.select(name for _, name, _ in SUMMARY).rows()
     ]
-    cells = [
-        [
-            str(cell.shown)
-            if isinstance(cell, Cell)
-            else number(cell, head.digits)
-            if head.kind == "number"
-            else str(cell or "–")
-            for head, cell in zip(ALL, row, strict=True)
-        ]
-        for row in _rows(runs)
-    ]
+    cells = [[str(cell(each, head).shown or "–") for head, each in zip(ALL, row, strict=True)] for row in _rows(runs)]
     align = "".join("r" if head.kind == "number" else "l" for head in ALL)
     return {
         "summary.csv": found.write_csv(),

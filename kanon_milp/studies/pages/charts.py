@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from markupsafe import Markup, escape
 
+from kanon_milp.errors import printable
 from kanon_milp.studies.bench import statistics
 from kanon_milp.system.extras import optional
-from kanon_milp.system.markup import Markup, text
 
 COLOURS = ("#2a7fa5", "#cf6a2f", "#3d9a6c", "#a866b4", "#a38212", "#7d8790", "#c85f74", "#5569c9")
 INK, QUIET = "#1b2126", "#59646d"  # on paper; a page puts its own in their place
@@ -163,7 +164,7 @@ def inline(chart: Any, name: str, said: str) -> Markup:
     for colour, own in ((INK, "var(--ink)"), (QUIET, "var(--quiet)")):
         svg = svg.replace(f'"{colour}"', f'"{own}"')
     svg = re.sub(r'(id="|url\(#)', rf"\g<1>{name}-", svg)  # each chart has a clip of the same name
-    return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{text(said)}" ', 1))
+    return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{escape(printable(said))}" ', 1))
 
 
 def files(chart: Any) -> dict[str, bytes]:

@@ -1,23 +1,26 @@
-"""The report of one result: for a data owner to sign off, and for a reviewer to check. It shows numbers of rows, and
-no cell of the table unless a sample is asked for."""
+"""The report of one result as a page: of one that is at hand, or of a folder that `solve --out` has written."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from kanon_milp.errors import counted
-from kanon_milp.problem.csv_files import text_of, without_text
+from kanon_milp.errors import InputError, counted, type_in_words, unreadable
+from kanon_milp.methods.description import sha256_of
+from kanon_milp.methods.result import Result
+from kanon_milp.problem.arguments import file_path, integer, text
+from kanon_milp.problem.csv_files import CsvFormat, text_of, without_text
 from kanon_milp.problem.exact import in_words
-from kanon_milp.studies.pages import pictures
-from kanon_milp.studies.pages.elements import Cell, Head, command, facts, figure, number, share, table
-from kanon_milp.studies.pages.measures_part import columns_part, groups_part, risk_part
-from kanon_milp.studies.pages.skeleton import Section, page
+from kanon_milp.problem.table import read_frame
+from kanon_milp.studies.output import CLAIM, FILES, PAGE, as_polars, base_of, described, from_folder, seen_from
+from kanon_milp.studies.pages import page, share
 from kanon_milp.studies.pages.verify_command import in_library, verify_command
 from kanon_milp.studies.pages.wording import (
     ASKED,
@@ -29,9 +32,12 @@ from kanon_milp.studies.pages.wording import (
     requirement_sentence,
 )
 from kanon_milp.system.clock import COMPILE
-from kanon_milp.system.markup import Markup, join, tag
+from kanon_milp.system.files import check_target, write_file
 
+RELEASED = [name for name in FILES if name.startswith("anonymized.")]
 KEPT = ("", "unchanged")  # states of files: nobody has looked, or they are as they were
+HELD = ("name", "p", "l", "alpha", "t")  # what holds of a sensitive attribute in every group
+BARS = 40  # columns of a picture of group sizes
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,107 @@ class FileState:
     path: str
     sha256: str | None
     state: str = ""
+
+
+def write_report(result: Result, path: str | Path, *, sample: int = 0, title: str | None = None) -> None:
+    """Write a result as one HTML page that needs no network: for a data owner to sign off, and for a reviewer to check.
+
+    sample: so many rows of the released table are shown; no cell is by default. title: default, the problem's name.
+    Raises InputError where the page cannot be written.
+    """
+    if not isinstance(result, Result):
+        raise InputError(f"write_report takes a Result, found {type_in_words(result)}; give it what solve returned")
+    target = file_path(path, "path of a report")
+    rows = integer(sample, "sample", least=0)
+    if title is not None:
+        text(title, "title")
+    check_target(target)
+    found = described(result)
+    html = page_of_result(result, found, None, rows, title or f"Anonymization of {result.problem.title}")
+    write_file(target, lambda file: file.write(html))
+
+
+def page_of_result(result: Result, found: Mapping[str, Any], folder: Path | None, sample: int, title: str) -> bytes:
+    """What the file of a page holds, of a result whose object of `result.json` is at hand. folder: where it is written
+    with the released table, None if it is not."""
+    released = None if result.table is None or not sample else as_polars(result.table).head(sample)
+    return _page_seen_from(folder, found, title, _files(found, folder, look=False), released).encode()
+
+
+def report_of_folder(folder: Path, path: Path | None = None, *, sample: int = 0) -> list[FileState]:
+    """Write the page of a folder that `solve --out` has written, `report.html` in it by default.
+
+    Each file is held against its SHA-256 in `result.json`; returns what is there now of those that were written. Raises
+    InputError for a folder without a `result.json` that can be read.
+    """
+    from jinja2 import UndefinedError
+
+    claim = folder / CLAIM
+    try:
+        found = json.loads(claim.read_text(encoding="utf-8"))
+        files, anonymized, shown = _files(found, folder, look=True), _released_file(found, folder), None
+        if anonymized is not None and sample:
+            table = found["input"]["table"]
+            shown = read_frame(folder / anonymized, CsvFormat(table["delimiter"], table["encoding"])).head(sample)
+        html = _page_seen_from(folder, found, f"Anonymization of {found['problem']['name']}", files, shown)
+    except FileNotFoundError:
+        raise InputError(f"{claim}: there is no such file; name a folder that solve --out has written") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{claim}: {unreadable(error)}") from None
+    except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError, UndefinedError):
+        raise InputError(f"{claim}: is not as solve --out writes it; solve again") from None
+    target = folder / PAGE if path is None else path
+    check_target(target)
+    write_file(target, lambda file: file.write(html.encode()))
+    return [each for each in files if each.what in found.get("sha256", {})]
+
+
+def _page_seen_from(
+    folder: Path | None, found: Mapping[str, Any], title: str, files: Sequence[FileState], sample: pl.DataFrame | None
+) -> str:
+    return result_page(
+        found if folder is None else seen_from(found, folder),
+        title=title,
+        anonymized=_released_file(found, folder),
+        files=files,
+        sample=sample,
+        folder=None if folder is None else folder.resolve().name,
+    )
+
+
+def _released_file(found: Mapping[str, Any], folder: Path | None) -> str | None:
+    """The name of the released table in the folder, where it was written."""
+    written = [name for name in RELEASED if name in found.get("sha256", {})]
+    return written[0] if written and folder is not None else None
+
+
+def _files(found: Mapping[str, Any], folder: Path | None, *, look: bool) -> list[FileState]:
+    """The files that a session has read and written, as they are seen from the folder. look: what is there now, too."""
+    given = found["input"]
+    read = [
+        ("model file", given.get("model")),
+        ("table", given["table"]),
+        ("pattern mask", given["mask"]),
+        *((f"hierarchy of {name}", each) for name, each in given["hierarchies"].items()),
+        *(("ground distance", each) for each in given["distances"]),
+        ("certificate", found.get("certificate")),
+    ]
+    files = [(what, each["file"], each["sha256"]) for what, each in read if each is not None and each["file"]]
+    if folder is None:
+        return [FileState(what, path, digest) for what, path, digest in files]
+    base = base_of(found, folder)
+    files = [(what, from_folder(path, base, folder), digest) for what, path, digest in files]
+    files += [(name, name, digest) for name, digest in found.get("sha256", {}).items()]
+    return [
+        FileState(what, path, digest, _state(folder / path, digest) if look else "") for what, path, digest in files
+    ]
+
+
+def _state(path: Path, digest: str | None) -> str:
+    now = sha256_of(path)
+    if now is None:
+        return "not found"
+    return "unchanged" if now == digest else "CHANGED"
 
 
 def result_page(
@@ -61,31 +168,36 @@ def result_page(
     """
     measures = described.get("measures")
     changed = _changed(described, files)
-    verdicts = [("files have changed", "bad")] if changed else marks(described)
-    lead = join(
-        [
-            tag("ul", *(tag("li", word, class_=kind) for word, kind in verdicts), class_="marks"),
-            tag("p", changed, class_="warn") if changed else "",
-            tag("p", proof_sentence(described), class_="lead"),
-            join(tag("p", f"Warning: {each}", class_="warn") for each in described["warnings"]),
-        ]
-    )
-    sections = [Section("What was asked", _asked(described))]
+    sections = ["What was asked"]
     if measures is not None:
-        sections += [
-            Section("What was released", _released(described, measures)),
-            Section("Risk of re-identification", risk_part(measures)),
-            Section("Loss by column", columns_part(described, measures)),
-            Section("Group sizes", groups_part(measures)),
-        ]
-    sections.append(Section("Gap over time", _gap(described)))
-    if sample is not None:
-        sections.append(Section("Sample of the released table", _sample(sample)))
-    sections += [
-        Section("How to verify", _verify(described, anonymized, files, folder)),
-        Section("How it was made", _made(described)),
-    ]
-    return page(title, lead, sections)
+        sections += ["What was released", "Risk of re-identification", "Loss by column", "Group sizes"]
+    sections += ["Gap over time", *(["Sample of the released table"] if sample is not None else [])]
+    proof, inside = described.get("certificate"), {"certificate", *described.get("sha256", {})}
+    return page(
+        "result.html",
+        title=title,
+        sections=[*sections, "How to verify", "How it was made"],
+        d=described,
+        m=measures,
+        verdicts=[("files have changed", "bad")] if changed else marks(described),
+        changed=changed,
+        proof=proof_sentence(described),
+        asked=_asked(described),
+        requirement_sentences=list(map(requirement_sentence, described["problem"]["requirements"])),
+        tiles=[] if measures is None else _tiles(described, measures),
+        held=[[each[key] for key in HELD] for each in (measures or {}).get("sensitive", ())],
+        bars=[] if measures is None else binned(measures["group_sizes"]),
+        gap=_gap(described),
+        sample=None if sample is None else _sample(sample),
+        certificate=None if proof is None else {**proof, "bound": in_words(Fraction(proof["bound"]))},
+        check=_check(described, anonymized),
+        anonymized=anonymized,
+        files=files,
+        folder=folder,
+        read=[each.path for each in files if each.what not in inside and not in_library(each.path)],
+        made=_made(described),
+        steps=[("compiling, within the steps" if s == COMPILE else s, t) for s, t in described["seconds"].items()],
+    )
 
 
 def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
@@ -95,18 +207,16 @@ def _changed(described: Mapping[str, Any], files: Sequence[FileState]) -> str:
         return ""
     verb, are = ("is", "It is") if len(written) == 1 else ("are", "They are")
     return (
-        f"{_named(written)} {verb} not as written: changed since, or gone. {are} not what was verified; "
+        f"{', '.join(written)} {verb} not as written: changed since, or gone. {are} not what was verified; "
         "all that follows is about what was written then."
     )
 
 
-def _asked(described: Mapping[str, Any]) -> Markup:
+def _asked(described: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     problem, given = described["problem"], described["input"]
     roles = problem["roles"]
-    about = set(chain.from_iterable(_attributes(each) for each in problem["requirements"]))
-    protected = [name for name in roles["sensitive"] if name in about]
-    bare = [name for name in roles["sensitive"] if name not in about]
-    unit = _named(roles.get("unit", []))
+    about = set(itertools.chain.from_iterable(map(_attributes, problem["requirements"])))
+    protected, bare = ([name for name in roles["sensitive"] if (name in about) == yes] for yes in (True, False))
     recoding = RECODINGS.get(problem["recoding"], problem["recoding"])
     if problem["patterns"] is not None:
         recoding += f"; {counted(problem['patterns'], 'pattern')} allowed"
@@ -117,27 +227,28 @@ def _asked(described: Mapping[str, Any]) -> Markup:
         "fully suppressed rows need no partners" if problem["suppressed_rows"] == "exempt" else "",
     ]
     goals = {"loss": "least loss", "min_groups": "fewest groups", "max_groups": "most groups"}
-    extended = described.get("extended")
-    model = given.get("model")
-    weights = ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())
-    return facts(
-        [
-            ("model file", None if model is None else model["file"]),
-            ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
-            ("requirements", tag("div", *(tag("div", requirement_sentence(each)) for each in problem["requirements"]))),
-            ("changed", f"quasi-identifiers {_named(roles['quasi_identifiers'])}"),
-            ("protected", f"sensitive {_named(protected)}" if protected else ""),
-            ("not protected", f"sensitive {_named(bare)}: no requirement is about it" if bare else ""),
-            ("unit of protection", unit and f"{unit}: k counts its different values, not rows; it is removed"),
-            ("removed", _named(roles["identifying"]) and f"identifying {_named(roles['identifying'])}"),
-            ("kept as they are", _named([*roles["insensitive"], *roles["unclassified"]])),
-            ("how", recoding),
-            ("weights", weights),
-            ("goal", goals.get(problem["objective"], optimized(described))),
-            ("extended model", "" if not extended else extended["words"]),
-            ("also", ", ".join(filter(None, sides))),
-        ]
-    )
+
+    def named(before: str, names: Iterable[str], after: str = "") -> str:
+        return f"{before}{', '.join(names)}{after}" if names else ""
+
+    return [
+        ("model file", (given.get("model") or {}).get("file")),
+        ("table", f"{given['table']['source']}: {counted(problem['n'], 'row')}, {problem['t_in']:,} distinct"),
+        ("changed", named("quasi-identifiers ", roles["quasi_identifiers"])),
+        ("protected", named("sensitive ", protected)),
+        ("not protected", named("sensitive ", bare, ": no requirement is about it")),
+        (
+            "unit of protection",
+            named("", roles.get("unit", []), ": k counts its different values, not rows; it is removed"),
+        ),
+        ("removed", named("identifying ", roles["identifying"])),
+        ("kept as they are", named("", [*roles["insensitive"], *roles["unclassified"]])),
+        ("how", recoding),
+        ("weights", ", ".join(f"{name} {weight}" for name, weight in given["weights"].items())),
+        ("goal", goals.get(problem["objective"], optimized(described))),
+        ("extended model", (described.get("extended") or {}).get("words")),
+        ("also", ", ".join(filter(None, sides))),
+    ]
 
 
 def _attributes(requirement: Mapping[str, Any]) -> list[str]:
@@ -146,26 +257,19 @@ def _attributes(requirement: Mapping[str, Any]) -> list[str]:
     return [named] if isinstance(named, str) else list(named)
 
 
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names)
-
-
-def _released(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Markup:
+def _tiles(described: Mapping[str, Any], measures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures of a release at a glance: what it is, its value, and a note."""
     problem, quality, after = described["problem"], measures["quality"], measures["risk"]["after"]
     cells = problem["n"] * problem["m"]
     apart = 0 < after["suppressed_rows"] < problem["n"]
     what, loss = optimized(described), described.get("loss")
-    objective = what if what == "loss" else f"{what} (what was optimized)"
     within = " in the extended model" if described.get("extended") else ""
     gap = f"proven{within}" if described["proof"] == "optimal" else f"bound {amount(described['bound'])}{within}"
-    shown = [
-        (objective, amount(described["objective"]), gap),
+    suppressed = described["suppressed_cells"]
+    return [
+        (what if what == "loss" else f"{what} (what was optimized)", amount(described["objective"]), gap),
         *([("loss", amount(loss), "not what was optimized")] if what != "loss" and loss is not None else []),
-        (
-            "suppressed cells",
-            share(described["suppressed_cells"] / cells),
-            f"{described['suppressed_cells']:,} of {cells:,}",
-        ),
+        ("suppressed cells", share(suppressed / cells), f"{suppressed:,} of {cells:,}"),
         ("groups", f"{quality['groups']:,}", f"{quality['h_avg']:.1f} rows on average"),
         (
             "smallest group",
@@ -173,158 +277,66 @@ def _released(described: Mapping[str, Any], measures: Mapping[str, Any]) -> Mark
             f"rows that look the same{', fully suppressed ones apart' * apart}",
         ),
     ]
-    tiles = [tag("div", tag("dt", what), tag("dd", value, tag("small", note))) for what, value, note in shown]
-    rows = [
-        ["precision (1: nothing lost)", quality["precision"]],
-        ["normalized certainty penalty, NCP (0: nothing lost)", quality["certainty_penalty"]],
-        ["entropy lost, as a share of all", quality["entropy_loss"]],
-        ["discernibility, Σ |group|²", Cell(number(quality["discernibility"]), quality["discernibility"])],
-        ["average class size, rows per group / k", quality["class_size"]],
-    ]
-    header = [Head("measure"), Head("value", "number", 3)]
-    held = [[each["name"], each["p"], each["l"], each["alpha"], each["t"]] for each in measures.get("sensitive", ())]
-    heads = [
-        Head("sensitive attribute"),
-        Head("fewest values", "number"),
-        Head("l", "number", 2),
-        Head("largest share", "number", 3),
-        Head("t", "number", 3),
-    ]
-    caption = (
-        "What holds in every group: fewest different values (p), l of frequency l-diversity, largest share of one "
-        "value, largest distance to the whole table (t, equal distance)"
-    )
-    return join(
-        [
-            tag("dl", *tiles, class_="figures"),
-            table("Measures of information loss that studies compare by", header, rows),
-            table(caption, heads, held) if held else "",
-        ]
-    )
 
 
-def _gap(described: Mapping[str, Any]) -> Markup:
+def binned(sizes: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
+    """(title, groups) for each size; where there are many sizes, for ranges of them that grow by the same factor."""
+    first, last = sizes[0][0], sizes[-1][0]
+    counts = {size: groups for size, groups in sizes}  # noqa: C416  (pairs are lists)
+    if last - first < BARS:
+        return [(f"{size:,}", counts.get(size, 0)) for size in range(first, last + 1)]
+    factor, edges = (last / first) ** (1 / 16), [first]
+    while edges[-1] <= last:
+        edges.append(max(edges[-1] + 1, round(edges[-1] * factor)))
+    found = []
+    for low, high in itertools.pairwise(edges):
+        title = f"{low:,}" if high == low + 1 else f"{low:,}–{high - 1:,}"
+        found.append((title, sum(count for size, count in sizes if low <= size < high)))
+    return found
+
+
+def _gap(described: Mapping[str, Any]) -> dict[str, Any]:
     """Incumbent and bound over time."""
     points = described["trajectory"]
-    seconds = max([described["seconds"]["total"], *(point[0] for point in points)])
-    upper = [(at, value) for at, value, _ in points if value is not None]
-    lower = [(at, value) for at, _, value in points if value is not None]
-    if not upper and not lower:
-        return tag("p", f"Nothing was told on the way; the session took {seconds:.2f} s.", class_="quiet")
-    lines = [pictures.Steps("best table", upper)] * bool(upper) + [pictures.Steps("bound", lower, True)] * bool(lower)
-    last = f"best table {amount(described['objective'])}, bound {amount(described['bound'])}"
-    no = "No solution of the extended model" if described.get("extended") else ASKED.capitalize()
-    said = f"Incumbent and bound over {seconds:.2f} seconds; at the end: {last}."
-    picture = pictures.steps(lines, seconds, "seconds", optimized(described), said)
-    caption = (
-        f"The best table so far (line) and the proven bound (dashed) over time; at the end: {last}. {no} can be "
-        "beyond the bound, so where both meet the table is the best possible."
-    )
-    header = [Head("seconds", "number", 3), Head("best table", "number", 2), Head("bound", "number", 2)]
-    return figure(
-        picture, "gap over time", caption, table("Incumbent and bound over time", header, points, first=False)
-    )
+    return {
+        "seconds": max([described["seconds"]["total"], *(point[0] for point in points)]),
+        "upper": [(at, value) for at, value, _ in points if value is not None],
+        "lower": [(at, value) for at, _, value in points if value is not None],
+        "objective": amount(described["objective"]),
+        "bound": amount(described["bound"]),
+        "what": optimized(described),
+        "nothing": "No solution of the extended model" if described.get("extended") else ASKED.capitalize(),
+    }
 
 
-def _sample(sample: pl.DataFrame) -> Markup:
-    # lists and structures have no text
-    odd = set(without_text(sample))
+def _sample(sample: pl.DataFrame) -> dict[str, Any]:
+    odd = set(without_text(sample))  # lists and structures have no text
     columns = [["…"] * sample.height if each.name in odd else text_of(each.alias("")).to_list() for each in sample]
-    rows = [
-        [number_, *("" if cell is None else cell for cell in cells)]
-        for number_, *cells in zip(range(1, sample.height + 1), *columns, strict=True)
-    ]
-    header = [Head("row", "number"), *(Head(name) for name in sample.columns)]
-    return table(f"The first {counted(sample.height, 'row')} as released", header, rows)
+    rows = zip(range(1, sample.height + 1), *columns, strict=True)
+    return {"names": sample.columns, "rows": [["" if cell is None else cell for cell in row] for row in rows]}
 
 
-def _verify(
-    described: Mapping[str, Any], anonymized: str | None, files: Sequence[FileState], folder: str | None
-) -> Markup:
-    parts: list[Markup] = []
-    proof = described.get("certificate")
-    file = None if proof is None else proof["file"]
-    if proof is not None:
-        bound = in_words(Fraction(proof["bound"]))
-        said = (
-            f"The certificate {file} proves that no table that is made in this way and meets the requirements has a "
-            f"loss below {bound}, to whoever has the original table: it is checked in integers, without a solver and "
-            "without this package's optimizer. Its SHA-256 is below."
-        )
-        parts.append(tag("p", said))
-        if described["verified"] is not True:
-            line, word = verify_command(described, None, file)
-            parts.append(command(line) if line is not None else tag("p", f"No command states this problem: {word}."))
-            parts += [_where(described, files, folder)] * (line is not None)
-    if described["verified"] is True:
-        line, word = verify_command(described, anonymized or "anonymized.csv", file)
-        if line is not None:
-            both = "" if file is None else ", and the certificate"
-            said = f"This checks the released table again, exactly and without a solver, against the original{both}:"
-            parts += [tag("p", said), command(line), _where(described, files, folder)]
-            if anonymized is None:
-                parts.append(tag("p", "anonymized.csv stands for the released table.", class_="note"))
-            parts += [tag("p", word, class_="note")] * bool(word)
-        else:
-            said = f"The command line cannot state this problem ({word}). In Python, on the released data frame:"
-            parts += [
-                tag("p", said),
-                command(
-                    "import kanon_milp as km",
-                    "print(km.verify(problem, released).summary())",
-                    *([] if file is None else [f"print(km.check_certificate(problem, {file!r}).summary())"]),
-                ),
-            ]
-    if own := described["judged_by_their_own_code"]:
-        parts.append(tag("p", f"Judged by their own code, not by a definition of the verifier: {', '.join(own)}."))
-    rows = [[each.what, tag("code", each.path), tag("code", each.sha256 or "–"), each.state or "–"] for each in files]
-    header = [Head("file"), Head("path"), Head("SHA-256"), Head("now")]
-    if not any(each.state for each in files):
-        header, rows = header[:-1], [row[:-1] for row in rows]
-    if rows:
-        parts.append(table("Files that were read and written, with the hash of their content", header, rows))
-    return join(parts)
+def _check(described: Mapping[str, Any], anonymized: str | None) -> dict[str, Any]:
+    """How to check the table again, where there is one, and the certificate, where one was asked for."""
+    file = None if described.get("certificate") is None else described["certificate"]["file"]
+    released = (anonymized or "anonymized.csv") if described["verified"] is True else None
+    line, word = verify_command(described, released, file) if released or file is not None else (None, "")
+    python = [] if file is None else [f"print(km.check_certificate(problem, {file!r}).summary())"]
+    return {"command": line, "word": word, "python": python}
 
 
-def _where(described: Mapping[str, Any], files: Sequence[FileState], folder: str | None) -> Markup:
-    """From where the command works, and what somebody needs who got the folder of the result alone."""
-    if folder is None:
-        said = "Paths are as they were given: run it in the directory in which the problem was solved."
-        return tag("p", said, class_="note")
-    inside = {"certificate", *described.get("sha256", {})}
-    given = [each.path for each in files if each.what not in inside and not in_library(each.path)]
-    said = f"Run it in the folder of this result, {folder}, where result.json is: paths are seen from there."
-    if given:
-        said += (
-            f" What was read is not part of it: {', '.join(given)}. Who got the folder alone needs that from the owner "
-            "of the data, and names its place instead; the SHA-256 below says whether it is the same."
-        )
-    return tag("p", said, class_="note")
-
-
-def _made(described: Mapping[str, Any]) -> Markup:
-    solver, seconds, sizes = described["solver"], described["seconds"], described["sizes"]
-    package = described["package"]
-    options = ", ".join(f"{key} = {value}" for key, value in solver["options"].items() if value is not None)
+def _made(described: Mapping[str, Any]) -> list[tuple[str, str]]:
+    solver, sizes, package = described["solver"], described["sizes"], described["package"]
     after = sizes["after"]
-    model = (
-        f"{counted(after['variables'], 'variable')}, {counted(after['constraints'], 'constraint')}"
-        if after["variables"]
-        else "none"
-    )
-    told = facts(
-        [
-            ("package", f"{package['name']} {package['version']}"),
-            ("solver", f"{solver['name']} {solver['version']}".strip()),
-            ("method", f"{solver['method']}, formulation {solver['formulation']}"),
-            ("options", options),
-            ("seed, threads", f"{solver['seed']}, {solver['threads']}"),
-            ("candidates", f"{after['candidates']:,} of {sizes['before']['candidates']:,} after reductions"),
-            ("model", model),
-            ("why it stopped", described["stop_reason"].replace("_", " ")),
-            ("note", described["message"]),
-        ]
-    )
-    header = [Head("step"), Head("seconds", "number", 3)]
-    steps = [("compiling, within the steps" if step == COMPILE else step, spent) for step, spent in seconds.items()]
-    return join([told, tag("details", tag("summary", "Seconds by step"), table("Seconds by step", header, steps))])
+    model = f"{counted(after['variables'], 'variable')}, {counted(after['constraints'], 'constraint')}"
+    return [
+        ("package", f"{package['name']} {package['version']}"),
+        ("solver", f"{solver['name']} {solver['version']}".strip()),
+        ("method", f"{solver['method']}, formulation {solver['formulation']}"),
+        ("options", ", ".join(f"{key} = {value}" for key, value in solver["options"].items() if value is not None)),
+        ("seed, threads", f"{solver['seed']}, {solver['threads']}"),
+        ("candidates", f"{after['candidates']:,} of {sizes['before']['candidates']:,} after reductions"),
+        ("model", model if after["variables"] else "none"),
+        ("why it stopped", described["stop_reason"].replace("_", " ")),
+        ("note", described["message"]),
+    ]

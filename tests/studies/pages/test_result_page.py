@@ -14,7 +14,7 @@ from result_pages import HOSTILE, SECRET, Read, page, small
 import kanon_milp as km
 from kanon_milp.studies.metrics import describe_release
 from kanon_milp.studies.output import described
-from kanon_milp.studies.pages.measures_part import binned
+from kanon_milp.studies.pages.result_page import binned
 from kanon_milp.studies.pages.wording import marks, proof_sentence
 
 
