@@ -16,8 +16,7 @@ from strategies import Case, cases, drawn_sets
 import kanon_milp as km
 from kanon_milp.bounds import DENOMINATOR, ExactDual, lagrangian, round_dual
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import (
     MERGING,

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.jit import compiled, compiled_part

@@ -13,8 +13,7 @@ import numpy as np
 
 from kanon_milp.errors import InputError, one_line, own_code, type_in_words
 from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.untouched import untouched
+from kanon_milp.presolve.instance import Instance, mutation_guard
 from kanon_milp.solvers.call import OnProgress
 from kanon_milp.solvers.proof import REGISTERED, Backing
 from kanon_milp.system.limit import Limit
@@ -169,7 +168,7 @@ def best_registered(instance: Instance, task: BoundTask) -> ProvenBound:
     for bound in registered_bounds(instance):
         what = f'the bound "{bound.name}": {type(bound).__name__}.compute'
         must = "return a ProvenBound(units) with an integer number of units, such as ProvenBound(0) where it knows none"
-        with own_code(what, must), untouched(instance, what):
+        with own_code(what, must), mutation_guard(instance, what):
             found: object = bound.compute(instance, task)
         if not isinstance(found, ProvenBound):
             raise InputError(f"{what} must {must}, found {type_in_words(found)}")

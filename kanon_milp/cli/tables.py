@@ -10,7 +10,7 @@ import typer
 from kanon_milp.cli import options
 from kanon_milp.cli.help import solving_option, table_option
 from kanon_milp.methods.quasi_identifiers import Reading, find_quasi_identifiers
-from kanon_milp.presolve.sources import row_types
+from kanon_milp.presolve.row_types import row_types
 from kanon_milp.problem.databases import Database
 from kanon_milp.problem.roles import Roles
 from kanon_milp.studies import display

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.problem.privacy import Group

@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from kanon_milp.formulations.arrays import Constraints, set_partitioning
 from kanon_milp.formulations.restricted import solve_restricted
 from kanon_milp.heuristics.grouping import pairs_at
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.adapter import SolverAdapter
 from kanon_milp.solvers.call import SolverOptions

@@ -7,8 +7,7 @@ import numpy as np
 
 from kanon_milp.errors import SolverError
 from kanon_milp.heuristics.group_check import GroupCheck
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Ints

@@ -20,12 +20,10 @@ from kanon_milp.methods.extension import Extension, extension_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Outcome, objective_of, scale_of
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
-from kanon_milp.presolve.conflict import find_conflict
-from kanon_milp.presolve.infeasibility import explain_infeasible, side_constraints
+from kanon_milp.presolve.infeasibility import explain_infeasible, find_conflict, side_constraints
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.relaxation import LARGE, network_relaxation
-from kanon_milp.presolve.resources import too_large, too_long
+from kanon_milp.presolve.resources import LARGE, network_relaxation, too_large, too_long
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import Capability, LinearModel, Progress, SolverOptions, SolverResult, StopReason
 from kanon_milp.solvers.checked import solve_checked, with_integers_rounded

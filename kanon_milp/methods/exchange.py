@@ -19,8 +19,7 @@ from kanon_milp.methods.exchange_labels import labels_of
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.result import Proof, Result, SolverRun
 from kanon_milp.methods.solve import check_model
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.preparation import Prepared, Size, presolve
 from kanon_milp.presolve.resources import too_large
 from kanon_milp.problem.arguments import exists, file_path, instance_of, real_number

@@ -19,8 +19,8 @@ from kanon_milp.methods.outcome import Bound, Outcome, Scale
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
 from kanon_milp.methods.started import solve_started
+from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.problem.problem import Problem
 from kanon_milp.solvers import SolverAdapter, SolverOptions
 from kanon_milp.solvers.proof import REGISTERED

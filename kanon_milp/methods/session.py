@@ -18,12 +18,10 @@ from kanon_milp.methods.description import users_code
 from kanon_milp.methods.extension import Extension, unit_of
 from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, Scale, verified_objective
 from kanon_milp.methods.result import NO_SOLVER, Result, SolverRun
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import Prepared, Size
-from kanon_milp.presolve.start import assignment_of_groups, partition_of_groups
 from kanon_milp.problem.arguments import instance_of, text, wrong
 from kanon_milp.problem.exact import exact_parameter, in_words
 from kanon_milp.problem.problem import Problem

@@ -15,8 +15,7 @@ from kanon_milp.methods.branching import Branching
 from kanon_milp.methods.guide import Guide
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.tracker import Tracker
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.reductions.base import Dropped
 from kanon_milp.system.limit import Limit
 

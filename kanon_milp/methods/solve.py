@@ -30,9 +30,9 @@ from kanon_milp.methods.outcome import UNKNOWN, Bound, Found, Outcome, verified_
 from kanon_milp.methods.progress import live, telling
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session, limit_of
+from kanon_milp.presolve.instance import mutation_guard
 from kanon_milp.presolve.preparation import Prepared, presolve
 from kanon_milp.presolve.resources import too_large
-from kanon_milp.presolve.untouched import untouched
 from kanon_milp.problem.arguments import instance_of, text
 from kanon_milp.problem.problem import Problem, expect_problem
 from kanon_milp.solvers import OnProgress, SolverAdapter
@@ -151,8 +151,8 @@ def _run(method: registry.Method, session: Session) -> Result:
     what = f'the method "{method.name}"'
     with (
         own_code(what, "end with session.finish(assignment)"),
-        untouched(session.instance, what),
-        untouched(session.prepared.before, what),
+        mutation_guard(session.instance, what),
+        mutation_guard(session.prepared.before, what),
     ):
         result = method.run(session)
     if not isinstance(result, Result):

@@ -21,10 +21,9 @@ from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.presolve.assignment import Assignment
 from kanon_milp.presolve.instance import Instance, recode, with_candidates
-from kanon_milp.presolve.partition import Partition, released_partition
+from kanon_milp.presolve.partition import Partition, assignment_of_groups, partition_of_groups, released_partition
 from kanon_milp.presolve.preparation import Prepared, reduced_instance
 from kanon_milp.presolve.resources import vectors_in_memory, vectors_in_time
-from kanon_milp.presolve.start import assignment_of_groups, partition_of_groups
 from kanon_milp.problem.recoding import Levels
 from kanon_milp.solvers import Progress
 from kanon_milp.system.arrays import Ints

@@ -14,9 +14,8 @@ from kanon_milp.methods.refusals import groups_not_alone
 from kanon_milp.methods.result import Result
 from kanon_milp.methods.session import Session
 from kanon_milp.methods.several_sets import solve_from_good_table
-from kanon_milp.presolve.relaxation import LARGE
-from kanon_milp.presolve.resources import PAIR_SECONDS, SOLVE_SECONDS, too_large, too_long
-from kanon_milp.presolve.start import assignment_of_groups
+from kanon_milp.presolve.partition import assignment_of_groups
+from kanon_milp.presolve.resources import LARGE, PAIR_SECONDS, SOLVE_SECONDS, too_large, too_long
 from kanon_milp.solvers.proof import REGISTERED
 
 SHARE = 0.3  # of the time left, for the hybrid method, where the model is likely to take longer than that

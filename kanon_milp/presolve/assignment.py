@@ -1,14 +1,19 @@
-"""Which rows each candidate receives, as numbers of rows of each type."""
+"""Which rows each candidate receives: as numbers of rows of each type, as groups, and as the released table."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from kanon_milp.errors import InputError, SolverError, counted, type_in_words
 from kanon_milp.presolve.instance import Instance
-from kanon_milp.system.arrays import Ints
+from kanon_milp.presolve.ragged import Ragged, indptr_of
+from kanon_milp.presolve.row_types import rows_by_type
+from kanon_milp.system.arrays import Flags, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +91,120 @@ class Assignment:
 
 def _shape(value: object) -> str:
     return f"one {value.shape} of {value.dtype}" if isinstance(value, np.ndarray) else type_in_words(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """columns: per quasi-identifier its released values as text, in row order.
+
+    group: int64 (n,), group of each row, numbered from 1 in the order of their first rows.
+    """
+
+    columns: dict[str, pl.Series]
+    group: Ints
+
+
+def expand(instance: Instance, assignment: Assignment) -> Release:
+    """Give the rows of each type, in row order, to its candidates, in candidate order."""
+    types, levels = instance.types, instance.levels
+    type_of_row = types.type_of_rows(instance.problem.table.keys)
+    _, rows = rows_by_type(type_of_row, types.count)
+    # the assignment is ordered by row type and so are `rows`: one repeat lays them side by side
+    candidate_of_row = np.empty(types.n, dtype=np.int64)
+    candidate_of_row[rows] = np.repeat(assignment.candidate, assignment.rows)
+    used, first, inverse = np.unique(candidate_of_row, return_index=True, return_inverse=True)
+    labels = instance.candidates.labels(types, levels, used)
+    released = pl.DataFrame([pl.Series(f"c{j}", label, dtype=pl.String) for j, label in enumerate(labels)])[inverse]
+    columns = {name: column.alias(name) for name, column in zip(types.names, released, strict=True)}
+    number = np.empty(len(used), dtype=np.int64)
+    number[np.argsort(first)] = np.arange(1, len(used) + 1)
+    return Release(columns, number[inverse])
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Group c is of candidate[c], int64 (C,), and has copies[e] rows (int64) of the e-th row type in `types` (int64),
+    whose list c has the row types of the group, ascending."""
+
+    candidate: Ints
+    types: Ragged[np.int64]
+    copies: Ints
+
+    @classmethod
+    def of_rows(cls, candidate: Ints, sizes: Ints, rows: Ints) -> Groups:
+        """From row types one after the other, each as often as it has rows in the group.
+
+        sizes: int64 (C,), rows of each group.
+        """
+        group = np.repeat(np.arange(len(candidate)), sizes)
+        order = np.lexsort((rows, group))
+        group, rows = group[order], rows[order]
+        first = np.flatnonzero(
+            np.concatenate([[True], (group[1:] != group[:-1]) | (rows[1:] != rows[:-1])])[: len(rows)]
+        )
+        copies = np.diff(np.concatenate([first, [len(rows)]]))
+        indptr = indptr_of(np.bincount(group[first], minlength=len(candidate)))
+        return cls(candidate, Ragged(indptr, rows[first]), copies.astype(np.int64))
+
+    @classmethod
+    def of_assignment(cls, assignment: Assignment) -> Groups:
+        """The groups of a table, one for each candidate that is used."""
+        order = np.lexsort((assignment.row_type, assignment.candidate))
+        used, sizes = np.unique(assignment.candidate, return_counts=True)
+        types = Ragged(indptr_of(sizes), assignment.row_type[order].astype(np.int64))
+        return cls(used.astype(np.int64), types, assignment.rows[order].astype(np.int64))
+
+    @classmethod
+    def none(cls) -> Groups:
+        """No groups."""
+        empty = np.empty(0, np.int64)
+        return cls(empty, Ragged(np.zeros(1, np.int64), empty), empty)
+
+    @classmethod
+    def of_all(cls, lists: Sequence[Groups]) -> Groups:
+        """The groups of some lists, one list after the other; at least one list."""
+        first, *others = (each.types for each in lists)
+        return cls(
+            np.concatenate([each.candidate for each in lists]),
+            first.joined(*others),
+            np.concatenate([each.copies for each in lists]),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.candidate)
+
+    def each(self) -> list[tuple[int, list[int], list[int]]]:
+        """The groups one by one: candidate, row types, rows of each."""
+        types, copies = self.types.values.tolist(), self.copies.tolist()
+        spans = itertools.pairwise(self.types.indptr.tolist())
+        return [(g, types[a:b], copies[a:b]) for g, (a, b) in zip(self.candidate.tolist(), spans, strict=True)]
+
+    def most(self, counts: Ints) -> Ints:
+        """How often each group fits into the table, min_i ⌊n_i / a_i⌋. counts: rows of each row type."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        found: Ints = np.minimum.reduceat(counts[self.types.values] // self.copies, self.types.indptr[:-1])
+        return found
+
+    def subset(self, keep: Flags) -> Groups:
+        """Only some of the groups."""
+        return Groups(self.candidate[keep], self.types.subset(keep), self.copies[self.types.of_kept(keep)])
+
+    def joined(self, others: Groups) -> Groups:
+        """These groups and then the others."""
+        return Groups.of_all([self, others])
+
+    def by_type(self, types: int) -> tuple[Ragged[np.int64], Ints]:
+        """Per row type the groups that have rows of it, and how many, in the same order."""
+        groups, places = self.types.transposed(types)
+        return groups, self.copies[places]
+
+    def keys(self) -> list[bytes]:
+        """One value for each group that tells it apart."""
+        entries, indptr = np.stack([self.types.values, self.copies], axis=1), self.types.indptr
+        return [
+            int(g).to_bytes(8, "little") + entries[begin:end].tobytes()
+            for g, begin, end in zip(self.candidate, indptr[:-1], indptr[1:], strict=True)
+        ]

@@ -1,15 +1,17 @@
-"""Why a problem has no solution, in terms of its table, mask and requirements."""
+"""Why a problem has no solution: in terms of its table, mask and requirements, or as an irreducible conflict."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from kanon_milp.errors import UndecidedError, counted
 from kanon_milp.presolve.instance import Instance, table_as_group
 from kanon_milp.presolve.row_types import RowTypes
-from kanon_milp.problem.privacy import Group, Requirement
+from kanon_milp.problem.privacy import Group, KAnonymity, Requirement
 from kanon_milp.problem.privacy.base import satisfies, viable_candidates
 from kanon_milp.problem.problem import Problem
 from kanon_milp.problem.recoding import Levels, describe_vector
@@ -120,3 +122,41 @@ def side_constraints(problem: Problem) -> dict[str, str]:
     if problem.max_groups is not None:
         sides["max_groups"] = f"at most {counted(problem.max_groups, 'group')}"
     return sides
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """parts: in words, requirements and side constraints that are infeasible together.
+
+    irreducible: whether it is proven that each of them is needed.
+    """
+
+    parts: tuple[str, ...]
+    irreducible: bool
+
+    def __str__(self) -> str:
+        left_out = " (without any one of them there is a solution)" if self.irreducible else ""
+        return f"no table satisfies all of these together{left_out}: {', '.join(self.parts)}"
+
+
+def find_conflict(problem: Problem, is_infeasible: Callable[[Problem], bool | None]) -> Conflict | None:
+    """Deletion filter over what the problem asks: leave a part out, and for good if the rest is still infeasible.
+
+    is_infeasible: decides a smaller problem, None where it could not. Returns None for a problem with one part only.
+    """
+    requirements = {f"requirement {number}": r for number, r in enumerate(problem.requirements, 1)}
+    sides = side_constraints(problem)
+    names = {**{key: r.spelled for key, r in requirements.items()}, **sides}
+    if len(names) < 2:
+        return None
+    kept, decided = list(names), True
+    for part in names:
+        rest = [name for name in kept if name != part]
+        privacy = [requirements[name] for name in rest if name in requirements] or [KAnonymity(1)]
+        dropped: dict[str, Any] = {side: None for side in sides if side not in rest}
+        answer = is_infeasible(replace(problem, privacy=privacy, **dropped))
+        if answer:
+            kept = rest
+        elif answer is None:
+            decided = False
+    return Conflict(tuple(names[name] for name in kept), decided)

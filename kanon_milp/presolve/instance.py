@@ -1,15 +1,18 @@
-"""A problem as arrays: what reductions work on and what formulations declare."""
+"""A problem as arrays: what reductions work on, what formulations declare, and what users' code must not change."""
 
 from __future__ import annotations
 
+import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from kanon_milp.errors import InputError
 from kanon_milp.presolve.candidates import Candidates, enumerate_candidates
 from kanon_milp.presolve.row_types import RowTypes, compress
 from kanon_milp.problem.hierarchies import Label
@@ -145,3 +148,27 @@ def exempt_candidates(problem: Problem, levels: Levels, candidates: Candidates) 
     if problem.suppressed_rows == "exempt":
         return np.asarray((levels.vectors == levels.top).all(axis=1)[candidates.vector])
     return np.zeros(candidates.count, dtype=bool)
+
+
+@contextmanager
+def mutation_guard(instance: Instance, what: str) -> Iterator[None]:
+    """Raise InputError if the arrays of the instance are not the same afterwards: nothing that was computed from them
+    could be believed. what: whose code runs, for the message.
+
+    They are compared instead of locked, since locked arrays would be another type to compiled functions.
+    """
+    before = _checksum(instance)
+    yield
+    if _checksum(instance) != before:
+        raise InputError(f"{what} wrote into the arrays of the instance; it must work on copies (array.copy())")
+
+
+def _checksum(instance: Instance) -> int:
+    types, candidates, levels = instance.types, instance.candidates, instance.levels
+    found = 0
+    for array in (
+        types.codes, types.counts, types.star_type, types.star_codes, types.star_counts, levels.vectors, levels.costs,
+        candidates.vector, candidates.cost, candidates.support, candidates.indptr, candidates.members, instance.exempt,
+    ):  # fmt: skip
+        found = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, found)
+    return found

@@ -13,8 +13,8 @@ from kanon_milp.presolve.candidates import Candidates
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import indptr_of
 from kanon_milp.presolve.reductions.base import supports
+from kanon_milp.presolve.reductions.dominance import Viability
 from kanon_milp.presolve.reductions.signature import merged_types
-from kanon_milp.presolve.reductions.viability import Viability
 from kanon_milp.problem.hierarchies import Label
 from kanon_milp.system.arrays import Flags, Ints, Ints32
 

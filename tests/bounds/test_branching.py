@@ -33,7 +33,7 @@ from kanon_milp.methods import branching as method
 from kanon_milp.methods import sizes_guide
 from kanon_milp.methods.sizes_branching import SizesBranching
 from kanon_milp.methods.sizes_guide import SizesGuide
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.reductions import reduce
 from kanon_milp.presolve.reductions.base import Dropped

@@ -27,7 +27,7 @@ from kanon_milp.bounds.columns.program import GroupProgram, Prices, Pricing, coe
 from kanon_milp.bounds.packing_cuts import NO_SETS, PackingCuts
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts, separate
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.presolve.reductions import reduce

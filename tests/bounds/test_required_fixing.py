@@ -26,7 +26,7 @@ from kanon_milp.bounds.rank_one_cuts import RankOneCuts
 from kanon_milp.bounds.reduced_costs import RequiredReducedCosts
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import REDUCTIONS, Step, Viability, reduce, restore
 from kanon_milp.system.arrays import Ints

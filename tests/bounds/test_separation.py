@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from kanon_milp.bounds import rank_one_cuts
 from kanon_milp.bounds.rank_one_cuts import LEAST_VIOLATION, NO_CUTS, TOUCHING, RankOneCuts, separate
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

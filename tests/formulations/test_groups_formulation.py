@@ -23,7 +23,7 @@ from kanon_milp.formulations import enumeration
 from kanon_milp.formulations.enumeration import GroupVectors, enumerate_groups, unsplittable
 from kanon_milp.formulations.groups import build_groups
 from kanon_milp.formulations.strong import build_strong
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce
 from kanon_milp.problem.powers import Base

@@ -13,7 +13,7 @@ import kanon_milp as km
 from kanon_milp import solvers
 from kanon_milp.heuristics.best_of_groups import best_of_groups
 from kanon_milp.heuristics.greedy import greedy
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import prepare
 from kanon_milp.presolve.ragged import Ragged, indptr_of
 from kanon_milp.solvers import SolverOptions

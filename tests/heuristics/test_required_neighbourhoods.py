@@ -17,8 +17,7 @@ from kanon_milp.heuristics.group_check import GroupCheck
 from kanon_milp.heuristics.requirements.neighbourhoods import Landscape, declare, rows_of
 from kanon_milp.heuristics.requirements.rebuilding import rebuild
 from kanon_milp.heuristics.worker_pool import InlinePool
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import Assignment, expand
 from kanon_milp.presolve.instance import Instance, prepare
 from kanon_milp.presolve.reductions import MERGING, REDUCTIONS, reduce, restore
 from kanon_milp.solvers import SolverOptions, get

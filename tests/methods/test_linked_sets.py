@@ -153,8 +153,7 @@ def test_sets_are_solved_to_the_end_by_the_model_of_all_of_them() -> None:
 
 
 def _groups(instance: Instance, table: object) -> list[int]:
-    from kanon_milp.presolve.assignment import Assignment
-    from kanon_milp.presolve.expansion import expand
+    from kanon_milp.presolve.assignment import Assignment, expand
 
     assert isinstance(table, Assignment)
     release = expand(instance, table)

@@ -16,8 +16,8 @@ from sensitive_cases import SensitiveCase, sensitive_cases
 from strategies import Case, cases
 
 import kanon_milp as km
+from kanon_milp.presolve.partition import assignment_of_groups
 from kanon_milp.presolve.preparation import presolve
-from kanon_milp.presolve.start import assignment_of_groups
 from kanon_milp.system.clock import Clock
 
 relaxed = settings(

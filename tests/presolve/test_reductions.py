@@ -32,7 +32,7 @@ from strategies import Case, cases
 import kanon_milp as km
 from kanon_milp.bounds import ExactDual
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.instance import prepare, with_candidates
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.presolve.reductions import (

@@ -18,7 +18,7 @@ from command_line import run
 from database_cases import PEOPLE, everything, is_sqlite, people, statements
 
 import kanon_milp as km
-from kanon_milp.presolve.sources import row_types
+from kanon_milp.presolve.row_types import row_types
 from kanon_milp.problem.database_tables import check_new_table
 from kanon_milp.problem.databases import Database, location, quoted, shown_query
 

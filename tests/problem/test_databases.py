@@ -15,7 +15,7 @@ from database_cases import ALL, HOSTILE, PEOPLE, PROBLEM, ROWS, is_sqlite, peopl
 from failing_disk import failing_at, fill, succeeds
 
 import kanon_milp as km
-from kanon_milp.presolve.sources import row_types
+from kanon_milp.presolve.row_types import row_types
 from kanon_milp.problem.database_tables import check_new_table, new_table
 from kanon_milp.problem.databases import Database, quoted
 from kanon_milp.problem.roles import Roles

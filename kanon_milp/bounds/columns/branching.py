@@ -39,7 +39,7 @@ from kanon_milp.bounds.dual import DualPoint, exact_value, round_dual
 from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.rank_one_cuts import separate
 from kanon_milp.bounds.reduced_costs import ReducedCosts
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Dropped, drop_pairs, with_pairs
 from kanon_milp.system.arrays import Flags, Floats

@@ -27,8 +27,7 @@ from kanon_milp.bounds.packing_cuts import PackingCuts
 from kanon_milp.bounds.rank_one_cuts import RankOneCuts, separate
 from kanon_milp.bounds.registry import BoundLimit
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Flags, Floats

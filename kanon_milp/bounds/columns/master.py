@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kanon_milp.bounds.columns.program import GroupProgram, Prices, coefficients
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, RankOneCuts
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.solvers.highs import new_highs
 from kanon_milp.system.arrays import Flags, Floats, Ints32
 from kanon_milp.system.limit import Limit

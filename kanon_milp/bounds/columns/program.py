@@ -41,7 +41,7 @@ from kanon_milp.bounds.size_search import HIGHEST_CHARGE, Work, work_of
 from kanon_milp.bounds.tree_subproblem import ValuedRows, make_workspace
 from kanon_milp.bounds.valued_pricing import Answers, cheapest_valued_groups
 from kanon_milp.errors import InputError
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.ragged import Ragged
 from kanon_milp.system.arrays import Floats, Ints

@@ -42,7 +42,7 @@ from kanon_milp.bounds.lagrangian_bound import NEAR, SORT_EVERY
 from kanon_milp.bounds.pricing import cheapest_groups, unsorted_rows
 from kanon_milp.bounds.rank_one_cuts import NO_CUTS, SEEDS, PricedCuts, RankOneCuts, Seeds, separate
 from kanon_milp.bounds.registry import BoundLimit
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.solvers.call import OnProgress, Progress
 from kanon_milp.system.arrays import Floats, Ints

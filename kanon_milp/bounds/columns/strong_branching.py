@@ -18,7 +18,7 @@ import highspy
 import numpy as np
 
 from kanon_milp.bounds.columns.master import DUAL, Master
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.system.arrays import Flags, Floats, Ints
 from kanon_milp.system.limit import Limit

@@ -9,8 +9,7 @@ from kanon_milp.bounds.columns.master import Master
 from kanon_milp.bounds.columns.program import RequiredProgram
 from kanon_milp.bounds.lagrangian_bound import RequiredPoint
 from kanon_milp.heuristics.grouping import most_general_pairs, pairs_at
-from kanon_milp.presolve.assignment import Assignment
-from kanon_milp.presolve.group_lists import Groups
+from kanon_milp.presolve.assignment import Assignment, Groups
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.part import Moving, Part
 from kanon_milp.presolve.ragged import Ragged

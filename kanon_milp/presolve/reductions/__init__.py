@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 from kanon_milp.presolve.instance import Instance
 from kanon_milp.presolve.reductions.base import Reduction, Step, apply_all, restore, restore_values
-from kanon_milp.presolve.reductions.dominance import Dominance
+from kanon_milp.presolve.reductions.dominance import Dominance, Viability
 from kanon_milp.presolve.reductions.kernel import Kernel, PrintedKernel
 from kanon_milp.presolve.reductions.signature import EqualSignature
-from kanon_milp.presolve.reductions.viability import Viability
 from kanon_milp.system.limit import NO_LIMIT, Limit
 
 REDUCTIONS: tuple[Reduction[Step], ...] = (Viability(), Dominance())

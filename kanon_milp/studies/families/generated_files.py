@@ -16,7 +16,7 @@ from kanon_milp.errors import InputError, SolverError
 from kanon_milp.formulations.identification import build_identifying
 from kanon_milp.methods.exchange import export_model
 from kanon_milp.methods.quasi_identifiers import differing_columns
-from kanon_milp.presolve.expansion import expand
+from kanon_milp.presolve.assignment import expand
 from kanon_milp.presolve.partition import Partition, released_partition
 from kanon_milp.presolve.preparation import presolve
 from kanon_milp.problem.csv_files import csv_text

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
 from case_judge import check, judge
 from effort import examples
 from hypothesis import given, settings
 from sensitive_cases import SensitiveCase, sensitive_cases
 
 import kanon_milp as km
-from kanon_milp.presolve import relaxation
 from kanon_milp.presolve.instance import prepare
+from kanon_milp.presolve.resources import network_relaxation
 
 
 @given(sensitive_cases(max_rows=7))
 @settings(deadline=None, max_examples=examples(40, 8))
 def test_the_relaxation_never_costs_more(case: SensitiveCase) -> None:
     problem = case.problem()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relaxation, "LARGE", 0)
-        relaxed = relaxation.network_relaxation(prepare(problem))
-        if relaxed is None:
-            assert problem.network or problem.objective != "loss"
-            return
-        assert relaxed.network
-        plain, with_bound = km.solve(relaxed), km.solve(problem)
+    relaxed = network_relaxation(prepare(problem), smallest=0)
+    if relaxed is None:
+        assert problem.network or problem.objective != "loss"
+        return
+    assert relaxed.network
+    plain, with_bound = km.solve(relaxed), km.solve(problem)
     check(judge(case), with_bound)
     if with_bound.is_optimal:
         assert plain.exact_objective is not None
